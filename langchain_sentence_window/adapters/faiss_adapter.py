@@ -20,6 +20,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
+from langchain_sentence_window.stores.faiss.index_state import IndexState
 from langchain_sentence_window.stores.faiss.soundness import StoreStats
 
 T = TypeVar("T")
@@ -62,13 +63,28 @@ class FaissStoreAdapter(StoreAdapter):
         found: Scored = await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
         return found
 
+    @property
+    def reads_index(self) -> bool:
+        """Whether a query reads the index itself; not that of a subclass that searches or reads in its own way."""
+        from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+        return all(getattr(type(self.store), name) is getattr(FaissStore, name) for name in _IN_ONE_ROUND)
+
+    async def embed_query(self, io: IO, text: str) -> Vectors:
+        """Embed a question; see `FaissStore.embed_query`."""
+        vector: Vectors = await self.store.embed_query(io, text)
+        return vector
+
+    async def read_index(self, io: IO, work: Callable[[IndexState], T], *, words: bool = True) -> T:
+        """Run a function of one state of the index; see `FaissStore.read`."""
+        found: T = await self.store.read(io, work, words=words)
+        return found
+
     async def find_sentences(
         self, io: IO, query: str, settings: Mapping[str, Any], rank: Rank, beside: Beside
     ) -> FoundSentences | None:
         """Search and read in one state, without making Documents; not for a subclass that searches or reads itself."""
-        from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
-
-        if any(getattr(type(self.store), name) is not getattr(FaissStore, name) for name in _IN_ONE_ROUND):
+        if not self.reads_index:
             return None
         found: FoundSentences = await self.store.find_sentences(io, query, rank=rank, beside=beside, **settings)
         return found

@@ -16,7 +16,7 @@ from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.searcher import unknown_keys
+from langchain_sentence_window.stores.faiss.index_state import unknown_keys
 
 
 @dataclass(frozen=True, slots=True)

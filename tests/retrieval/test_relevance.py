@@ -17,7 +17,7 @@ from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.evaluation import read_questions
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from langchain_sentence_window.ranking.relevance import NEEDED, SAMPLED_SENTENCES
-from langchain_sentence_window.stores.faiss.searcher import Searcher
+from langchain_sentence_window.stores.faiss.index_state import IndexState
 from tests.conftest import Invoke
 from tests.toys import VOCABULARY, WordEmbeddings
 
@@ -99,9 +99,9 @@ async def test_signals_are_those_of_the_ranking_alone(way: Invoke, words: WordEm
 
 
 def noting(name: str, search: Callable[..., Any], searched: list[str]) -> Callable[..., Any]:
-    def noted(*given: Any) -> Any:
+    def noted(*given: Any, **settings: Any) -> Any:
         searched.append(name)
-        return search(*given)
+        return search(*given, **settings)
 
     return noted
 
@@ -117,10 +117,10 @@ async def test_one_search_without_a_ranking_tells_similarities_and_judges(
     cosines = {(each.metadata["doc_id"], each.metadata["sentence_index"]): score for each, score in dense}
     retriever.invoke(ON_SUBJECT, min_relevance=judging)  # what it embeds once
     searched: list[str] = []
-    for name in ("hybrid_sentences", "search"):
-        monkeypatch.setattr(Searcher, name, noting(name, getattr(Searcher, name), searched))
+    for name in ("search", "nearest"):
+        monkeypatch.setattr(IndexState, name, noting(name, getattr(IndexState, name), searched))
     windows = await way(retriever, "invoke", ON_SUBJECT, min_relevance=judging)
-    assert searched == (["hybrid_sentences"] if weight or judging else ["search"])
+    assert searched == (["search"] if weight or judging else ["nearest"])
     for window in windows:
         for hit in window.metadata["hits"]:
             assert hit["similarity"] == pytest.approx(cosines[window.metadata["doc_id"], hit["sentence_index"]])

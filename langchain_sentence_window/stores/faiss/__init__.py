@@ -1,28 +1,25 @@
 """`FaissStore`: SQLite stores everything, FAISS and tantivy search it.
 
-The façade, which is what LangChain sees:
-    faiss_store: `FaissStore`: opening, reading, saving, backups.
-    search_methods: Its searches.
-    sentence_search: Its searches for the retriever, which read sentences and those beside them.
-    varied_search: Its searches for documents that are different from each other.
-    search_arguments: What searches take.
-    write_methods: Adding, replacing and deleting documents.
+What LangChain sees:
+    faiss_store: `FaissStore`: opening, reading, and what it is made of.
+    store_searches: Its searches.
+    store_writes: Adding, replacing and deleting documents.
+    store_upkeep: Its size, its soundness, its files, and what its searches find.
     embedder_guard: Embeds, and proves that the store's vectors are from its embedder.
     conversion: Converts Documents to records and back.
-    description: The ``repr`` of a store.
 
-The engine, which knows no LangChain:
-    engine: `StoreEngine`: the database and its two caches as one, with closing and forks.
-    searcher: Its searches, each in one state of the database.
-    writer: Its writes, each within a transaction.
+The index, which knows no LangChain:
+    session: `IndexSession`: reads and writes of one state; opening, closing and forks.
+    index_state: `IndexState`: what a read searches.
+    search_reads: What is read of the rows that a search found.
+    word_uses: Evidence of names in a query.
+    estimates: How close sentences come to others, and what searches find.
     origin: Checks that all vectors are from one embedder.
-    damaged_cache: What happens to a cache that is damaged.
-    filter_cache: The rows that match the latest filters, and keys that no row has.
-    stats: The size of a store.
-    layout: The names of its files.
+    soundness: Measures an index, and checks everything that it holds.
+    ties: Equal scores, which are ordered by document and index.
+    lexical_index, lexical_cache: The tantivy index, a cache of the database.
 
-Its parts:
+Its folders:
     database: The SQLite database.
     dense: The FAISS index, a cache of the database.
-    lexical: The tantivy index, a cache of the database.
 """

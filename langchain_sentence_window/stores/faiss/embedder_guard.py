@@ -28,9 +28,9 @@ from langchain_sentence_window.embedding.embedder_state import Watch, describe_e
 from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddings
 from langchain_sentence_window.errors import IndexMismatchError
 from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.stores.faiss.engine import StoreEngine
-from langchain_sentence_window.stores.faiss.estimates import Sample
-from langchain_sentence_window.stores.faiss.origin import RecordedEmbedder, UnprovenError
+from langchain_sentence_window.stores.faiss.estimates import ClosestMatches, Sample
+from langchain_sentence_window.stores.faiss.origin import Origin, RecordedEmbedder, UnprovenError
+from langchain_sentence_window.stores.faiss.session import IndexSession
 
 T = TypeVar("T")
 
@@ -50,17 +50,17 @@ class EmbedderGuard:
     again and compares the vectors.
     """
 
-    def __init__(self, embedding: Embeddings, watch: Watch, engine: StoreEngine) -> None:
-        """Guard the vectors of an engine.
+    def __init__(self, embedding: Embeddings, watch: Watch, session: IndexSession) -> None:
+        """Guard the vectors of an index.
 
         Args:
             embedding: The store's embedder.
             watch: Notices when the embedder changes.
-            engine: Holds the vectors.
+            session: Holds the vectors.
         """
         self._embedding = embedding
         self._watch = watch
-        self._engine = engine
+        self._session = session
         self.queries = QueryEmbedder(embedding)
 
     def of_one_search(self) -> tuple[Self, PreparedQueries]:
@@ -78,11 +78,12 @@ class EmbedderGuard:
         if isinstance(self._embedding, DeferredEmbeddings):
             return  # a search and a write check it too
         self.refresh()
-        description, made_with = describe_embedder(self._embedding), self._engine.embedder()
+        description, made_with = describe_embedder(self._embedding), self.recorded()
         if made_with.description in (None, description):
             return
         run(self.prove(BLOCKING, TEXTS_TO_WRITE))
-        if made_with.line in self._watch.proofs.foreign and len(self._engine):
+        is_foreign = made_with.line in self._watch.proofs.foreign
+        if is_foreign and self._session.read(lambda state: state.snapshot.state.sentences):
             raise IndexMismatchError(
                 f"the index was made with {made_with.description} and can't be searched with {description}, whose "
                 "vectors of the same text differ; open it with the first, or index the documents again at another path"
@@ -90,13 +91,13 @@ class EmbedderGuard:
 
     def is_made_with(self, embedding: Embeddings) -> bool:
         """Return whether an embedder is known to have made the vectors, without embedding anything."""
-        recorded, watch = self._engine.embedder(), watch_of(embedding)
+        recorded, watch = self.recorded(), watch_of(embedding)
         proofs = watch.look()
         return recorded.line in proofs.to_read or (watch.says_all and recorded.is_of(describe_embedder(embedding)))
 
     def refresh(self) -> None:
         """Notice whether the embedder was changed, other than by its own calls."""
-        proofs, origin = self._watch.look(), self._engine.origin
+        proofs, origin = self._watch.look(), self._session.origin
         if origin.proofs is not proofs:
             self.queries = QueryEmbedder(self._embedding)
             origin.set(describe_embedder(self._embedding), proofs, says_all=self._watch.says_all)
@@ -131,7 +132,7 @@ class EmbedderGuard:
         if sample:
             is_same: bool = await check_same_embedder(io, self._embedding, sample)
             self._watch.look_after_call()
-            self._engine.origin.prove(recorded.line, is_same=is_same, to_write=texts >= TEXTS_TO_WRITE)
+            self._session.origin.prove(recorded.line, is_same=is_same, to_write=texts >= TEXTS_TO_WRITE)
 
     def run_proven(self, work: Callable[[], T], texts: int = TEXTS_TO_READ) -> T:
         """Run a function, after comparing the embedder's vectors on so many texts if it needs a proof."""
@@ -146,31 +147,37 @@ class EmbedderGuard:
 
         Long texts reveal a model that truncates its input, whose other vectors are the same.
         """
-        recorded, sample = self._engine.sample_embedded(_SAMPLE_SIZE)
+        recorded, sample = self._session.read(
+            lambda state: (Origin.recorded(state.snapshot), state.snapshot.sample_embedded(_SAMPLE_SIZE))
+        )
         return recorded, sorted(sample, key=lambda pair: -len(pair[0]))[:size]
+
+    def recorded(self) -> RecordedEmbedder:
+        """Return what is recorded about the embedder of the vectors."""
+        return self._session.read(lambda state: Origin.recorded(state.snapshot))
 
 
 ASKED = 32
 """Sentences that are embedded one by one, if questions have other vectors than documents."""
 
 
-async def closest_matches(io: IO, engine: StoreEngine, guard: EmbedderGuard, size: int) -> Numbers:
+async def closest_matches(io: IO, matches: ClosestMatches, guard: EmbedderGuard, size: int) -> Numbers:
     """Return how close a sample of sentences comes to others elsewhere; see `FaissStore.closest_matches`.
 
     Two calls at the same time may both embed a sample; their results are the same.
 
     Args:
         io: Makes the calls.
-        engine: Holds the sentences, and keeps what was found.
+        matches: Finds them, and keeps what was found.
         guard: Embeds.
         size: The most sentences to embed.
     """
-    kept: Numbers | None = await io.in_thread(engine.kept_matches, size)
+    kept: Numbers | None = await io.in_thread(matches.kept, size)
     if kept is not None:
         return kept
-    sample: Sample = await io.in_thread(engine.sample_sentences, size)
+    sample: Sample = await io.in_thread(matches.sample, size)
     sample, vectors = await _as_questions(io, guard, sample)
-    find = partial(engine.find_closest_matches, sample, vectors)
+    find = partial(matches.find, sample, vectors)
     found: Numbers = await io.in_thread(guard.run_proven, find)
     return found
 

@@ -7,10 +7,10 @@ The scale is a statistic of the index as a whole, so it is kept until enough of 
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,14 +18,13 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.errors import wrong_size
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.relevance import closest_match
-from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.schema import State
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.dense.dense_cache import VectorCache
 from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import compare_in_blocks, make_faiss_index, one_thread
 from langchain_sentence_window.stores.faiss.dense.index_builder import Place, next_part, start_of
-from langchain_sentence_window.stores.faiss.origin import Origin
+from langchain_sentence_window.stores.faiss.index_state import IndexState
+from langchain_sentence_window.stores.faiss.session import IndexSession
 
 MAX_CHANGE = 0.1
 """The share of the sentences that may be added, and that may be removed, before the matches are found again."""
@@ -67,39 +66,35 @@ class _Kept(NamedTuple):
 class ClosestMatches:
     """Finds the closest matches of a sample of sentences, and keeps them."""
 
-    def __init__(self, database: Database, vectors: VectorCache, origin: Origin) -> None:
+    def __init__(self, session: IndexSession) -> None:
         """Start with none.
 
         Args:
-            database: Holds the sentences.
-            vectors: Holds the vectors that are searched.
-            origin: Knows the embedder that sentences are embedded with again.
+            session: Holds the sentences, and searches them.
         """
-        self._database = database
-        self._vectors = vectors
-        self._origin = origin
+        self._session = session
         # Replaced as a whole and never changed, so it needs no lock that an exception could leave held.
         self._kept: _Kept | None = None
 
     def kept(self, asked: int) -> Numbers | None:
         """Return the matches that were found before; ``None`` if there are none, or too much has changed since."""
         kept = self._kept
-        if kept is None or not self._database.read(partial(_still_holds, kept, asked)):
+        if kept is None or not self._session.read(lambda state: _still_holds(kept, asked, state.snapshot)):
             return None
         return kept.matches.copy()
 
     def sample(self, asked: int) -> Sample:
         """Return sentences to embed, as many as were asked for, or fewer if the index is large."""
 
-        def work(snapshot: Snapshot, index: IndexAtState | None) -> Sample:
-            state = snapshot.state
+        def work(read: IndexState) -> Sample:
+            snapshot, index, state = read.snapshot, read.dense, read.snapshot.state
             size = min(asked, max(MIN_SAMPLE, MAX_COMPARISONS // max(1, state.sentences)))
             rows = [] if index is None else index.spread_rows(size).tolist()
             known = snapshot.placed_texts(rows)
             texts = {row: known[row].text for row in rows if row in known and known[row].text.strip()}
             return Sample(asked, state, list(texts), list(texts.values()))
 
-        return self._vectors.read(work)
+        return self._session.read(work, dense=True)
 
     def find(self, sample: Sample, vectors: Vectors) -> Numbers:
         """Find the closest matches of sampled sentences, and keep them.
@@ -114,11 +109,11 @@ class ClosestMatches:
             UnprovenError: They may be.
         """
 
-        def work(snapshot: Snapshot, index: IndexAtState | None) -> list[float]:
-            self._origin.check(snapshot)
-            return [] if index is None else _matches(snapshot, index, sample.rows, vectors)
+        def work(state: IndexState) -> list[float]:
+            state.origin.check(state.snapshot)
+            return [] if state.dense is None else _matches(state.snapshot, state.dense, sample.rows, vectors)
 
-        matches = np.array(self._vectors.read(work), dtype=np.float64)
+        matches = np.array(self._session.read(work, dense=True), dtype=np.float64)
         self._kept = _Kept(sample.asked, sample.state, matches)
         return matches.copy()
 
@@ -158,8 +153,6 @@ _TOLERANCE = 1e-5
 
 _Z = 1.96  # of an interval that holds the truth 19 times in 20
 
-_Call: TypeAlias = Callable[[Callable[[], Any]], Any]
-
 
 @dataclass(frozen=True, slots=True)
 class RecallEstimate:
@@ -184,67 +177,56 @@ class RecallEstimate:
     index: str
 
 
-class RecallEstimator:
-    """Compares searches with exact ones, in steps between which others read and write."""
+def estimate_recall(
+    session: IndexSession, questions: Vectors, k: int, effort: float, *, is_embedded: bool
+) -> RecallEstimate:
+    """Estimate how many of the ``k`` nearest vectors a search finds, by comparing some searches with exact ones.
 
-    def __init__(self, database: Database, vectors: VectorCache, weights: Sequence[float], call: _Call) -> None:
-        """Search an index.
+    Others read and write between the steps; writes change the result slightly.
 
-        Args:
-            database: Holds the vectors.
-            vectors: Holds the index.
-            weights: The weights of a sentence and its neighbors in each vector.
-            call: Runs a step as a call of the store.
-        """
-        self._database = database
-        self._vectors = vectors
-        self._weights = weights
-        self._call = call
+    Args:
+        session: The index.
+        questions: Unit vectors of shape ``(n, dimension)``.
+        k: The number of nearest vectors.
+        effort: How many times as much to look at as usual.
+        is_embedded: Whether the questions were embedded now, so that the embedder must be that of the index.
 
-    def estimate(
-        self, questions: Vectors, k: int, effort: float, check: Callable[[Snapshot], None] = lambda _: None
-    ) -> RecallEstimate:
-        """Estimate the recall; writes while this runs change the result slightly.
+    Raises:
+        EmbeddingError: The vectors are of another length than those of the index.
+        IndexMismatchError: The vectors in the index are from another embedder now.
+        UnprovenError: They may be.
+    """
 
-        Args:
-            questions: Unit vectors of shape ``(n, dimension)``.
-            k: The number of nearest vectors.
-            effort: How many times as much to look at as usual.
-            check: Is called with the state that is searched first; may raise an exception.
+    def search(state: IndexState) -> tuple[str, list[Vectors]]:
+        index = state.dense
+        if is_embedded:
+            state.origin.check(state.snapshot)
+        if index is None:
+            return "", [np.empty(0, dtype=np.float32) for _ in questions]
+        found = [index.search(question, k, None, effort) for question in questions]
+        return index.name, [np.array([cosine for _, cosine in pairs], dtype=np.float32) for pairs in found]
 
-        Raises:
-            EmbeddingError: The vectors are of another length than those of the index.
-        """
+    name, found = session.read(search, dense=True)
+    best, place = np.empty((len(questions), 0), dtype=np.float32), session.read(lambda state: start_of(state.snapshot))
+    while len(questions) and not place.is_end:
+        place, best = session.read(partial(_compare_part, questions, k, best, after=place, weights=session.weights))
+    shares = _shares_found(found, best)
+    recall, low, high = _interval(shares, k)
+    return RecallEstimate(recall, low, high, len(shares), k, effort, name)
 
-        def search(snapshot: Snapshot, index: IndexAtState | None) -> tuple[str, list[Vectors]]:
-            check(snapshot)
-            if index is None:
-                return "", [np.empty(0, dtype=np.float32) for _ in questions]
-            found = [index.search(question, k, None, effort) for question in questions]
-            return index.name, [np.array([cosine for _, cosine in pairs], dtype=np.float32) for pairs in found]
 
-        name, found = self._call(lambda: self._vectors.read(search))
-        shares = _shares_found(found, self._exact(questions, k))
-        recall, low, high = _interval(shares, k)
-        return RecallEstimate(recall, low, high, len(shares), k, effort, name)
-
-    def _exact(self, questions: Vectors, k: int) -> Vectors:
-        """Return the ``k`` highest cosines of each question, or fewer if there are fewer vectors, best first."""
-        best = np.empty((len(questions), 0), dtype=np.float32)
-        place: Place = self._call(lambda: self._database.read(start_of))
-        while len(questions) and not place.is_end:
-            place, best = self._call(partial(self._compare_part, questions, k, place, best))
-        return best
-
-    def _compare_part(self, questions: Vectors, k: int, place: Place, best: Vectors) -> tuple[Place, Vectors]:
-        after, parts = self._database.read(lambda snapshot: next_part(snapshot, place, self._weights))
-        for _, vectors in parts:
-            index = make_faiss_index("Flat", vectors.shape[1])
-            index.add(vectors)
-            with one_thread():
-                cosines, _ = compare_in_blocks(index, questions, min(k, len(vectors)))
-            best = -np.sort(-np.concatenate([best, np.minimum(cosines, 1)], axis=1), axis=1)[:, :k]
-        return after, best
+def _compare_part(
+    questions: Vectors, k: int, best: Vectors, state: IndexState, *, after: Place, weights: Sequence[float]
+) -> tuple[Place, Vectors]:
+    """Read the next vectors, and return the ``k`` highest cosines of each question so far, best first."""
+    place, parts = next_part(state.snapshot, after, weights)
+    for _, vectors in parts:
+        index = make_faiss_index("Flat", vectors.shape[1])
+        index.add(vectors)
+        with one_thread():
+            cosines, _ = compare_in_blocks(index, questions, min(k, len(vectors)))
+        best = -np.sort(-np.concatenate([best, np.minimum(cosines, 1)], axis=1), axis=1)[:, :k]
+    return place, best
 
 
 def _shares_found(found: Sequence[Vectors], exact: Vectors) -> list[float]:

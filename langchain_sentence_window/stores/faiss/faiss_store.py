@@ -26,14 +26,15 @@ from langchain_sentence_window.stores.faiss.database.database_opening import hol
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, as_folder
 from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard, closest_matches
-from langchain_sentence_window.stores.faiss.engine import StoreEngine
-from langchain_sentence_window.stores.faiss.searcher import checked_effort
-from langchain_sentence_window.stores.faiss.store_searches import SentenceSearch, VariedSearch
+from langchain_sentence_window.stores.faiss.estimates import ClosestMatches
+from langchain_sentence_window.stores.faiss.index_state import checked_effort
+from langchain_sentence_window.stores.faiss.session import IndexSession
+from langchain_sentence_window.stores.faiss.store_searches import IndexSearch
 from langchain_sentence_window.stores.faiss.store_upkeep import FileMethods, RecallMethods
 from langchain_sentence_window.stores.faiss.store_writes import WriteMethods
 
 
-class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMethods, RecallMethods):
+class FaissStore(OpenFiles, IndexSearch, WriteMethods, FileMethods, RecallMethods):
     """A LangChain vector store in one folder, or in memory: SQLite stores it, FAISS searches it.
 
     Every call is one SQLite transaction: it takes effect completely or not at all. The FAISS index and the lexical
@@ -96,17 +97,22 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
         check_order(embedding, path, f"{type(self).__name__}(embedding, path)")
         if neighbor_weights is not None:
             neighbor_weights = checked_neighbor_weights(neighbor_weights)
-        self._search_effort = checked_effort(search_effort)
+        effort = checked_effort(search_effort)
         self._embedding = checked_embedding(embedding)
         watch = watch_of(embedding)
-        self._engine = StoreEngine(
-            None if path is None else as_folder(path), index, neighbor_weights, read_only=read_only
+        self._session = IndexSession(
+            None if path is None else as_folder(path),
+            index,
+            neighbor_weights,
+            search_effort=effort,
+            read_only=read_only,
         )
+        self._matches = ClosestMatches(self._session)
         try:
-            self._guard = EmbedderGuard(self._embedding, watch, self._engine)
+            self._guard = EmbedderGuard(self._embedding, watch, self._session)
             self._guard.check_made_with()
         except BaseException:
-            self._engine.close()
+            self._session.close()
             raise
 
     @classmethod
@@ -215,7 +221,7 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
             InvalidInputError: The ids aren't a list of strings.
         """
         wanted = checked_ids(ids)
-        found = self._engine.fetch(wanted)
+        found = self._session.read(lambda state: state.snapshot.by_ids(wanted))
         return to_documents([found[id_] for id_ in dict.fromkeys(wanted) if id_ in found])
 
     def get_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
@@ -226,7 +232,8 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
             FilterError: The filter is invalid.
         """
         wanted = checked_ids(ids)
-        found = self._engine.fetch(wanted, compile_filter(filter))
+        condition = compile_filter(filter)
+        found = self._session.read(lambda state: state.snapshot.by_ids(wanted, condition))
         return to_documents([found[id_] for id_ in dict.fromkeys(wanted) if id_ in found])
 
     async def aget_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
@@ -246,7 +253,8 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
             FilterError: The filter is invalid.
         """
         given = {} if filter is None else filter
-        return to_indexed_documents(self._engine.sources(compile_for_sources(given), compile_filter(given)))
+        of_sources, of_sentences = compile_for_sources(given), compile_filter(given)
+        return to_indexed_documents(self._session.read(lambda state: state.snapshot.sources(of_sources, of_sentences)))
 
     async def alist_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
         """Async version of `list_documents`."""
@@ -262,7 +270,8 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
             FilterError: The filter is invalid.
         """
         given = {} if filter is None else filter
-        return self._engine.count_sources(compile_for_sources(given), compile_filter(given))
+        of_sources, of_sentences = compile_for_sources(given), compile_filter(given)
+        return self._session.read(lambda state: state.snapshot.count_sources(of_sources, of_sentences))
 
     async def acount_documents(self, filter: Filter | None = None) -> int:
         """Async version of `count_documents`."""
@@ -301,11 +310,11 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
             EmbeddingError: The embedder's vectors are unusable, or of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder.
         """
-        return run(closest_matches(BLOCKING, self._engine, self._guard, checked_count("sample", sample)))
+        return run(closest_matches(BLOCKING, self._matches, self._guard, checked_count("sample", sample)))
 
     async def aclosest_matches(self, sample: int = SAMPLED_SENTENCES) -> Numbers:
         """Async version of `closest_matches`."""
-        return await closest_matches(ASYNC, self._engine, self._guard, checked_count("sample", sample))
+        return await closest_matches(ASYNC, self._matches, self._guard, checked_count("sample", sample))
 
     def is_made_with(self, embedding: Embeddings) -> bool:
         """Return whether an embedder is known to have made the vectors, without embedding anything."""
@@ -318,12 +327,12 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
             Documents and unit vectors of shape ``(n, dimension)``, in the order of source documents and sentences. No
             section is in two slices. All slices are from the state of the store at the first one.
         """
-        for records, vectors in self._engine.in_order():
+        for records, vectors in self._session.in_order():
             yield to_documents(records), vectors
 
     def __len__(self) -> int:
         """Return the number of documents in the store; a retriever adds one for each sentence."""
-        return len(self._engine)
+        return self._session.read(lambda state: state.snapshot.state.sentences)
 
     def __bool__(self) -> bool:
         """Return true, also for an empty store."""
@@ -331,39 +340,39 @@ class FaissStore(OpenFiles, SentenceSearch, VariedSearch, WriteMethods, FileMeth
 
     def __repr__(self) -> str:
         """Show the path, the contents and the settings that aren't the default; never raises."""
-        return describe_store(type(self).__name__, self.__dict__.get("_engine"), self.__dict__.get("_embedding"))
+        return describe_store(type(self).__name__, self.__dict__.get("_session"), self.__dict__.get("_embedding"))
 
     def _reopened(self) -> str:
-        path, name = self._engine.folder, type(self).__name__
+        path, name = self._session.folder, type(self).__name__
         if path is None:
             return f"keep it in a folder first, with save(path), then {name}.open(path, embedding)"
         return f"{name}.open({str(path)!r}, embedding)"
 
 
-def describe_store(name: str, engine: StoreEngine | None, embedding: Embeddings | None) -> str:
+def describe_store(name: str, session: IndexSession | None, embedding: Embeddings | None) -> str:
     """Describe the path, the contents and the settings of a store that aren't the default; never raises.
 
     Args:
         name: The name of the store's class.
-        engine: The store's engine; ``None`` for a store whose construction failed.
+        session: The store's session; ``None`` for a store whose construction failed.
         embedding: The store's embedder, of which only the class is shown.
     """
-    if engine is None:
+    if session is None:
         return f"<{name}: not opened>"
     try:
-        parts = ["closed"] if engine.is_closed else list(_parts(engine, embedding))
+        parts = ["closed"] if session.is_closed else list(_parts(session, embedding))
     except Exception:  # noqa: BLE001 - a debugger prints stores in any state
-        parts = ["closed" if engine.is_closed else "can't be read"]
-    return summary_repr(name, engine.folder, parts)
+        parts = ["closed" if session.is_closed else "can't be read"]
+    return summary_repr(name, session.folder, parts)
 
 
-def _parts(engine: StoreEngine, embedding: Embeddings | None) -> Iterator[str]:
-    stats = engine.stats()
+def _parts(session: IndexSession, embedding: Embeddings | None) -> Iterator[str]:
+    stats = session.stats()
     yield f"documents={stats.documents}"
     yield f"sentences={stats.sentences}"
     yield f"index={stats.index_in_use!r}"
     yield f"embedding={type(embedding).__name__}"
     if stats.neighbor_weights != NEIGHBOR_WEIGHTS:
         yield f"neighbor_weights={stats.neighbor_weights}"
-    if engine.is_read_only:
+    if session.is_read_only:
         yield "read_only=True"

@@ -13,7 +13,6 @@ import numpy as np
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.conversion import texts_with_headings
 from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.leases import OneState
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
@@ -37,7 +36,6 @@ FORMAT = 3
 _FACT = "lexical"
 _STATE_FILE = "meta.json"  # tantivy's list of the index's files
 _REWRITTEN = frozenset({_STATE_FILE, ".managed.json"})  # tantivy never changes other files
-_MAX_ATTEMPTS = 3
 
 
 class LexicalCache:
@@ -58,34 +56,6 @@ class LexicalCache:
         self._lock = AccessLock()
         self._index: LexicalIndex | None = None
         self._current: tuple[Version, LexicalSearcher] | None = None
-
-    def read(self, work: Callable[[Snapshot, LexicalSearcher], T], source: Database | OneState | None = None) -> T:
-        """Run a function with one state of the database and a searcher of the same state.
-
-        Args:
-            work: A function of both.
-            source: Reads the database; ``None`` for the database itself.
-
-        Raises:
-            StoreChangedError: The source keeps a state that the index isn't at any more.
-            StoreError: The index can't be brought up to date.
-        """
-        source = self._database if source is None else source
-
-        def if_current(snapshot: Snapshot) -> tuple[T] | None:
-            current = self._current
-            return (work(snapshot, current[1]),) if current and current[0] == snapshot.version else None
-
-        for _ in range(_MAX_ATTEMPTS):
-            done = source.read(if_current)
-            if done is not None:
-                return done[0]
-            source.renew()
-            self.catch_up()
-        # Others write faster than this thread can read.
-        if self._database.read_only:
-            return self._database.read(lambda snapshot: work(snapshot, self._searcher_to_read(snapshot)[1]))
-        return self._change(lambda transaction: work(transaction, self._advance(transaction)))
 
     def searcher_at(self, version: Version) -> LexicalSearcher | None:
         """Return the searcher of a version of the database; ``None`` if the index is at another version."""
@@ -114,16 +84,22 @@ class LexicalCache:
             StoreError: The index can't be written.
         """
         if self._database.read_only:
-            self._lock.write(self._catch_up_to_read)
+            self._lock.write(lambda: self._database.read(self.advance_to_read))
         else:
-            self._change(self._advance)
+            self.change(self.advance)
 
-    def _catch_up_to_read(self) -> None:
-        current = self._current
-        if current is None or current[0] != self._database.read(lambda snapshot: snapshot.version):
-            self._current = self._database.read(self._searcher_to_read)
+    def advance_to_read(self, snapshot: Snapshot) -> None:
+        """Bring what a read-only store searches to a state: a copy of the index, or one in memory."""
+        if self._current is None or self._current[0] != snapshot.version:
+            index = self._copied(snapshot) or self._built(snapshot)
+            self._current = snapshot.version, index.searcher()
 
-    def _change(self, work: Callable[[Transaction], T]) -> T:
+    def change(self, work: Callable[[Transaction], T]) -> T:
+        """Run a function of a transaction that may change the index.
+
+        Raises:
+            StoreError: The index can't be written.
+        """
         try:
             return self._database.write(work)
         except (OSError, ValueError, RuntimeError) as error:
@@ -138,10 +114,11 @@ class LexicalCache:
             self.close()
             raise
 
-    def _advance(self, transaction: Transaction) -> LexicalSearcher:
+    def advance(self, transaction: Transaction) -> None:
+        """Bring the index to the state of a transaction, which records it."""
         state = transaction.state
         if self._current and self._current[0] == state.version:
-            return self._current[1]
+            return
         kept = self._open(transaction)
         at = (kept["generation"], kept["token"]) if kept else None
         changes = transaction.changes_since(*at) if at else None
@@ -161,7 +138,6 @@ class LexicalCache:
             record = {"format": FORMAT, "generation": state.generation, "token": state.token, "files": files}
             transaction.set_fact(_FACT, record)
         self._current = state.version, searcher
-        return searcher
 
     def _open(self, snapshot: Snapshot) -> dict[str, Any] | None:
         """Open the index, if it isn't open, and return its record from when it was last brought up to date."""
@@ -184,10 +160,6 @@ class LexicalCache:
                 shutil.rmtree(self._folder)
             self._folder.mkdir()
         return LexicalIndex(self._folder)
-
-    def _searcher_to_read(self, snapshot: Snapshot) -> tuple[Version, LexicalSearcher]:
-        """Return a searcher for a read-only store."""
-        return snapshot.version, (self._copied(snapshot) or self._built(snapshot)).searcher()
 
     def _copied(self, snapshot: Snapshot) -> LexicalIndex | None:
         """Return a copy of the index if it is current, as tantivy writes lock files beside an index that it reads."""

@@ -160,6 +160,79 @@ class Origin:
             transaction.set_fact("dimension", dimension)
         self._has_claimed = True
 
+    # Writing
+
+    def unknown_texts(self, snapshot: Snapshot, texts: Iterable[str]) -> list[str]:
+        """Return the texts that have no vector in the index yet, each once.
+
+        Raises:
+            IndexMismatchError: The vectors in the index are from another embedder now.
+            UnprovenError: They may be.
+        """
+        distinct = list(dict.fromkeys(texts))
+        if not self.may_reuse(snapshot):
+            return distinct
+        parts = (distinct[start : start + _RECORD_BATCH_SIZE] for start in range(0, len(distinct), _RECORD_BATCH_SIZE))
+        unknown = [
+            text for part in parts for known in [snapshot.known_vectors(part)] for text in part if text not in known
+        ]
+        self.check_to_add(snapshot, embeds=bool(unknown))
+        return unknown
+
+    def stage_vectors(self, transaction: Transaction, vectors: Mapping[str, bytes]) -> None:
+        """Keep half-precision vectors, by text, that will be written later.
+
+        Raises:
+            IndexMismatchError: The vectors in the index are from another embedder now.
+            UnprovenError: They may be.
+        """
+        self.claim(transaction, _dimension_of(vectors))
+        transaction.stage_vectors(vectors.items())
+
+    def write(
+        self,
+        transaction: Transaction,
+        records: Sequence[Record] = (),
+        vectors: Vectors | Mapping[str, bytes] | None = None,
+        *,
+        remove: Condition | None = None,
+        forbidden: Condition | None = None,
+    ) -> None:
+        """Remove records and add others, replacing those with the same id.
+
+        Args:
+            transaction: The transaction.
+            records: The records to add, each with another id.
+            vectors: Unit vectors of shape ``(len(records), dimension)``, or half-precision vectors by text. Texts
+                without a vector there have one in the index.
+            remove: A condition on the records to remove first.
+            forbidden: A condition that no record may meet; otherwise nothing is written.
+
+        Raises:
+            InvalidInputError: A record meets the forbidden condition.
+            EmbeddingError: The vectors are of another length than those of the index.
+            IndexMismatchError: The vectors in the index are from another embedder now.
+            UnprovenError: They may be.
+            StaleVectorError: The vector of a text isn't in the index any more.
+        """
+        if forbidden and len(transaction.rows(forbidden)):
+            raise InvalidInputError(
+                "the filter doesn't match everything that would be replaced or deleted; choose other ids, or write "
+                "without a filter. Nothing was changed."
+            )
+        if records:
+            self.claim(transaction, _dimension_of(vectors))
+        if remove:
+            transaction.remove(remove)
+        for start in range(0, len(records), _RECORD_BATCH_SIZE):
+            part = records[start : start + _RECORD_BATCH_SIZE]
+            if isinstance(vectors, np.ndarray):
+                halves = to_halves(vectors[start : start + len(part)])
+            else:
+                halves = _halves_of([record.embedded for record in part], vectors or {}, transaction)
+            transaction.add(part, halves)
+            transaction.forget_staged({record.embedded for record in part})
+
     def _begin_line(self, transaction: Transaction) -> None:
         line = secrets.randbits(62)
         transaction.discard_staged()
@@ -190,69 +263,6 @@ _RECORD_BATCH_SIZE = 5_000
 
 class StaleVectorError(LookupError):
     """The vector of a text was stored when a call began, and was deleted by another call before it ended."""
-
-
-class Writer:
-    """Writes records and their vectors, after checking that the vectors are from the embedder of the index."""
-
-    def __init__(self, origin: Origin) -> None:
-        """Set the embedder that the vectors must be from."""
-        self._origin = origin
-
-    def unknown_texts(self, snapshot: Snapshot, texts: Iterable[str]) -> list[str]:
-        """Return the texts that have no vector in the index yet, each once.
-
-        Raises:
-            IndexMismatchError: The vectors in the index are from another embedder now.
-            UnprovenError: They may be.
-        """
-        distinct = list(dict.fromkeys(texts))
-        if not self._origin.may_reuse(snapshot):
-            return distinct
-        parts = (distinct[start : start + _RECORD_BATCH_SIZE] for start in range(0, len(distinct), _RECORD_BATCH_SIZE))
-        unknown = [
-            text for part in parts for known in [snapshot.known_vectors(part)] for text in part if text not in known
-        ]
-        self._origin.check_to_add(snapshot, embeds=bool(unknown))
-        return unknown
-
-    def stage_vectors(self, transaction: Transaction, vectors: Mapping[str, bytes]) -> None:
-        """Keep half-precision vectors, by text, that will be written later.
-
-        Raises:
-            IndexMismatchError: The vectors in the index are from another embedder now.
-            UnprovenError: They may be.
-        """
-        self._origin.claim(transaction, _dimension_of(vectors))
-        transaction.stage_vectors(vectors.items())
-
-    def write(
-        self,
-        transaction: Transaction,
-        records: Sequence[Record],
-        vectors: Vectors | Mapping[str, bytes] | None,
-        *,
-        remove: Condition | None,
-        forbidden: Condition | None,
-    ) -> None:
-        """Remove records and add others; see `StoreEngine.write`."""
-        if forbidden and len(transaction.rows(forbidden)):
-            raise InvalidInputError(
-                "the filter doesn't match everything that would be replaced or deleted; choose other ids, or write "
-                "without a filter. Nothing was changed."
-            )
-        if records:
-            self._origin.claim(transaction, _dimension_of(vectors))
-        if remove:
-            transaction.remove(remove)
-        for start in range(0, len(records), _RECORD_BATCH_SIZE):
-            part = records[start : start + _RECORD_BATCH_SIZE]
-            if isinstance(vectors, np.ndarray):
-                halves = to_halves(vectors[start : start + len(part)])
-            else:
-                halves = _halves_of([record.embedded for record in part], vectors or {}, transaction)
-            transaction.add(part, halves)
-            transaction.forget_staged({record.embedded for record in part})
 
 
 def _dimension_of(vectors: Vectors | Mapping[str, bytes] | None) -> int | None:

@@ -24,8 +24,6 @@ from langchain_sentence_window.documents.keys import (
 )
 from langchain_sentence_window.documents.metadata_values import number, own_values
 from langchain_sentence_window.documents.sentence_documents import (
-    Beside,
-    FoundSentences,
     LateSentence,
     StoredSentence,
     read_parts,
@@ -83,28 +81,6 @@ class Section(NamedTuple):
     start: int
     end: int
     heading: str
-
-
-class Best(NamedTuple):
-    """The best rows of a search, best first.
-
-    Attributes:
-        rows: The rows.
-        scores: Their scores.
-        cosines: Their cosines.
-        allowed: The rows that could be found, in order; ``None`` for all.
-        found: The candidates that they were chosen from; ``None`` if these weren't ranked anew.
-        sections: The sections of the candidates.
-        order: The positions of the best among the candidates.
-    """
-
-    rows: Rows
-    scores: Numbers
-    cosines: Numbers
-    allowed: Rows | None = None
-    found: FoundRows | None = None
-    sections: Sequence[Section] = ()
-    order: Indexes = np.empty(0, dtype=np.int64)
 
 
 def read_candidates(
@@ -288,36 +264,7 @@ _RARE_KEYS = (KIND, LEAD_IN, SEPARATOR, HEADING_LEVEL, PART_SPANS, PIECES_START,
 _RARE_IN_JSON = tuple(f'"{key}"' for key in _RARE_KEYS)
 
 
-def found_sentences(snapshot: Snapshot, best: Best, beside: Beside) -> FoundSentences:
-    """Make sentences of the best candidates, and read those that are wanted beside them.
-
-    Args:
-        snapshot: The state that was searched.
-        best: The best candidates.
-        beside: Returns which others to read.
-
-    Raises:
-        IncompleteWindowError: The metadata of a sentence isn't what the splitter writes.
-    """
-    if best.found is None:
-        return FoundSentences([], [], [])
-    sentences = _sentences(snapshot, best.found, best.sections, best.order)
-    made = FoundSentences(sentences, best.scores.tolist(), best.cosines.tolist())
-    known = {sentence.key: sentence for sentence in sentences}
-    wanted = dict.fromkeys(beside(made))
-    read = {key: known[key] for key in wanted if key in known}
-    missing = [key for key in wanted if key not in known]
-    if missing:
-        names = (best.found.names[at] for at in best.order.tolist())
-        numbers = dict(zip(names, best.found.documents[best.order].tolist(), strict=True))
-        others = _sentences_at(
-            snapshot, [(numbers[name], index) for name, index in missing if name in numbers], best.allowed
-        )
-        read |= {sentence.key: sentence for sentence in others if sentence.key in wanted}
-    return FoundSentences(made.sentences, made.scores, made.similarities, read)
-
-
-def _sentences_at(snapshot: Snapshot, places: Sequence[tuple[int, int]], allowed: Rows | None) -> list[StoredSentence]:
+def sentences_at(snapshot: Snapshot, places: Sequence[tuple[int, int]], allowed: Rows | None) -> list[StoredSentence]:
     """Read sentences by document and index."""
     rows = np.unique(np.array(snapshot.rows_at(places), dtype=np.int64))
     if allowed is not None:
@@ -325,12 +272,13 @@ def _sentences_at(snapshot: Snapshot, places: Sequence[tuple[int, int]], allowed
     if not len(rows):
         return []
     read = snapshot.found_rows(rows, beside=False)
-    return _sentences(snapshot, read, sections_of(read), np.arange(len(read)))
+    return sentences_of(snapshot, read, sections_of(read), np.arange(len(read)))
 
 
-def _sentences(
+def sentences_of(
     snapshot: Snapshot, found: FoundRows, sections: Sequence[Section], positions: Indexes
 ) -> list[StoredSentence]:
+    """Make sentences of columns, by position."""
     columns = positions, found.indexes, found.section_keys, found.source_keys, *found.spans
     lines = list(zip(*((each if each is positions else each[positions]).tolist() for each in columns), strict=True))
     sources = _Sources(snapshot.source_metadata_of(sorted({line[3] for line in lines} - {NONE})))

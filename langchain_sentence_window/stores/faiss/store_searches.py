@@ -1,10 +1,10 @@
-"""The methods of `FaissStore` that search: by text, by vector, by words, for the retriever, and for variety."""
+"""The searches of `FaissStore`: by text, by vector, by words, for variety, and for the retriever."""
 
 import copy
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from langchain_core.documents import Document
@@ -15,33 +15,36 @@ from langchain_core.vectorstores.utils import maximal_marginal_relevance
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window._validation import as_number, checked_count, checked_weight
-from langchain_sentence_window.documents.sentence_documents import Beside, FoundSentences
+from langchain_sentence_window._validation import (
+    as_number,
+    checked_callback,
+    checked_count,
+    checked_flag,
+    checked_weight,
+)
+from langchain_sentence_window.documents.found_sentences import FoundSentences
+from langchain_sentence_window.documents.sentence_documents import Beside
 from langchain_sentence_window.embedding.embedder import NotEmbeddedError, PreparedQueries, unit_vector
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.conversion import to_documents
-from langchain_sentence_window.stores.faiss.database.filters import Filter, filter_keys
+from langchain_sentence_window.stores.faiss.database.filters import Filter
 from langchain_sentence_window.stores.faiss.database.schema import Record
 from langchain_sentence_window.stores.faiss.embedder_guard import EmbedderGuard
-from langchain_sentence_window.stores.faiss.engine import StoreEngine
-from langchain_sentence_window.stores.faiss.search_reads import Rank
-from langchain_sentence_window.stores.faiss.searcher import (
-    HybridQuery,
-    check_hybrid,
-    checked_effort,
-    condition_of,
-    unknown_keys,
-)
+from langchain_sentence_window.stores.faiss.index_state import IndexState, checked_effort, condition_of
+from langchain_sentence_window.stores.faiss.search_reads import Rank, order_by
+from langchain_sentence_window.stores.faiss.session import IndexSession
+
+T = TypeVar("T")
 
 
-class SearchMethods(VectorStore):
-    """The methods of a `VectorStore` that search."""
+class IndexSearch(VectorStore):
+    """The searches of an open index, as LangChain asks for them and as a retriever does."""
 
-    _engine: StoreEngine
+    _session: IndexSession
     _guard: EmbedderGuard
-    _search_effort: float
+    _prepared: PreparedQueries
 
     def similarity_search(
         self,
@@ -136,8 +139,13 @@ class SearchMethods(VectorStore):
         checked_count("k", k)
         effort = self._effort(search_effort)
         vector, condition = unit_vector(embedding), condition_of(filter)
-        found = self._guard.run_proven(lambda: self._engine.search(vector, k, condition, effort))
-        self._check_found(found, filter)
+
+        def work(state: IndexState) -> list[tuple[Record, float]]:
+            return self._noted(state, state.nearest(vector, k, condition, effort), filter)
+
+        found = self._session.nearest(vector, k, effort) if condition is None else None
+        if found is None:
+            found = self._guard.run_proven(lambda: self._session.read(work, dense=True))
         return _scored(found)
 
     async def asimilarity_search_with_score_by_vector(
@@ -172,9 +180,12 @@ class SearchMethods(VectorStore):
         checked_count("k", k)
         if not isinstance(query, str):
             raise InvalidInputError(f"the query is {shown(query)}; search with a string")
-        found = self._engine.lexical_search(query, k, condition_of(filter))
-        self._check_found(found, filter)
-        return _scored(found)
+        condition = condition_of(filter)
+
+        def work(state: IndexState) -> list[tuple[Record, float]]:
+            return self._noted(state, state.matching(query, k, condition), filter)
+
+        return _scored(self._session.read(work, words=True))
 
     async def alexical_search(
         self, query: str, k: int = 4, *, filter: Filter | None = None
@@ -221,10 +232,10 @@ class SearchMethods(VectorStore):
             IndexMismatchError: The store's vectors are from another embedder.
             StoreError: The lexical index is out of date and can't be written.
         """
-        spreading = check_hybrid(lexical_weight, rank, spreads)
-        effort = self._effort(search_effort)
-        vector = self._guard.queries.embed(query)
-        return self._hybrid_search(HybridQuery(vector, query, k, lexical_weight, None, rank, spreading, effort), filter)
+        search = self._hybrid(
+            query, k, filter, lexical_weight=lexical_weight, rank=rank, spreads=spreads, effort=search_effort
+        )
+        return search(self._guard.queries.embed(query))
 
     async def ahybrid_search(
         self,
@@ -238,22 +249,51 @@ class SearchMethods(VectorStore):
         search_effort: float | None = None,
     ) -> list[tuple[Document, float]]:
         """Async version of `hybrid_search`; ``rank`` is called in a thread."""
-        spreading = check_hybrid(lexical_weight, rank, spreads)
-        effort = self._effort(search_effort)
-        vector = await self._guard.queries.aembed(query)
-        asked = HybridQuery(vector, query, k, lexical_weight, None, rank, spreading, effort)
-        return await run_in_executor(None, self._hybrid_search, asked, filter)
+        search = self._hybrid(
+            query, k, filter, lexical_weight=lexical_weight, rank=rank, spreads=spreads, effort=search_effort
+        )
+        return await run_in_executor(None, search, await self._guard.queries.aembed(query))
 
-    def _hybrid_search(self, asked: HybridQuery, filter: Filter | None) -> list[tuple[Document, float]]:
-        if not asked.weight and asked.rank is None:
-            return self.similarity_search_with_score_by_vector(
-                asked.vector, asked.k, filter=filter, search_effort=asked.effort
-            )
-        checked_count("k", asked.k)
-        query = replace(asked, where=condition_of(filter))
-        found = self._guard.run_proven(lambda: self._engine.hybrid_search(query))
-        self._check_found(found, filter)
-        return _scored(found)
+    def _hybrid(
+        self,
+        query: str,
+        k: int,
+        filter: Filter | None,
+        *,
+        lexical_weight: float,
+        rank: Rank | None,
+        spreads: bool | None,
+        effort: float | None,
+    ) -> Callable[[Vectors], list[tuple[Document, float]]]:
+        """Check what a hybrid search is given, and return what searches with the vector of the query."""
+        weight = checked_weight("lexical_weight", lexical_weight)
+        if rank is not None:
+            checked_callback("rank", rank, "candidates")
+        spreading = rank is None if spreads is None else checked_flag("spreads", spreads)
+        effort = self._effort(effort)
+        if not weight and rank is None:
+            by_vector = self.similarity_search_with_score_by_vector
+            return lambda vector: by_vector(vector, k, filter=filter, search_effort=effort)
+        checked_count("k", k)
+        condition = condition_of(filter)
+
+        def search(vector: Vectors) -> list[tuple[Document, float]]:
+            def work(state: IndexState) -> list[tuple[Record, float]]:
+                found = state.ranked(
+                    vector,
+                    query,
+                    k,
+                    lexical_weight=weight,
+                    where=condition,
+                    rank=rank,
+                    spreads=spreading,
+                    effort=effort,
+                )
+                return self._noted(state, found, filter)
+
+            return _scored(self._guard.run_proven(lambda: self._session.read(work, dense=True, words=bool(weight))))
+
+        return search
 
     def name_evidence(self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None) -> Evidence:
         """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
@@ -267,136 +307,19 @@ class SearchMethods(VectorStore):
             FilterError: The filter is invalid.
             StoreError: The lexical index is out of date and can't be written.
         """
-        return self._engine.name_evidence(words, keys, condition_of(filter))
+        return self._session.read(lambda state: state.name_evidence(words, keys, filter=filter), words=True)
 
     def _effort(self, of_call: float | None) -> float:
-        return self._search_effort if of_call is None else checked_effort(of_call)
+        return self._session.effort if of_call is None else checked_effort(of_call)
 
-    def _check_found(self, found: Sequence[object], filter: Filter | None) -> None:
-        """Warn if nothing was found because no document has the filter's keys."""
-        if found or not filter:
-            return
-        unknown = self._engine.unknown_keys(filter_keys(filter))
-        if unknown:
-            warnings.warn(unknown_keys(unknown), stacklevel=3)
+    def _noted(self, state: IndexState, found: list[tuple[Record, T]], filter: Filter | None) -> list[tuple[Record, T]]:
+        """Return what was found; warn if that is nothing because no document has the filter's keys."""
+        if filter and not found:
+            state.warn_of_unknown_keys(filter)
+        return found
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: min(max(cosine, 0.0), 1.0)
-
-
-def _scored(found: Sequence[tuple[Record, float]]) -> list[tuple[Document, float]]:
-    documents = to_documents([record for record, _ in found])
-    return list(zip(documents, [score for _, score in found], strict=True))
-
-
-def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:
-    return [document for document, _ in found]
-
-
-T = TypeVar("T")
-
-
-class SentenceSearch(SearchMethods):
-    """The methods of a store that find sentences without making Documents of them."""
-
-    _prepared: PreparedQueries
-
-    @contextmanager
-    def at_one_state(self, *, copies: bool = False) -> Iterator[Self]:
-        """Return a context with the store as it is at the first search or read, whatever is written meanwhile.
-
-        What searches and fetches there raises a `StoreChangedError` if the state doesn't exist any more: a store in
-        memory was written, or a FAISS index caught up with another state between two searches. Then begin anew.
-
-        Args:
-            copies: Whether to copy a store in memory, so that writes don't change what is read.
-        """
-        with self._engine.at_one_state(copies=copies) as engine:
-            store = copy.copy(self)
-            store._engine, (store._guard, store._prepared) = engine, self._guard.of_one_search()
-            given = dict(store.__dict__)
-            try:
-                yield store
-            finally:  # what a subclass notes of itself is the store's
-                noted = store.__dict__.items()
-                self.__dict__.update({name: each for name, each in noted if given.get(name, given) is not each})
-
-    async def search_together(self, io: IO, query: str, search: Callable[[], T]) -> T:
-        """Run a function whose searches are all of one state; in `at_one_state` alone, and before any other read.
-
-        Args:
-            io: Makes the calls. Texts are embedded in an event loop, and the rest is computed in a thread.
-            query: What the function most likely searches for.
-            search: The function. It is run from its beginning again after another text was embedded.
-        """
-        while True:
-            await io.call(self._prepared.embed, self._prepared.aembed, query)
-            found = await io.compute(self._search_together, search)
-            if not isinstance(found, NotEmbeddedError):
-                return found
-            query = found.query
-            self._engine.begin_anew()
-
-    def _search_together(self, search: Callable[[], T]) -> T | NotEmbeddedError:
-        def prepared() -> T | NotEmbeddedError:
-            try:
-                return search()
-            except NotEmbeddedError as error:
-                return error
-
-        self._prepared.may_embed = False
-        try:
-            return self._engine.together(prepared)
-        finally:
-            self._prepared.may_embed = True
-
-    async def find_sentences(
-        self,
-        io: IO,
-        query: str,
-        k: int,
-        *,
-        rank: Rank,
-        beside: Beside,
-        lexical_weight: float,
-        filter: Filter | None = None,
-        spreads: bool = False,
-        search_effort: float | None = None,
-    ) -> FoundSentences:
-        """Find the ``k`` sentences that match a text best, and read others beside them in the same state of the store.
-
-        Args:
-            io: Makes the calls. The query is embedded in an event loop, and the rest is computed in a thread.
-            query: Any text.
-            k: The maximum number of sentences.
-            rank: Ranks the candidates; see `hybrid_search`.
-            beside: Returns which sentences to read beside those that were found; it must not write to the store.
-            lexical_weight: The weight of words; see `hybrid_search`.
-            filter: A filter on their metadata, which binds those beside them, too.
-            spreads: Whether words in the sentences beside it count for a sentence.
-            search_effort: How many times as much to look at as usual when vectors are searched; see the class.
-
-        Raises:
-            IncompleteWindowError: The store found a Document that isn't a sentence.
-            InvalidInputError: As for `hybrid_search`, which raises the other errors, too.
-        """
-        effort = self._effort(search_effort)
-        queries = self._guard.queries
-        vector: Vectors = await io.call(queries.embed, queries.aembed, query)
-        asked = HybridQuery(vector, query, k, lexical_weight, spreads=spreads, effort=effort)
-        return await io.compute(self._find, asked, rank, beside, filter)
-
-    def _find(self, asked: HybridQuery, rank: Rank, beside: Beside, filter: Filter | None) -> FoundSentences:
-        checked_count("k", asked.k)
-        checked_weight("lexical_weight", asked.weight)
-        query = replace(asked, where=condition_of(filter))
-        found = self._guard.run_proven(lambda: self._engine.hybrid_sentences(query, rank, beside))
-        self._check_found(found.sentences, filter)
-        return found
-
-
-class VariedSearch(SearchMethods):
-    """The searches of a store for documents that are different from each other."""
 
     def max_marginal_relevance_search(
         self,
@@ -468,10 +391,12 @@ class VariedSearch(SearchMethods):
         vector, condition = unit_vector(embedding), condition_of(filter)
         candidate_count = max(k, checked_count("fetch_k", fetch_k))
         effort = self._effort(search_effort)
-        found = self._guard.run_proven(
-            lambda: self._engine.search_with_vectors(vector, candidate_count, condition, effort)
-        )
-        self._check_found(found, filter)
+
+        def work(state: IndexState) -> list[tuple[Record, Vectors]]:
+            nearest = state.nearest_with_vectors(vector, candidate_count, condition, effort)
+            return self._noted(state, nearest, filter)
+
+        found = self._guard.run_proven(lambda: self._session.read(work, dense=True))
         candidates: list[Any] = [candidate for _, candidate in found]
         chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
         return to_documents([found[i][0] for i in chosen])
@@ -492,3 +417,145 @@ class VariedSearch(SearchMethods):
         return await run_in_executor(
             None, search, embedding, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
         )
+
+    # For the retriever
+
+    @contextmanager
+    def at_one_state(self, *, copies: bool = False) -> Iterator[Self]:
+        """Return a context with the store as it is at the first search or read, whatever is written meanwhile.
+
+        What searches and fetches there raises a `StoreChangedError` if the state doesn't exist any more: a store in
+        memory was written, or a FAISS index caught up with another state between two searches. Then begin anew.
+
+        Args:
+            copies: Whether to copy a store in memory, so that writes don't change what is read.
+        """
+        with self._session.at_one_state(copies=copies) as session:
+            store = copy.copy(self)
+            store._session, (store._guard, store._prepared) = session, self._guard.of_one_search()
+            given = dict(store.__dict__)
+            try:
+                yield store
+            finally:  # what a subclass notes of itself is the store's
+                noted = store.__dict__.items()
+                self.__dict__.update({name: each for name, each in noted if given.get(name, given) is not each})
+
+    async def search_together(self, io: IO, query: str, search: Callable[[], T]) -> T:
+        """Run a function whose searches are all of one state; in `at_one_state` alone, and before any other read.
+
+        Args:
+            io: Makes the calls. Texts are embedded in an event loop, and the rest is computed in a thread.
+            query: What the function most likely searches for.
+            search: The function. It is run from its beginning again after another text was embedded.
+        """
+        while True:
+            await io.call(self._prepared.embed, self._prepared.aembed, query)
+            found = await io.compute(self._search_together, search)
+            if not isinstance(found, NotEmbeddedError):
+                return found
+            query = found.query
+            self._session.begin_anew()
+
+    def _search_together(self, search: Callable[[], T]) -> T | NotEmbeddedError:
+        def prepared() -> T | NotEmbeddedError:
+            try:
+                return search()
+            except NotEmbeddedError as error:
+                return error
+
+        self._prepared.may_embed = False
+        try:
+            return self._session.read(lambda _: prepared(), dense=True, words=True)
+        finally:
+            self._prepared.may_embed = True
+
+    async def find_sentences(
+        self,
+        io: IO,
+        query: str,
+        k: int,
+        *,
+        rank: Rank,
+        beside: Beside,
+        lexical_weight: float,
+        filter: Filter | None = None,
+        spreads: bool = False,
+        search_effort: float | None = None,
+    ) -> FoundSentences:
+        """Find the ``k`` sentences that match a text best, and read others beside them in the same state of the store.
+
+        Args:
+            io: Makes the calls. The query is embedded in an event loop, and the rest is computed in a thread.
+            query: Any text.
+            k: The maximum number of sentences.
+            rank: Ranks the candidates; see `hybrid_search`.
+            beside: Returns which sentences to read beside those that were found; it must not write to the store.
+            lexical_weight: The weight of words; see `hybrid_search`.
+            filter: A filter on their metadata, which binds those beside them, too.
+            spreads: Whether words in the sentences beside it count for a sentence.
+            search_effort: How many times as much to look at as usual when vectors are searched; see the class.
+
+        Raises:
+            IncompleteWindowError: The store found a Document that isn't a sentence.
+            InvalidInputError: As for `hybrid_search`, which raises the other errors, too.
+        """
+        vector = await self.embed_query(io, query)
+
+        def work(state: IndexState) -> FoundSentences:
+            found = state.search(
+                vector,
+                query,
+                k,
+                lexical_weight=lexical_weight,
+                filter=filter,
+                spreads=spreads,
+                search_effort=search_effort,
+            )
+            if not len(found.candidates):
+                return FoundSentences([], [], [])
+            order, scores = order_by(rank, found.candidates)
+            order = order[:k]
+            sentences = found.sentences(order)
+            made = FoundSentences(sentences, scores[:k].tolist(), found.candidates.dense[order].tolist())
+            known = {sentence.key: sentence for sentence in sentences}
+            asked = dict.fromkeys(beside(made))
+            read = found.sentences_at(key for key in asked if key not in known)
+            return replace(made, beside={key: known[key] for key in asked if key in known} | dict(read))
+
+        return await self.read(io, work, words=bool(lexical_weight))
+
+    async def embed_query(self, io: IO, text: str) -> Vectors:
+        """Embed a question; in an event loop as the embedder does there.
+
+        Returns:
+            Its unit vector, of shape ``(dimension,)``.
+        """
+        queries = self._guard.queries
+        vector: Vectors = await io.call(queries.embed, queries.aembed, text)
+        return vector
+
+    async def read(self, io: IO, work: Callable[[IndexState], T], *, words: bool = True) -> T:
+        """Run a function of one state of the index in a thread, whatever is written meanwhile.
+
+        Args:
+            io: Makes the call.
+            work: The function. It may be called again from its beginning, so it only returns its result. It must not
+                write to the store.
+            words: Whether it searches words, or collects evidence of names.
+
+        Raises:
+            StoreChangedError: The state of `at_one_state` doesn't exist any more.
+            IndexMismatchError: The store's vectors are from another embedder.
+            StoreError: The lexical index is out of date and can't be written.
+        """
+        found: T = await io.compute(self._guard.run_proven, partial(self._session.read, work, dense=True, words=words))
+        return found
+
+
+def _scored(found: Sequence[tuple[Record, float]]) -> list[tuple[Document, float]]:
+    documents = to_documents([record for record, _ in found])
+    return list(zip(documents, [score for _, score in found], strict=True))
+
+
+def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:
+    return [document for document, _ in found]

@@ -20,9 +20,9 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.restoring import restore_index
 from langchain_sentence_window.stores.faiss.database.store_files import as_folder
 from langchain_sentence_window.stores.faiss.embedder_guard import EmbedderGuard
-from langchain_sentence_window.stores.faiss.engine import StoreEngine
-from langchain_sentence_window.stores.faiss.estimates import RecallEstimate
-from langchain_sentence_window.stores.faiss.searcher import checked_effort
+from langchain_sentence_window.stores.faiss.estimates import RecallEstimate, estimate_recall
+from langchain_sentence_window.stores.faiss.index_state import checked_effort
+from langchain_sentence_window.stores.faiss.session import IndexSession
 from langchain_sentence_window.stores.faiss.soundness import StoreStats
 
 if TYPE_CHECKING:
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 class FileMethods(VectorStore):
     """The methods that measure, check, copy and close a store."""
 
-    _engine: StoreEngine
+    _session: IndexSession
 
     @property
     def folder(self) -> Path | None:
         """The folder of the store, as an absolute path; ``None`` for a store in memory."""
-        return self._engine.folder
+        return self._session.folder
 
     def stats(self) -> StoreStats:
         """Count the contents of the store and measure its size; see `StoreStats`."""
-        return self._engine.stats()
+        return self._session.stats()
 
     async def astats(self) -> StoreStats:
         """Async version of `stats`."""
@@ -54,7 +54,7 @@ class FileMethods(VectorStore):
         saved FAISS index and lexical index with the database. One that is only behind is no problem: it catches up
         before the next search. Nothing is changed or embedded.
         """
-        return self._engine.check()
+        return self._session.check()
 
     async def acheck(self) -> "CheckResult":
         """Async version of `check`."""
@@ -73,7 +73,7 @@ class FileMethods(VectorStore):
             StoreError: The folder holds an index already, or a store in memory got no path.
         """
         if path is None:
-            self._engine.save()
+            self._session.save()
         else:
             self.backup(path)
 
@@ -92,7 +92,7 @@ class FileMethods(VectorStore):
         Raises:
             StoreError: The folder holds an index already, or can't be written.
         """
-        self._engine.copy_to(as_folder(path))
+        self._session.copy_to(as_folder(path))
 
     async def abackup(self, path: str | PathLike[str]) -> None:
         """Async version of `backup`."""
@@ -122,7 +122,7 @@ class FileMethods(VectorStore):
 
         Later calls raise `StoreError`. Nothing needs to be saved first.
         """
-        self._engine.close()
+        self._session.close()
 
     def __enter__(self) -> Self:
         """Use the store in a ``with`` block."""
@@ -142,9 +142,8 @@ SAMPLED_QUESTIONS = 100
 class RecallMethods(VectorStore):
     """The methods of a store that estimate the recall of its searches."""
 
-    _engine: StoreEngine
+    _session: IndexSession
     _guard: EmbedderGuard
-    _search_effort: float
 
     def recall_estimate(
         self,
@@ -172,7 +171,7 @@ class RecallMethods(VectorStore):
             IndexMismatchError: The store's vectors are from another embedder.
         """
         asked = self._asked(questions, sample, k, search_effort)
-        return run(_estimate(BLOCKING, self._engine, self._guard, asked))
+        return run(_estimate(BLOCKING, self._session, self._guard, asked))
 
     async def arecall_estimate(
         self,
@@ -184,10 +183,10 @@ class RecallMethods(VectorStore):
     ) -> RecallEstimate:
         """Async version of `recall_estimate`."""
         asked = self._asked(questions, sample, k, search_effort)
-        return await _estimate(ASYNC, self._engine, self._guard, asked)
+        return await _estimate(ASYNC, self._session, self._guard, asked)
 
     def _asked(self, questions: Sequence[str] | None, sample: int, k: int, search_effort: float | None) -> "_Asked":
-        effort = self._search_effort if search_effort is None else checked_effort(search_effort)
+        effort = self._session.effort if search_effort is None else checked_effort(search_effort)
         return _Asked(_checked(questions, sample), checked_count("k", k), effort)
 
 
@@ -208,14 +207,15 @@ def _checked(questions: Sequence[str] | None, sample: int) -> list[str] | int:
     return texts
 
 
-async def _estimate(io: IO, engine: StoreEngine, guard: EmbedderGuard, asked: _Asked) -> RecallEstimate:
-    is_embedded = not isinstance(asked.questions, int)
+async def _estimate(io: IO, session: IndexSession, guard: EmbedderGuard, asked: _Asked) -> RecallEstimate:
     if isinstance(asked.questions, int):
-        _, sampled = await io.in_thread(engine.sample_embedded, asked.questions)
+        size = asked.questions
+        sampled = await io.in_thread(session.read, lambda state: state.snapshot.sample_embedded(size))
         vectors = [vector for _, vector in sampled]
     else:
         vectors = [await io.call(guard.queries.embed, guard.queries.aembed, text) for text in asked.questions]
     stacked: Vectors = normalized(np.stack(vectors)) if vectors else np.empty((0, 0), dtype=np.float32)
-    estimate = partial(engine.recall_estimate, stacked, asked.k, asked.effort, is_embedded=is_embedded)
+    is_embedded = not isinstance(asked.questions, int)
+    estimate = partial(estimate_recall, session, stacked, asked.k, asked.effort, is_embedded=is_embedded)
     found: RecallEstimate = await io.in_thread(guard.run_proven, estimate)
     return found

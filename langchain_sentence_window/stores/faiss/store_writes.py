@@ -32,9 +32,10 @@ from langchain_sentence_window.stores.faiss.conversion import to_records
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter
 from langchain_sentence_window.stores.faiss.database.schema import Record, of_documents, to_halves, with_ids
+from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard
-from langchain_sentence_window.stores.faiss.engine import StoreEngine
 from langchain_sentence_window.stores.faiss.origin import StaleVectorError, UnprovenError
+from langchain_sentence_window.stores.faiss.session import IndexSession
 
 MAX_UNSTAGED = 8_192
 """Vectors that are kept in memory alone."""
@@ -53,15 +54,15 @@ class Replacement:
 
     def __init__(
         self,
-        engine: StoreEngine,
+        session: IndexSession,
         guard: EmbedderGuard,
         records: Sequence[Record],
         *,
         remove: Condition | None = None,
         forbidden: Condition | None = None,
     ) -> None:
-        """Set what to write; see `StoreEngine.write`."""
-        self._engine, self._guard = engine, guard
+        """Set what to write; see `Origin.write`."""
+        self._session, self._guard = session, guard
         self._records, self._remove, self._forbidden = records, remove, forbidden
         self.vectors: dict[str, bytes] = {}
         self._staged_at = monotonic()
@@ -76,7 +77,7 @@ class Replacement:
         while self._records or self._remove:
             await self.embed(io, self.vectors, show_progress=show_progress)
             try:
-                await io.in_thread(self._write)
+                await io.in_thread(self.write)
             except UnprovenError:
                 await self._guard.prove(io, TEXTS_TO_WRITE)
             except StaleVectorError:
@@ -96,7 +97,9 @@ class Replacement:
         self.vectors = {text: known[text] for text in texts if text in known}
         while True:
             try:
-                unknown: list[str] = await io.in_thread(self._engine.unknown_texts, texts)
+                unknown: list[str] = await io.in_thread(
+                    self._session.read, lambda state: state.origin.unknown_texts(state.snapshot, texts)
+                )
                 break
             except UnprovenError:
                 await self._guard.prove(io, TEXTS_TO_WRITE)
@@ -123,17 +126,26 @@ class Replacement:
             Whether it was written. If not, another call has changed what this one relied on, and `make` does it again.
         """
         try:
-            self._write(is_part=True)
+            self.write(is_part=True)
         except (UnprovenError, StaleVectorError):
             return False
         return True
 
-    def _write(self, *, is_part: bool = False) -> None:
-        self._engine.write(self._records, self.vectors, remove=self._remove, forbidden=self._forbidden, is_part=is_part)
+    def write(self, *, is_part: bool = False) -> None:
+        """Write everything in one transaction; see `Origin.write`."""
+        write = partial(
+            self._session.origin.write,
+            records=self._records,
+            vectors=self.vectors,
+            remove=self._remove,
+            forbidden=self._forbidden,
+        )
+        self._session.write(write, rows_added=len(self._records), is_part=is_part)
 
     async def _stage(self, io: IO) -> None:
         vectors, self.vectors = self.vectors, {}
-        await io.in_thread(self._engine.stage_vectors, vectors)
+        stage = partial(self._session.origin.stage_vectors, vectors=vectors)
+        await io.in_thread(partial(self._session.write, stage, is_part=True))
         self._staged_at = monotonic()
 
 
@@ -144,7 +156,7 @@ DOCUMENT_BATCH_SIZE = 5_000
 class WriteMethods(VectorStore):
     """The methods of a `VectorStore` that write."""
 
-    _engine: StoreEngine
+    _session: IndexSession
     _guard: EmbedderGuard
 
     def add_texts(
@@ -228,7 +240,8 @@ class WriteMethods(VectorStore):
             if len(latest) < len(records):
                 unit = unit[latest]
             self._guard.refresh()
-            self._guard.run_proven(lambda: self._engine.write([records[i] for i in latest], unit), TEXTS_TO_WRITE)
+            write = partial(self._session.origin.write, records=[records[i] for i in latest], vectors=unit)
+            self._guard.run_proven(partial(self._session.write, write, rows_added=len(latest)), TEXTS_TO_WRITE)
         return [record.id for record in records]
 
     async def aadd_embeddings(
@@ -295,7 +308,8 @@ class WriteMethods(VectorStore):
         """
         if (ids is None) == (filter is None):
             raise InvalidInputError("delete takes either ids or a filter; filter={} matches every document")
-        self._engine.write(remove=compile_filter(filter) if filter is not None else with_ids(checked_ids(ids)))
+        condition = compile_filter(filter) if filter is not None else with_ids(checked_ids(ids))
+        self._session.write(lambda transaction: transaction.remove(condition))
         return True
 
     def delete_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> int:
@@ -322,7 +336,8 @@ class WriteMethods(VectorStore):
         conditions = [] if filter is None else [compile_filter(filter)]
         conditions += [] if doc_ids is None else [of_documents(checked_ids(doc_ids))]
         sql = " AND ".join(f"({sql})" for sql, _ in conditions)
-        return self._engine.remove_documents((sql, [value for _, values in conditions for value in values]))
+        condition = sql, [value for _, values in conditions for value in values]
+        return self._session.write(lambda transaction: transaction.remove_documents(condition))
 
     async def adelete_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> int:
         """Async version of `delete_documents`."""
@@ -334,11 +349,11 @@ class WriteMethods(VectorStore):
         """Prepare what `replace_documents` does, for a call that replaces many documents part by part."""
         self._guard.refresh()
         records: list[Record] = await io.in_thread(to_records, sentences, None, contexts)
-        return Replacement(self._engine, self._guard, records, remove=of_documents(checked_ids(doc_ids)))
+        return Replacement(self._session, self._guard, records, remove=of_documents(checked_ids(doc_ids)))
 
     def catch_up(self) -> None:
         """Bring the indexes up to date after parts were written; else the next searches do."""
-        self._engine.catch_up_after_parts()
+        self._session.catch_up_after_parts()
 
     def discard_staged(self) -> int:
         """Drop the texts and vectors of interrupted calls, which are kept for a retry.
@@ -346,7 +361,7 @@ class WriteMethods(VectorStore):
         Returns:
             The number of texts dropped.
         """
-        return self._engine.discard_staged()
+        return self._session.write(Transaction.discard_staged, is_part=True)
 
     # Machinery
 
@@ -401,6 +416,6 @@ class WriteMethods(VectorStore):
         given = gathered(ids) if isinstance(ids, list | tuple) else ids
         records: list[Record] = await io.in_thread(to_records, documents, given, contexts)
         latest = list({record.id: record for record in records}.values())
-        replacement = Replacement(self._engine, self._guard, latest, remove=remove, forbidden=forbidden)
+        replacement = Replacement(self._session, self._guard, latest, remove=remove, forbidden=forbidden)
         await replacement.make(io, show_progress=show_progress)
         return [record.id for record in records]

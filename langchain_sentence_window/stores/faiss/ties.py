@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows
-from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
 MAX_TIED = 2_000
@@ -41,7 +40,7 @@ def with_tied(find: Callable[[int], Pairs], k: int) -> Pairs:
         asked = min(asked * _GROWTH, k + MAX_TIED)
 
 
-def best_of(source: Snapshot | Database, found: Pairs, k: int) -> Pairs:
+def best_of(source: Snapshot, found: Pairs, k: int) -> Pairs:
     """Return the ``k`` best of some results in any order: of those as good as the last, the first by place.
 
     Args:
@@ -57,9 +56,13 @@ def best_of(source: Snapshot | Database, found: Pairs, k: int) -> Pairs:
     return better + sorted(tied, key=lambda each: places.get(each[0], ("", 0)))[: k - len(better)]
 
 
-def best_first(
-    source: Snapshot | Database, rows: Rows, scores: npt.NDArray[np.floating], k: int
-) -> npt.NDArray[np.int64]:
+def best_pairs(source: Snapshot, found: Pairs, k: int) -> Pairs:
+    """Return the ``k`` best of some results, best first, equal ones by document and index; see `best_first`."""
+    rows, scores = np.array([row for row, _ in found], dtype=np.int64), np.array([score for _, score in found])
+    return [found[at] for at in best_first(source, rows, scores, k).tolist()]
+
+
+def best_first(source: Snapshot, rows: Rows, scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.int64]:
     """Return the positions of the ``k`` highest scores, equal ones by document and index.
 
     Args:

@@ -44,7 +44,7 @@ def search(store: FaissStore) -> None:
 def settle(store: FaissStore) -> None:
     """Search, and wait for the change that the search may have begun."""
     search(store)
-    store._engine._vectors.wait_for_change()
+    store._session._vectors.wait_for_change()
 
 
 def check(store: FaissStore, documents: dict[int, set[int]]) -> None:
@@ -223,7 +223,7 @@ def test_searches_and_writes_go_on_during_a_change(
     check(store, expected)
     assert in_use(store) == "Flat"
     held.may_go_on.set()
-    store._engine._vectors.wait_for_change()
+    store._session._vectors.wait_for_change()
     assert (in_use(store), store.stats().index_to_come) == ("IVF1,PQ16x4fs", None)
     check(store, expected)
     store.close()
@@ -258,7 +258,7 @@ def test_a_failed_change_is_logged_and_searches_go_on(
     held.may_go_on.set()
     with caplog.at_level(logging.ERROR):
         store = held.store(tmp_path)
-        store._engine._vectors.wait_for_change()
+        store._session._vectors.wait_for_change()
     (record,) = caplog.records
     assert "couldn't be changed; searches go on with the present one" in record.message
     fill(store, 40, 44)  # no second attempt
@@ -276,7 +276,7 @@ def test_one_change_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
         search(store)
     assert sum(thread.name.startswith("index of") for thread in threading.enumerate()) == 1
     held.may_go_on.set()
-    store._engine._vectors.wait_for_change()
+    store._session._vectors.wait_for_change()
     check(store, {number: {1} for number in range(50)})
 
 
@@ -287,7 +287,7 @@ def test_a_log_that_was_shortened_meanwhile_makes_it_begin_again(monkeypatch: py
     for version in range(2, 22):
         store.replace_documents(document(0, version), ["document 0"])
     held.may_go_on.set()
-    store._engine._vectors.wait_for_change()
+    store._session._vectors.wait_for_change()
     assert in_use(store) == "IVF1,PQ16x4fs"
     check(store, {number: {21 if number == 0 else 1} for number in range(40)})
 
@@ -311,7 +311,7 @@ def test_a_child_process_has_no_change_and_leaves_the_files_of_the_parent(
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     held.may_go_on.set()
-    store._engine._vectors.wait_for_change()
+    store._session._vectors.wait_for_change()
     assert in_use(store) == "IVF1,PQ16x4fs"
     check(store, {number: {1} for number in range(40)})
     store.close()
@@ -344,7 +344,7 @@ def test_records_that_fill_memory_are_saved_in_the_background(tmp_path: Path, mo
         fill(store, 0, 40)
         store.save()
         (before,) = tmp_path.glob("*.records")
-        index: Any = store._engine._vectors._current[0]
+        index: Any = store._session._vectors.current[0]
         fill(store, 40, 42)
         settle(store)
         assert index.in_memory == 2 * SENTENCES
@@ -416,14 +416,14 @@ def test_no_file_of_another_folder_is_read(tmp_path: Path) -> None:
         fill(store, 0, 40)
         store.save()
         fact = cache.VECTORS_FACT
-        saved = store._engine._database.read(lambda snapshot: snapshot.fact(fact))
+        saved = store._session._database.read(lambda snapshot: snapshot.fact(fact))
         for path in (tmp_path / "index").glob("vectors*"):
             path.rename(tmp_path / path.name)
         wrong = saved | {"file": f"../{saved['file']}"}
         wrong["records"] = saved["records"] | {"file": f"../{saved['records']['file']}"}
         unusable = [saved["records"] | {"token": token} for token in (None, -1, 2**70, "5")]
         for record in (wrong, saved | {"file": 5}, *(saved | {"records": each} for each in (None, {}, *unusable))):
-            store._engine._database.write(partial(Transaction.set_fact, name=fact, value=record))
+            store._session._database.write(partial(Transaction.set_fact, name=fact, value=record))
             with FaissStore.open(tmp_path / "index", TextEmbeddings()) as other:
                 check(other, {number: {1} for number in range(40)})
 
@@ -576,7 +576,7 @@ def test_parts_are_all_rows_once_and_in_order(weights: tuple[float, ...]) -> Non
         store.add_documents([sentences[4], sentences[6]])  # a document of old and new rows
     store.add_documents([Document(page_content=f"alone {number}") for number in range(30)])
     store.delete([each.id for each in document(5, 1)[:3] if each.id])
-    database = store._engine._database
+    database = store._session._database
     whole = database.read(lambda snapshot: [*of_documents(snapshot, range(40), weights), *of_none(snapshot, 0)])
     rows, vectors = (np.concatenate(each) for each in zip(*whole, strict=True))
     parts = database.read(lambda snapshot: [*all_parts(snapshot, weights)])

@@ -109,7 +109,7 @@ def test_candidates_are_what_a_plain_read_gives(data: st.DataObject) -> None:
         given_ = data.draw(st.permutations(given_))
     stored = {str(each.id): each for each in given_}
     with FaissStore(WordEmbeddings()) as store, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("langchain_sentence_window.stores.faiss.searcher.CANDIDATES", data.draw(st.integers(1, 9)))
+        patch.setattr("langchain_sentence_window.stores.faiss.index_state.CANDIDATES", data.draw(st.integers(1, 9)))
         for start in range(0, len(given_), 5):
             store.add_documents(given_[start : start + 5])
         for id_ in data.draw(st.lists(st.sampled_from(sorted(stored)), max_size=3, unique=True)):
@@ -171,7 +171,7 @@ async def test_meaning_alone_is_ranked_without_a_lexical_index(
     assert [score for _, score in found] == pytest.approx([score for _, score in usual])
     assert rank.last.lexical.tolist() == [0.0] * 4
     assert rank.last.document_frequency is None
-    assert store._engine._lexical._current is None
+    assert store._session._lexical._current is None
 
 
 def test_words_of_removed_sentences_are_not_counted_above_what_is_left(words: WordEmbeddings) -> None:
@@ -235,7 +235,7 @@ def test_a_forbidden_neighbor_is_not_read(words: WordEmbeddings, monkeypatch: py
         return found
 
     monkeypatch.setattr(Snapshot, "texts_of", noting)
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.searcher.CANDIDATES", 1)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.index_state.CANDIDATES", 1)
     store, rank = FaissStore(words, neighbor_weights=(1,)), Noting()
     store.add_documents(
         [

@@ -188,9 +188,9 @@ def test_indexes_find_together_what_they_find_one_by_one(index: str) -> None:
     store = FaissStore(TextEmbeddings(), index=index)
     fill(store, documents())
     store.delete([str(n) for n in range(0, COUNT, 5)])
-    inner: Any = store._engine
-    inner.search(TextEmbeddings().vector("query"), 1)
-    vectors: VectorIndex = inner._vectors._current[0]
+    store.similarity_search("query", 1)
+    inner: Any = store._session
+    vectors: VectorIndex = inner._vectors.current[0]
     queries = np.array([TextEmbeddings().vector(f"query {n}") for n in range(30)])
     for k in (1, 40, 2 * COUNT) if index in ("Flat", "SQ8", "SQfp16") else (1, 40):
         together, alone = vectors.search_together(queries, k), [vectors.search(each, k, None) for each in queries]
@@ -208,9 +208,9 @@ def test_the_sample_is_spread_over_the_store_whatever_was_removed(monkeypatch: p
     store = FaissStore(TextEmbeddings(), index="HNSW32")
     fill(store, documents())
     store.delete([str(n) for n in range(1_100)])
-    inner: Any = store._engine
-    inner.search(TextEmbeddings().vector("query"), 1)
-    rows = inner._vectors._current[0].spread_rows(10)
+    store.similarity_search("query", 1)
+    inner: Any = store._session
+    rows = inner._vectors.current[0].spread_rows(10)
     assert list(rows) == [1101, 1112, 1123, 1134, 1145, 1156, 1167, 1178, 1189, 1200]
     assert len(store.closest_matches()) == 100
     assert len(store.closest_matches(7)) == 7

@@ -178,7 +178,7 @@ def test_a_search_asks_the_database_once(words: WordEmbeddings, tmp_path: Path) 
     asked: list[str] = []
     with FaissStore.from_texts(TEXTS, words, path=tmp_path) as store:
         expected = store.similarity_search_with_score("refund annual", k=2)
-        for connection in store._engine._database._connections._all:
+        for connection in store._session._database._connections._all:
             connection.set_trace_callback(asked.append)
         assert store.similarity_search_with_score("refund annual", k=2) == expected
         assert len(asked) == 1

@@ -101,9 +101,7 @@ def test_the_cosines_of_some_rows_are_those_of_a_search(index: str) -> None:
     fill(store, documents())
     store.delete([str(n) for n in range(0, COUNT, 5)])
     vector = TextEmbeddings().vector("query")
-    inner: Any = store._engine
-    inner.search(vector, 1)
-    vectors: Any = inner._vectors.read(lambda _, index: index)
+    vectors: Any = store._session.read(lambda state: state.dense, dense=True)
     rows = np.array([2, 3, 5, 7, 11, COUNT, 10 * COUNT], dtype=np.int64)  # of removed ones, and of none, too
     there = [2, 3, 5, 7, COUNT]
     of_search = vectors.candidates(vector, 9, rows)
@@ -220,7 +218,7 @@ def test_a_read_only_store_maps_its_index_and_changes_nothing(index: str, tmp_pa
     with FaissStore.open(tmp_path, TextEmbeddings(), read_only=True) as store:
         assert found(store, "query") == expected
         assert store.lexical_search("text 7") == words
-        codes: Any = store._engine._vectors._current[0]._faiss  # type: ignore[union-attr]
+        codes: Any = store._session._vectors.current[0]._faiss  # type: ignore[union-attr]
         codes = faiss.downcast_index(codes.storage) if index == "HNSW32" else codes
         assert index.startswith("IVF") or not codes.codes.is_owned
         del codes

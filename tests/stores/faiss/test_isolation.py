@@ -626,7 +626,7 @@ def test_a_relative_path_means_the_folder_it_meant_at_first(tmp_path: Path, monk
         barrier = threading.Barrier(4)
 
         def read(_: object) -> list[str]:
-            store._engine._database.read(lambda _: barrier.wait(PATIENCE))
+            store._session._database.read(lambda _: barrier.wait(PATIENCE))
             return [each.page_content for each in store.similarity_search("x", k=9)]
 
         found: dict[int, list[str]] = {}
@@ -876,7 +876,7 @@ import os, sys, warnings
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database import snapshot as reading
-from langchain_sentence_window.stores.faiss.engine import StoreEngine
+from langchain_sentence_window.stores.faiss.session import IndexSession
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings
 
@@ -886,13 +886,13 @@ store = FaissStore(TextEmbeddings(), sys.argv[1])
 fill(store, 80)
 export = store.export()
 next(export)
-go_on = StoreEngine.after_fork_in_parent
+go_on = IndexSession.after_fork_in_parent
 
 def wait_and_go_on(index):
     os.wait()
     go_on(index)
 
-StoreEngine.after_fork_in_parent = wait_and_go_on
+IndexSession.after_fork_in_parent = wait_and_go_on
 if not os.fork():
     store.add_texts(["b"])
     os._exit(0)

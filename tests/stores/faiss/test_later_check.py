@@ -46,7 +46,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a closed store that counts as large, and whose file is checked when the test says so."""
     monkeypatch.setattr(database_file, "MAX_READ_AT_OPENING", 0)
     monkeypatch.setattr(database_file, "SETTLED_AFTER", -1)
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.engine.run_slowly", lambda _: None)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.session.run_slowly", lambda _: None)
     with FaissStore(TextEmbeddings(), tmp_path / "store") as store:
         fill(store, 80)
     return tmp_path / "store"
@@ -110,7 +110,7 @@ def test_searches_leave_the_seal_in_place_and_others_need_not_check_each_row(
 def test_a_write_that_fails_does_not_leave_the_store_without_a_seal(folder: Path) -> None:
     with FaissStore.open(folder, TextEmbeddings()) as store:
         with pytest.raises(RuntimeError, match="in the middle"):
-            store._engine._database.write(changed_and_failed)
+            store._session._database.write(changed_and_failed)
         assert not (folder / SEAL_FILE).exists()
         assert len(contents(store)) == 10
     assert seal_of(folder)
@@ -145,7 +145,7 @@ def test_a_damaged_file_is_not_copied(folder: Path) -> None:
 
 
 def test_unseen_damage_is_found_in_the_background(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.engine.run_slowly", later_check.run_slowly)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.session.run_slowly", later_check.run_slowly)
     damage_unseen(folder)
     for read_only in (True, False):
         with pytest.raises(StoreError, match="isn't as it was closed"):

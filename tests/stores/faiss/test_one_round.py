@@ -186,9 +186,9 @@ async def test_a_query_makes_one_read_for_names_and_everything_else(
     await way(retriever, "invoke", "card")
     read, reads = Database.read, [0]
 
-    def counting(self: Database, work: Any) -> Any:
+    def counting(self: Database, work: Any, *gates: Any) -> Any:
         reads[0] += 1
-        return read(self, work)
+        return read(self, work, *gates)
 
     monkeypatch.setattr(Database, "read", counting)
     assert len(await way(retriever, "invoke", "a card")) == 2
@@ -224,7 +224,7 @@ def test_rows_and_texts_are_those_that_were_written(texts: list[str], chance: An
     with FaissStore(WordEmbeddings()) as store:
         store.add_documents([sentence("d", at, len(texts), text) for at, text in enumerate(texts)])
         rows = chance.sample(range(1, len(texts) + 1), chance.randint(1, len(texts)))
-        found = store._engine._read(lambda snapshot: snapshot.found_rows(np.array(rows), beside=beside))
+        found = store._session.read(lambda state: state.snapshot.found_rows(np.array(rows), beside=beside))
     assert found.rows.tolist() == rows
     assert [found.text(at) for at in range(len(rows))] == [stored_text(texts[row - 1]) for row in rows]
     assert found.indexes.tolist() == [row - 1 for row in rows]
@@ -245,12 +245,12 @@ def test_more_rows_than_one_statement_takes(words: WordEmbeddings) -> None:
     count = 2 * BATCH_SIZE + 7
     store = FaissStore.from_documents(documents(count), words)
     rows = np.arange(count, 0, -2)
-    found = store._engine._read(lambda snapshot: snapshot.found_rows(rows, beside=True))
+    found = store._session.read(lambda state: state.snapshot.found_rows(rows, beside=True))
     assert found.rows.tolist() == rows.tolist()
     assert [found.text(at) for at in range(len(rows))] == [f"card {row - 1}".encode() for row in rows.tolist()]
     with pytest.raises(StoreError, match="the database lacks sentences that its index contains, so it is damaged"):
-        store._engine._read(lambda snapshot: snapshot.found_rows(np.array([1, count + 1]), beside=True))
-    assert len(store._engine._read(lambda snapshot: snapshot.found_rows(rows[:0], beside=True))) == 0
+        store._session.read(lambda state: state.snapshot.found_rows(np.array([1, count + 1]), beside=True))
+    assert len(store._session.read(lambda state: state.snapshot.found_rows(rows[:0], beside=True))) == 0
 
 
 def test_shared_metadata_that_is_gone_or_no_json_is_damage(words: WordEmbeddings, tmp_path: Path) -> None:
@@ -261,7 +261,7 @@ def test_shared_metadata_that_is_gone_or_no_json_is_damage(words: WordEmbeddings
             transaction._execute(sql)
             found_rows(transaction._execute, np.array([1]), beside=True)
 
-        store._engine._database.write(work)
+        store._session._database.write(work)
 
     with pytest.raises(StoreError, match="lacks metadata that its sentences share"):
         read("DELETE FROM sections")
@@ -271,7 +271,7 @@ def test_shared_metadata_that_is_gone_or_no_json_is_damage(words: WordEmbeddings
 
 
 def found_of(store: FaissStore) -> Any:
-    return store._engine._read(lambda snapshot: snapshot.found_rows(np.array([1]), beside=False))
+    return store._session.read(lambda state: state.snapshot.found_rows(np.array([1]), beside=False))
 
 
 @given(st.lists(st.integers(1, 30)), st.sets(st.integers(1, 30)))

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.errors import InvalidInputError, StoreError
-from langchain_sentence_window.stores.faiss import engine
+from langchain_sentence_window.stores.faiss import session
 from langchain_sentence_window.stores.faiss import store_writes as replacement
 from langchain_sentence_window.stores.faiss import store_writes as write_methods
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
@@ -115,7 +115,7 @@ def part(number: int) -> list[Document]:
 def test_caches_catch_up_once_in_many_parts(
     words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine, "MAX_ROWS_BEHIND", 4)
+    monkeypatch.setattr(session, "MAX_ROWS_BEHIND", 4)
     caught_up: list[int] = []
     monkeypatch.setattr(LexicalCache, "catch_up_after_write", lambda _, rows: caught_up.append(rows))
     with FaissStore(words, tmp_path) as store:

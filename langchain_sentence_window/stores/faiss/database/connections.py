@@ -36,6 +36,9 @@ from langchain_sentence_window.stores.faiss.database.store_files import remove_f
 
 T = TypeVar("T")
 
+ERRORS = (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, OSError)
+"""The errors of SQLite and the system, which become a `StoreError`."""
+
 
 SECONDS_TO_WAIT = 60.0
 """How long to wait for another process's lock at most."""

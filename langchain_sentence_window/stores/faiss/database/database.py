@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.connections import Connections, cure_of
+from langchain_sentence_window.stores.faiss.database.connections import ERRORS, Connections, cure_of
 from langchain_sentence_window.stores.faiss.database.database_file import Sealed, write_seal
 from langchain_sentence_window.stores.faiss.database.database_opening import (
     RESTORE,
@@ -28,8 +28,7 @@ from langchain_sentence_window.stores.faiss.database.database_opening import (
     make_tables,
 )
 from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead, OneState
-from langchain_sentence_window.stores.faiss.database.locks import AccessLock
-from langchain_sentence_window.stores.faiss.database.schema import Record, Version
+from langchain_sentence_window.stores.faiss.database.locks import AccessLock, Gate, within
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import make_part, put_if_new, seal_of
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
@@ -59,7 +58,7 @@ class Database:
         self.read_only = read_only
         self._connections = Connections(path, read_only=read_only)
         # SQLite isolates the readers of a file from its writer.
-        self._lock = AccessLock(writers_exclude_readers=path is None)
+        self._lock = AccessLock(self.name, writers_exclude_readers=path is None)
         self._long_reads: weakref.WeakSet[LongRead[Any] | OneState] = weakref.WeakSet()
         try:
             with self._errors("can't be opened as an index", if_damaged=RESTORE):
@@ -71,35 +70,22 @@ class Database:
 
     # Reading
 
-    def read(self, work: Callable[[Snapshot], T]) -> T:
+    def read(self, work: Callable[[Snapshot], T], gates: Sequence[Gate] = (), *, begins: bool = True) -> T:
         """Read one state of the database, whatever is written meanwhile.
 
         Args:
             work: A function of that state. It is called again if the file changes under a process that can't lock it.
+            gates: What the call enters before; see `within`.
+            begins: Whether to begin a transaction, without which each statement sees a state of its own.
 
         Raises:
             StoreError: SQLite can't read: the store is closed, or its file is damaged.
         """
-        return self._lock.read(lambda: self._read(work, begin=True))
+        return within((*gates, self._lock), lambda: self._read(work, begins=begins))
 
-    def records_at(self, version: Version, rows: Sequence[int]) -> dict[int, Record] | None:
-        """Fetch records by row; return ``None`` if any is missing, or if a write followed the given version.
-
-        One statement sees one state, so this needs no transaction, which would take three more statements.
-
-        Raises:
-            StoreError: SQLite can't read.
-        """
-        records = self._lock.read(lambda: self._read(lambda found: found.by_rows(rows, latest=version), begin=False))
-        return records if len(records) == len(rows) else None
-
-    def places_of(self, rows: Sequence[int]) -> dict[int, tuple[str, int]]:
-        """Return where rows stand, see `Snapshot.places_of`; that never changes, so this needs no transaction.
-
-        Raises:
-            StoreError: SQLite can't read.
-        """
-        return self._lock.read(lambda: self._read(lambda found: found.places_of(rows), begin=False))
+    def unreadable(self, error: Exception) -> StoreError:
+        """Return the error of a read that failed."""
+        return self._error("can't be read", error, if_damaged=_UNDAMAGED)
 
     def private_copy(self) -> "Database | None":
         """Return a copy of a database in memory, whose long reads would block writers; ``None`` for one in a file."""
@@ -113,12 +99,6 @@ class Database:
         copy = Database(None)
         snapshot.copy_to(copy._connections.writer, _PAGE_BATCH_SIZE)
         return copy
-
-    def renew(self) -> None:
-        """Keep reading the present state; see `OneState.renew`."""
-
-    def keep(self) -> None:
-        """Keep reading the present state; see `OneState.keep`."""
 
     def one_state(self, *, copies: bool) -> OneState:
         """Return what reads one state in several calls; the caller ends it. See `OneState`."""
@@ -152,15 +132,19 @@ class Database:
 
     # Writing
 
-    def write(self, work: Callable[[Transaction], T]) -> T:
+    def write(self, work: Callable[[Transaction], T], gates: Sequence[Gate] = ()) -> T:
         """Write all or nothing: commit at the end, roll back on any exception. Writers queue.
+
+        Args:
+            work: A function of the transaction.
+            gates: What the call enters before; see `within`.
 
         Raises:
             StoreError: SQLite can't write: the disk is full, or the file is locked, damaged or read-only.
         """
         if self.read_only:
             raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
-        return self._lock.write(lambda: self._write(work))
+        return self._lock.write(lambda: self._transact(work), gates)
 
     def seal(self) -> None:
         """Move the write-ahead log into the file, and record the file's checksum."""
@@ -250,13 +234,14 @@ class Database:
 
     # Machinery
 
-    def _read(self, work: Callable[[Snapshot], T], *, begin: bool) -> T:
-        with self._errors("can't be read", if_damaged=_UNDAMAGED):
+    def _read(self, work: Callable[[Snapshot], T], *, begins: bool) -> T:
+        try:
             for _ in range(_MAX_ATTEMPTS):
                 lease = Lease(self._connections)
                 try:
                     try:
-                        result = self._read_once(lease, work, begin=begin)
+                        result = work(lease.take(begins=begins))
+                        lease.has_succeeded = True
                     finally:
                         lease.end()
                 except (sqlite3.DatabaseError, StoreError):
@@ -268,34 +253,38 @@ class Database:
                     lease.end()
                 if not lease.is_outdated():
                     return result
-            raise StoreError(
-                f"{self.name} changes all the time, and this process can't lock it without write permission for its "
-                "folder; grant it, or read when nobody writes"
-            )
-
-    def _read_once(self, lease: Lease, work: Callable[[Snapshot], T], *, begin: bool) -> T:
-        connection = lease.take()
-        if begin:
-            connection.execute("BEGIN")
-        result = work(Snapshot(connection))
-        lease.has_succeeded = True
-        return result
-
-    def _write(self, work: Callable[[Transaction], T]) -> T:
-        with self._errors("can't be read or written, and is as it was before the call", if_damaged=_UNDAMAGED):
-            return self._guarded(lambda: self._transact(work))
+        except ERRORS as error:
+            raise self.unreadable(error) from error
+        raise StoreError(
+            f"{self.name} changes all the time, and this process can't lock it without write permission for its "
+            "folder; grant it, or read when nobody writes"
+        )
 
     def _transact(self, work: Callable[[Transaction], T]) -> T:
-        connection = self._connections.begin_writing()
-        transaction = Transaction(connection, secrets.randbits(62))
-        result = work(transaction)
-        transaction.finish()
-        head = head_of(transaction) if transaction.generation is not None else None
-        connection.execute("COMMIT")
-        # Fails if another file was put at the path meanwhile.
-        self._connections.file.check_identity()
-        self._connections.wrote(head)
-        return result
+        connections, has_failed = self._connections, True
+        try:
+            try:
+                try:
+                    connection = connections.begin_writing()
+                    transaction = Transaction(connection, secrets.randbits(62))
+                    result = work(transaction)
+                    transaction.finish()
+                    head = None if transaction.generation is None else head_of(transaction)
+                    connection.execute("COMMIT")
+                    # Fails if another file was put at the path meanwhile.
+                    connections.file.check_identity()
+                    connections.wrote(head)
+                    has_failed = False
+                    return result
+                finally:
+                    connections.end_writing(has_failed=has_failed)
+            finally:
+                connections.end_writing(has_failed=has_failed)
+        except ERRORS as error:
+            what = "can't be read or written, and is as it was before the call"
+            raise self._error(what, error, if_damaged=_UNDAMAGED) from error
+        finally:
+            connections.end_writing(has_failed=has_failed)
 
     def _guarded(self, work: Callable[[], T]) -> T:
         """Run a function that uses the writing connection, and leave no transaction open."""
@@ -313,13 +302,16 @@ class Database:
         finally:
             self._connections.end_writing(has_failed=has_failed)
 
+    def _error(self, what: str, error: Exception, cure: str | None = None, *, if_damaged: str = "") -> StoreError:
+        cure = cure or cure_of(error, self._connections.path, read_only=self.read_only) or if_damaged
+        return StoreError(f"{self.name} {what}: {error}; {cure}")
+
     @contextmanager
     def _errors(self, what: str, cure: str | None = None, *, if_damaged: str = "") -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, sqlite3.Warning, UnicodeDecodeError, OSError) as error:
-            cure = cure or cure_of(error, self._connections.path, read_only=self.read_only) or if_damaged
-            raise StoreError(f"{self.name} {what}: {error}; {cure}") from error
+        except ERRORS as error:
+            raise self._error(what, error, cure, if_damaged=if_damaged) from error
 
     # Opening
 

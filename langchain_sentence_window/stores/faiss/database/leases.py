@@ -1,12 +1,13 @@
 """Reading with a connection: for one call, or for several calls and across forks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from langchain_sentence_window.errors import StoreChangedError, StoreError
-from langchain_sentence_window.stores.faiss.database.connections import Connection, Connections
+from langchain_sentence_window.stores.faiss.database.connections import ERRORS, Connection, Connections
 from langchain_sentence_window.stores.faiss.database.database_file import Stamp
+from langchain_sentence_window.stores.faiss.database.locks import Gate, within
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
@@ -31,12 +32,14 @@ class Lease:
         self.stamp: Stamp | None = None
         self.has_succeeded = False
 
-    def take(self) -> Connection:
-        """Take a connection that no other thread has."""
+    def take(self, *, begins: bool = True) -> Snapshot:
+        """Take a connection that no other thread has, and begin to read one state with it."""
         self.stamp = self._connections.file.stamp()
         self.connection = self._connections.take_reader(self.stamp)
         self._connections.file.check_identity()
-        return self.connection
+        if begins:
+            self.connection.execute("BEGIN")
+        return Snapshot(self.connection)
 
     def end(self) -> None:
         """Return the connection, if there is one."""
@@ -86,9 +89,7 @@ class LongRead(Generic[T]):
         if self._parts is not None:
             return
         self._lease = lease = Lease(self._connections)
-        connection = lease.take()
-        connection.execute("BEGIN")
-        snapshot = Snapshot(connection)
+        snapshot = lease.take()
         version = snapshot.version
         if self._version not in (None, version):
             self.end()
@@ -142,29 +143,23 @@ class OneState:
         self._copy: Database | None = None
         self._version: Version | None = None
         self._is_kept = False
-        self._depth = 0
 
-    @property
-    def is_reading(self) -> bool:
-        """Whether a read is in progress, so that another one is a part of it."""
-        return self._depth > 0
-
-    def read(self, work: Callable[[Snapshot], T]) -> T:
-        """Read the state that is kept, or the present one if none is.
+    def read(self, work: Callable[[Snapshot], T], gates: Sequence[Gate] = ()) -> T:
+        """Read the state that is kept, or the present one if none is; a read has no other within it.
 
         Raises:
             StoreChangedError: The state doesn't exist any more.
             StoreError: SQLite can't read.
         """
-        self._depth += 1
         try:
-            return self._read_file(work) if self._connections.path is not None else self._read_memory(work)
-        except BaseException:
-            if self._depth == 1:
-                self._let_go()
+            if self._connections.path is not None:
+                return within(gates, lambda: self._read_file(work))
+            return (self._copy or self._database).read(lambda snapshot: self._read_memory(snapshot, work), gates)
+        except BaseException as error:
+            self._let_go()
+            if isinstance(error, ERRORS):
+                raise self._database.unreadable(error) from error
             raise
-        finally:
-            self._depth -= 1
 
     def keep(self) -> None:
         """Keep the state of the last read for all later ones."""
@@ -196,9 +191,7 @@ class OneState:
     def _read_file(self, work: Callable[[Snapshot], T]) -> T:
         if self._snapshot is None:
             self._lease = Lease(self._connections)
-            connection = self._lease.take()
-            connection.execute("BEGIN")
-            self._snapshot = self._checked(Snapshot(connection))
+            self._snapshot = self._checked(self._lease.take())
         else:
             self._connections.file.check_identity()
         result = work(self._snapshot)
@@ -206,21 +199,13 @@ class OneState:
             raise _changed(self._connections.name)
         return result
 
-    def _read_memory(self, work: Callable[[Snapshot], T]) -> T:
-        if self._snapshot is not None:  # a part of another read
-            return work(self._snapshot)
-
-        def read(snapshot: Snapshot) -> T:
-            self._snapshot = snapshot if self._copy is not None else self._checked(snapshot)
-            try:
-                result = work(self._snapshot)
-            finally:
-                self._snapshot = None
-            if self._copies and self._copy is None:
-                self._copy = self._database.copy_of(snapshot)
-            return result
-
-        return (self._copy or self._database).read(read)
+    def _read_memory(self, snapshot: Snapshot, work: Callable[[Snapshot], T]) -> T:
+        if self._copy is not None:
+            return work(snapshot)
+        result = work(self._checked(snapshot))
+        if self._copies:
+            self._copy = self._database.copy_of(snapshot)
+        return result
 
     def _checked(self, snapshot: Snapshot) -> Snapshot:
         version = snapshot.version

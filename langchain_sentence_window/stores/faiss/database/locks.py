@@ -12,6 +12,12 @@ Closing a file releases all locks that its process has on it, as POSIX demands; 
 a file is closed with the last store that uses it. While it is open, no other file can get its number, which reveals a
 file that replaced it.
 
+Turns of searching threads, of which no more run at once than are of use.
+
+What a search does in Python takes turns at the interpreter's lock, which FAISS, tantivy and SQLite let go of for
+moments. Each time, another thread takes it, so many searches at once interrupt each other hundreds of times and all
+become slower. Those that wait here interrupt nobody.
+
 Forks of a process with open stores: parent and child go on with new connections.
 
 SQLite's connections must not cross a fork, and neither may a lock that another thread holds at that moment. So a fork
@@ -25,13 +31,16 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from threading import get_ident
-from typing import BinaryIO, Protocol, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeAlias, TypeVar
 
+from langchain_sentence_window._io import COMPUTING_THREADS
+from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.store_files import Seal, open_regular, seal_of_parts
 
 T = TypeVar("T")
@@ -41,11 +50,11 @@ _MAX_PAUSE_SECONDS = 0.01
 _ONLY = "writer"
 
 
-class ClosedError(Exception):
+class ClosedError(StoreError):
     """The lock was closed permanently."""
 
 
-class NestedWriteError(Exception):
+class NestedWriteError(StoreError):
     """A thread asked to write within a call of its own, which it would wait for."""
 
 
@@ -55,12 +64,14 @@ class AccessLock:
     A thread that is in a call already enters a nested read without waiting, as those it would wait for may wait for it.
     """
 
-    def __init__(self, *, writers_exclude_readers: bool = True) -> None:
+    def __init__(self, name: str = "the store", *, writers_exclude_readers: bool = True) -> None:
         """Start unlocked.
 
         Args:
+            name: The name of what is locked, for messages.
             writers_exclude_readers: Whether readers and the writer wait for each other.
         """
+        self._name = name
         self._excludes = writers_exclude_readers
         self._readers: dict[object, int] = {}
         self._writers: dict[str, tuple[object, int]] = {}
@@ -81,38 +92,41 @@ class AccessLock:
         Raises:
             ClosedError: The lock was closed.
         """
-        token = object()
-        try:
-            try:
-                try:
-                    self._begin_reading(token)
-                    return work()
-                finally:
-                    self._end(token)
-            finally:
-                self._end(token)
-        finally:
-            self._end(token)
+        return within((self,), work)
 
-    def write(self, work: Callable[[], T]) -> T:
+    def write(self, work: Callable[[], T], gates: Sequence["Gate"] = ()) -> T:
         """Run a function while no other writer is in, and no reader if they exclude each other.
+
+        Args:
+            work: The function.
+            gates: What the call enters before, as `within` does.
 
         Raises:
             ClosedError: The lock was closed.
             NestedWriteError: This thread is in another call already, which this one would wait for.
         """
-        token = object()
+        token, inside_out = object(), (self, *gates[::-1])
         try:
             try:
                 try:
-                    self._begin_writing(token)
+                    for gate in gates:
+                        _wait_until(gate._begin, token)
+                    self._queue[token] = None
+                    _wait_until(self._has_turn, token)
+                    if self._excludes:
+                        if self._is_in_already(token):
+                            raise self._nested("a read")
+                        _wait_until(lambda _: not self._readers, token)
                     return work()
                 finally:
-                    self._end(token)
+                    for gate in inside_out:
+                        gate._end(token)
             finally:
-                self._end(token)
+                for gate in inside_out:
+                    gate._end(token)
         finally:
-            self._end(token)
+            for gate in inside_out:
+                gate._end(token)
 
     def close(self, finish: Callable[[], None]) -> None:
         """Let nobody in any more, wait for those that are in, and call a function.
@@ -125,7 +139,7 @@ class AccessLock:
         if get_ident() in list(self._readers.values()):
             self._at_the_end = finish
             return
-        _wait_until(lambda: not self._readers)
+        _wait_until(lambda _: not self._readers, finish)
         finish()
 
     def pause(self, seconds: float) -> bool:
@@ -139,8 +153,8 @@ class AccessLock:
         """
         self._paused_by = get_ident()
         deadline = time.monotonic() + seconds
-        _wait_until(lambda: not self._others(self._readers) or time.monotonic() > deadline)
-        return not self._others(self._readers)
+        _wait_until(lambda _: not self._others() or time.monotonic() > deadline, None)
+        return not self._others()
 
     def resume(self) -> None:
         """Let calls in again."""
@@ -156,40 +170,33 @@ class AccessLock:
 
     # Machinery
 
-    def _begin_reading(self, token: object) -> None:
-        def is_in() -> bool:
-            # Enter first, then check; those who close, pause or write do it in the opposite order.
-            self._readers[token] = get_ident()
-            if self._is_closed:
-                raise ClosedError
-            if not self._is_barred() or self._is_in_already(token):
-                return True
+    def _begin(self, token: object) -> bool:
+        """Let a reader in, if nobody keeps it out; return whether it is in."""
+        # Enter first, then check; those who close, pause or write do it in the opposite order.
+        me = self._readers[token] = get_ident()
+        if self._is_closed:
+            raise ClosedError(f"{self._name} is closed; open it again")
+        is_barred = self._paused_by not in (None, me) or (self._excludes and bool(self._writers))
+        if is_barred and not self._is_in_already(token):
             self._readers.pop(token, None)
             return False
+        return True
 
-        _wait_until(is_in)
+    def _has_turn(self, token: object) -> bool:
+        """Let a writer in, if it is the next; return whether it is in."""
+        if self._is_closed:
+            raise ClosedError(f"{self._name} is closed; open it again")
+        me, writer = get_ident(), self._writers.get(_ONLY)
+        if writer is not None and writer[1] == me:
+            raise self._nested("another one")
+        is_next = next(iter(list(self._queue)), None) is token
+        return is_next and self._writers.setdefault(_ONLY, (token, me))[0] is token
 
-    def _begin_writing(self, token: object) -> None:
-        me = get_ident()
-        self._queue[token] = None
-
-        def has_turn() -> bool:
-            if self._is_closed:
-                raise ClosedError
-            writer = self._writers.get(_ONLY)
-            if writer is not None and writer[1] == me:
-                raise NestedWriteError("a write was begun within another one, by the same thread")
-            is_next = next(iter(list(self._queue)), None) is token
-            return is_next and self._writers.setdefault(_ONLY, (token, me))[0] is token
-
-        _wait_until(has_turn)
-        if self._excludes:
-            if self._is_in_already(token):
-                raise NestedWriteError("a write was begun within a read, by the same thread")
-            _wait_until(lambda: not self._readers)
-
-    def _is_barred(self) -> bool:
-        return self._paused_by not in (None, get_ident()) or (self._excludes and bool(self._writers))
+    def _nested(self, outer: str) -> NestedWriteError:
+        return NestedWriteError(
+            f"{self._name} can't be written: a write was begun within {outer}, by the same thread; let the first call "
+            "end"
+        )
 
     def _is_in_already(self, token: object) -> bool:
         me = get_ident()
@@ -197,9 +204,9 @@ class AccessLock:
         writer = self._writers.get(_ONLY)
         return me in others or (writer is not None and writer[0] is not token and writer[1] == me)
 
-    def _others(self, held: dict[object, int]) -> list[int]:
+    def _others(self) -> list[int]:
         me = get_ident()
-        return [thread for thread in list(held.values()) if thread != me]
+        return [thread for thread in list(self._readers.values()) if thread != me]
 
     def _end(self, token: object) -> None:
         self._readers.pop(token, None)
@@ -213,11 +220,97 @@ class AccessLock:
             self._at_the_end = None
 
 
-def _wait_until(is_so: Callable[[], bool]) -> None:
+class Gate(Protocol):
+    """What a call enters and leaves: a lock that it reads under, or turns."""
+
+    def _begin(self, token: object) -> bool:
+        """Let a call in, if nobody keeps it out; return whether it is in."""
+
+    def _end(self, token: object) -> None:
+        """Let a call out, whether or not it is in."""
+
+
+def within(gates: Sequence[Gate], work: Callable[[], T]) -> T:
+    """Run a function that reads under several locks, entered one after the other.
+
+    Raises:
+        ClosedError: A lock was closed.
+    """
+    token, inside_out = object(), gates[::-1]
+    try:
+        try:
+            try:
+                for gate in gates:
+                    _wait_until(gate._begin, token)
+                return work()
+            finally:
+                for gate in inside_out:
+                    gate._end(token)
+        finally:
+            for gate in inside_out:
+                gate._end(token)
+    finally:
+        for gate in inside_out:
+            gate._end(token)
+
+
+def _wait_until(is_so: Callable[[Any], bool], asked: object) -> None:
     pause = _MIN_PAUSE_SECONDS
-    while not is_so():
+    while not is_so(asked):
         time.sleep(pause)
         pause = min(pause * 1.5, _MAX_PAUSE_SECONDS)
+
+
+MAX_WAIT_SECONDS = 1.0
+"""The longest time to wait for a turn. Turns are for speed, so nothing may depend on one that doesn't end."""
+
+
+class Turns:
+    """Lets so many threads run at once, and others wait for them; a thread that has a turn needs no other."""
+
+    def __init__(self, at_once: int) -> None:
+        """Start with nobody in.
+
+        Args:
+            at_once: The number of threads that run at once.
+        """
+        self._at_once = at_once
+        self._taken: dict[object, tuple[int, SimpleQueue[object]]] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the threads that are in. After a fork they don't exist."""
+        # Unlike a semaphore, a simple queue may be used again by a signal handler that interrupts its use.
+        free: SimpleQueue[object] = SimpleQueue()
+        for _ in range(self._at_once):
+            free.put(object())
+        self._free = free
+
+    def _begin(self, token: object) -> bool:
+        me, free = get_ident(), self._free
+        if any(thread == me for thread, _ in list(self._taken.values())):
+            return True
+        try:
+            free.get(timeout=MAX_WAIT_SECONDS)
+        except Empty:
+            # Many wait, or an exception such as Ctrl-C came just between taking a turn and giving it back.
+            if self._free is free:
+                self.reset()
+            return False
+        self._taken[token] = me, free
+        return True
+
+    def _end(self, token: object) -> None:
+        taken = self._taken.pop(token, None)
+        if taken is not None:
+            taken[1].put(object())
+
+
+SEARCHES = Turns(COMPUTING_THREADS)
+"""The turns of all searches in this process, as all stores share its cores."""
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=SEARCHES.reset)
 
 
 Identity: TypeAlias = tuple[int, int]
@@ -376,16 +469,13 @@ class _Forks:
 
 
 _FORKS = _Forks()
+FORKS = _FORKS.calls
+"""The lock that each call of a store reads under, and that a fork waits for."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_FORKS.before, after_in_parent=_FORKS.after_in_parent, after_in_child=_FORKS.after_in_child
     )
-
-
-def hold_off_forks(work: Callable[[], T]) -> T:
-    """Run a function that forks wait for."""
-    return _FORKS.calls.read(work)
 
 
 def register_for_forks(store: Forkable) -> None:

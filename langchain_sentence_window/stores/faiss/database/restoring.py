@@ -34,7 +34,7 @@ from langchain_sentence_window.stores.faiss.database.database_opening import (
     head_of,
     holds_index,
 )
-from langchain_sentence_window.stores.faiss.database.locks import hold_off_forks
+from langchain_sentence_window.stores.faiss.database.locks import FORKS
 from langchain_sentence_window.stores.faiss.database.store_files import (
     DATABASE_FILE,
     LEXICAL_FOLDER,
@@ -75,7 +75,7 @@ def restore_index(backup: Path, folder: Path) -> None:
         raise StoreError(f"{str(backup)!r} can't be restored to itself; give another path")
     make_folder(folder)
     _refuse_folders(folder)
-    hold_off_forks(lambda: _restore(backup, folder))
+    FORKS.read(lambda: _restore(backup, folder))
 
 
 def _restore(backup: Path, folder: Path) -> None:

@@ -14,14 +14,12 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.leases import OneState
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.dense.dense_index import (
     DenseIndex,
-    IndexAtState,
     change_due,
     load_index,
     remove_others,
@@ -55,7 +53,12 @@ _MAX_ATTEMPTS = 3
 
 
 class VectorCache:
-    """A FAISS index of one state of the database, which catches up before each search."""
+    """A FAISS index of one state of the database, which catches up before each search.
+
+    Attributes:
+        lock: Is held by those who search the index, and exclusively by who changes it.
+        current: The index, and the version of the database that it is at.
+    """
 
     def __init__(
         self,
@@ -80,27 +83,27 @@ class VectorCache:
         self._weights = tuple(weights)
         self._step = step
         self._maker = IndexMaker(None if database.read_only else folder, asked, self._weights)
-        self._lock = AccessLock()
+        self.lock = AccessLock(database.name)
         # Replaced as a whole, so that no exception can leave an index with the version of another.
-        self._current: Current = _NOTHING
+        self.current: Current = _NOTHING
         self._change = BackgroundChange(database.name)
         self._damaged: set[str] = set()
 
     @property
     def tombstones(self) -> int:
         """The number of removed vectors that still take up memory."""
-        index, _ = self._current
+        index, _ = self.current
         return 0 if index is None else index.tombstones
 
     @property
     def wasted_bytes(self) -> int:
         """The bytes of memory that tombstones take up."""
-        index, _ = self._current
+        index, _ = self.current
         return 0 if index is None else index.wasted_bytes
 
     def in_use(self, snapshot: Snapshot) -> Choice:
         """Return the index that is searched, or that the next search makes or loads, and why."""
-        index, _ = self._current
+        index, _ = self.current
         dimension, count = snapshot.fact("dimension") or 0, snapshot.state.sentences
         if index is None:
             saved = self._wanted(snapshot)
@@ -114,64 +117,16 @@ class VectorCache:
 
     def to_come(self) -> str | None:
         """Return the name of the index that is being made in the background; ``None`` if none is."""
-        index, _ = self._current
+        index, _ = self.current
         due = None if index is None or not self._change.is_running else change_due(index, self._asked)
         return None if due is None else due.name
-
-    # Searching
-
-    def read(self, work: Callable[[Snapshot, IndexAtState | None], T], source: Database | OneState | None = None) -> T:
-        """Run a function with one state of the database and the index of the same state.
-
-        Args:
-            work: A function of both; the index is ``None`` if the database never had a vector. It is called again if
-                a file turns out to be damaged.
-            source: Reads the database; ``None`` for the database itself.
-
-        Raises:
-            StoreChangedError: The source keeps a state that the index isn't at any more.
-        """
-        source = self._database if source is None else source
-
-        def if_current(snapshot: Snapshot) -> tuple[T] | None:
-            index, version = self._current
-            return (work(snapshot, self._at_state(index, snapshot)),) if version == snapshot.version else None
-
-        for _ in range(_MAX_ATTEMPTS):
-            tried, _ = self._current
-            try:
-                done = self._lock.read(lambda: source.read(if_current))
-            except DamagedRecordError:
-                if isinstance(source, OneState) and source.is_reading:
-                    raise  # the index can't be dropped within a read
-                self._drop_damaged(tried)
-                continue
-            if done is not None:
-                return done[0]
-            source.renew()
-            self.catch_up()
-        # Others write faster than this thread can read.
-        return self._lock.write(lambda: self._advance_and(work, source))
-
-    def ask(self, question: Callable[[DenseIndex], T]) -> tuple[T, Version] | None:
-        """Run a function with the index as it is, even if it is out of date.
-
-        Returns:
-            The result and the version of the index; ``None`` if there is no index yet.
-        """
-
-        def answer() -> tuple[T, Version] | None:
-            index, version = self._current
-            return None if index is None or version is None else (question(index), version)
-
-        return self._lock.read(answer)
 
     # Following the database
 
     def catch_up(self) -> None:
         """Bring the index up to date with the database, and begin to make another one if that is due."""
-        self._lock.write(lambda: self._put(self._database.read(self._advanced)))
-        index, _ = self._current
+        self.lock.write(lambda: self.put(self._database.read(self.advanced)))
+        index, _ = self.current
         if index is None or self._database.read_only:
             return
         if change_due(index, self._asked) is None:
@@ -183,14 +138,14 @@ class VectorCache:
             made: Current = self._database.read(
                 lambda snapshot: (self._maker.make(snapshot, index.name), snapshot.version)
             )
-            self._lock.write(lambda: self._put(made))
-            self._lock.write(lambda: self._put(self._database.read(self._advanced)))
+            self.lock.write(lambda: self.put(made))
+            self.lock.write(lambda: self.put(self._database.read(self.advanced)))
         else:
             self._change.start(self._make_another)
 
     def catch_up_after_write(self) -> None:
         """Catch up after a write, if there is an index yet."""
-        if self._current[0] is not None:
+        if self.current[0] is not None:
             self.catch_up()
 
     def wait_for_change(self) -> None:
@@ -200,16 +155,16 @@ class VectorCache:
     def close(self) -> None:
         """Release the index and its files; no call of the store is running."""
         self._change.end()
-        self._lock.write(lambda: self._put(_NOTHING))
+        self.lock.write(lambda: self.put(_NOTHING))
 
     def after_fork(self, *, was_quiet: bool) -> None:
         """Start afresh in the child process; drop an index that another thread may have been changing."""
-        self._lock.reset()
+        self.lock.reset()
         self._change.after_fork()
-        index, _ = self._current
+        index, _ = self.current
         # Parent and child would both append to a file that isn't saved.
         if not was_quiet or (isinstance(index, QuantizedIndex) and index.fine.is_appending):
-            self._put(_NOTHING)
+            self.put(_NOTHING)
 
     def save(self) -> None:
         """Write the index into files.
@@ -226,40 +181,31 @@ class VectorCache:
                 self._database.write(lambda transaction: self._save(folder, transaction))
                 break
             except DamagedRecordError:
-                self._drop_damaged(self._current[0])
+                self.drop_damaged(self.current[0])
         # In another one, as until now a failure would have left the old ones in use.
         self._database.write(lambda transaction: remove_others(folder, transaction.fact(VECTORS_FACT)))
 
     def _save(self, folder: Path, transaction: Transaction) -> None:
-        index, version = self._lock.write(lambda: self._put(self._advanced(transaction)))
+        index, version = self.lock.write(lambda: self.put(self.advanced(transaction)))
         if index is None or version is None:
             return
-        files, adopt = self._lock.read(lambda: save_index(folder, index))
-        self._lock.write(adopt)
+        files, adopt = self.lock.read(lambda: save_index(folder, index))
+        self.lock.write(adopt)
         written = {"generation": version[0], "token": version[1], "weights": self._weights}
         transaction.set_fact(VECTORS_FACT, {**written, **files})
 
-    def _put(self, current: Current) -> Current:
-        self._current = current
+    def put(self, current: Current) -> Current:
+        """Put an index in place; the caller holds the lock exclusively."""
+        self.current = current
         return current
 
-    def _at_state(self, index: DenseIndex | None, snapshot: Snapshot) -> IndexAtState | None:
-        return None if index is None else IndexAtState(index, snapshot, self._weights)
-
-    def _advance_and(self, work: Callable[[Snapshot, IndexAtState | None], T], source: Database | OneState) -> T:
-        def advance_and(snapshot: Snapshot) -> T:
-            index, _ = self._put(self._advanced(snapshot))
-            return work(snapshot, self._at_state(index, snapshot))
-
-        return source.read(advance_and)
-
-    def _advanced(self, snapshot: Snapshot) -> Current:
+    def advanced(self, snapshot: Snapshot) -> Current:
         """Return the index of a state; the caller holds the lock exclusively, and puts the index in place."""
-        if self._current[0] is not None and self._current[1] == snapshot.version:
-            return self._current
+        if self.current[0] is not None and self.current[1] == snapshot.version:
+            return self.current
         # An exception such as Ctrl-C may interrupt the changes; there is no index then.
-        current = self._current
-        self._put(_NOTHING)
+        current = self.current
+        self.put(_NOTHING)
         return (
             self._followed(current, snapshot)
             or self._followed(self._loaded(snapshot), snapshot)
@@ -302,25 +248,25 @@ class VectorCache:
         is_asked_for = name == choose(self._asked, dimension, count, name).name
         return saved if is_asked_for or is_automatic(self._asked, name) else None
 
-    def _drop_damaged(self, index: DenseIndex | None) -> None:
+    def drop_damaged(self, index: DenseIndex | None) -> None:
         """Drop an index whose file is damaged, so that another one is built, unless that has happened already."""
         saved = self._database.read(lambda snapshot: snapshot.fact(VECTORS_FACT))
         if saved is not None:
             self._damaged.add(str(saved.get("file")))
-        self._lock.write(lambda: self._put(_NOTHING) if self._current[0] is index else None)
+        self.lock.write(lambda: self.put(_NOTHING) if self.current[0] is index else None)
 
     # Making another index
 
     def _make_another(self) -> None:
         """Make the index that is due, step by step, put it in place, and save it."""
         for _ in range(_MAX_ATTEMPTS):
-            present, _ = self._current
+            present, _ = self.current
             if present is None:
                 return  # the next search makes the one that is due
             made = self._maker.make_in_steps(self._database.read, self._step, present.name)
             # Twice, as others wait for the second time only.
             near = self._step(partial(self._database.read, partial(self._followed, made or _NOTHING)))
-            if near is not None and self._step(partial(self._lock.write, partial(self._put_followed, near))):
+            if near is not None and self._step(partial(self.lock.write, partial(self._put_followed, near))):
                 self._step(self.save)
                 return
 
@@ -328,7 +274,7 @@ class VectorCache:
         """Bring an index that was made up to date and put it in place; return whether that could be done."""
         current = self._database.read(partial(self._followed, made))
         if current is not None:
-            self._put(current)
+            self.put(current)
         return current is not None
 
 

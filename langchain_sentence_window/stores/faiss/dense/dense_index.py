@@ -56,7 +56,7 @@ from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError, FineVectors, RecordFile
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
 from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex, read_index, write_index
-from langchain_sentence_window.stores.faiss.ties import best_first
+from langchain_sentence_window.stores.faiss.ties import best_first, best_pairs
 
 DenseIndex: TypeAlias = VectorIndex | QuantizedIndex
 """An index of either kind: one that FAISS searches alone, or one whose candidates are compared again."""
@@ -226,10 +226,7 @@ class IndexAtState:
         if isinstance(index, QuantizedIndex):
             rows = index.nearest(vector, k, allowed, effort)
         elif index.is_exact:
-            found = index.search(vector, k, allowed, effort)
-            rows, cosines = np.array([row for row, _ in found], dtype=np.int64), np.array([each for _, each in found])
-            order = best_first(self._snapshot, rows, cosines, k)
-            return [found[at] for at in order.tolist()]
+            return best_pairs(self._snapshot, index.search(vector, k, allowed, effort), k)
         else:
             more = k + max(MIN_SPARE, k // 4)
             rows = np.array([row for row, _ in index.search(vector, more, allowed, effort)], dtype=np.int64)

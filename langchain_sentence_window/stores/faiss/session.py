@@ -1,0 +1,422 @@
+"""One open index: reads and writes of one state, and what opening, closing and forks do to it; without LangChain."""
+
+import copy
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from langchain_sentence_window._primitives import Vectors
+from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
+from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.stores.faiss.database.database import Database
+from langchain_sentence_window.stores.faiss.database.database_file import run_slowly
+from langchain_sentence_window.stores.faiss.database.database_opening import has_traces_of_index
+from langchain_sentence_window.stores.faiss.database.leases import OneState
+from langchain_sentence_window.stores.faiss.database.locks import (
+    FORKS,
+    SEARCHES,
+    AccessLock,
+    register_for_forks,
+    within,
+)
+from langchain_sentence_window.stores.faiss.database.schema import Record
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, LEXICAL_FOLDER, make_folder
+from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+from langchain_sentence_window.stores.faiss.dense.dense_cache import BackgroundChange, VectorCache
+from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState
+from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO, check_index_name
+from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
+from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex
+from langchain_sentence_window.stores.faiss.index_state import IndexState, SearchCache
+from langchain_sentence_window.stores.faiss.lexical_cache import LexicalCache
+from langchain_sentence_window.stores.faiss.origin import Origin
+from langchain_sentence_window.stores.faiss.soundness import StoreStats, bytes_by_part
+from langchain_sentence_window.stores.faiss.ties import best_pairs
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.stores.faiss.soundness import CheckResult
+
+T = TypeVar("T")
+
+MAX_ROWS_BEHIND = 50_000
+"""Rows that a long series of writes adds before the caches catch up, as each update of theirs has a fixed cost."""
+
+_MAX_ATTEMPTS = 100
+_ATTEMPTS_TOGETHER = 3
+"""Attempts at a read beside others' writes, before it keeps them out."""
+
+
+class IndexSession:
+    """Records and their unit vectors, on disk or in memory, for any number of threads.
+
+    Each write is one transaction. Each read sees one state: what it searches and fetches is as it was when it began.
+
+    Attributes:
+        folder: The folder of all files; ``None`` for an index in memory.
+        name: The name of the index in messages.
+        origin: The embedder of its vectors.
+        factory: The name of its FAISS index for the index factory, or ``auto``.
+        weights: The weights of a sentence and its neighbors in each vector.
+        effort: How many times as much to look at as usual when vectors are searched.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None,
+        factory: str | None,
+        weights: Sequence[float] | None,
+        *,
+        search_effort: float = 1.0,
+        read_only: bool,
+    ) -> None:
+        """Open or create the index in a folder, or create one in memory.
+
+        Args:
+            folder: The folder of all files, as an absolute path, so that the process may change its working
+                directory. ``None`` for an index in memory.
+            factory: The name of the index for FAISS's index factory, or ``auto``. ``None`` keeps the current one; a
+                new index is ``auto``.
+            weights: The weights of a sentence and its neighbors in each vector. ``None`` keeps the current ones; a
+                new index has `NEIGHBOR_WEIGHTS`.
+            search_effort: How many times as much to look at as usual when vectors are searched.
+            read_only: Whether to refuse writes.
+
+        Raises:
+            StoreError: The folder can't be created, or it holds something other than an index.
+            IndexMismatchError: The index has a format that this version can't read.
+        """
+        self.folder = folder
+        self.name = str(folder) if folder else "the store in memory"
+        if factory is not None and not (isinstance(factory, str) and factory == AUTO):
+            check_index_name(factory)
+        self.origin, self.effort, self._searched = Origin(self.name), search_effort, SearchCache()
+        self._gate = AccessLock(self.name)
+        self._calls = FORKS, self._gate
+        self._rows_behind = 0
+        self._state: OneState | None = None
+        self._reading: IndexState | None = None
+        FORKS.read(lambda: self._open(factory, weights, read_only=read_only))
+        # A store is often dropped without being closed.
+        self._finalizer = weakref.finalize(self, _close, self._gate, self._database, self._vectors, self._lexical)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the index was closed."""
+        return self._gate.is_closed
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether writes are refused."""
+        return self._database.read_only
+
+    # Reading and writing
+
+    def read(self, work: Callable[[IndexState], T], *, dense: bool = False, words: bool = False) -> T:
+        """Run a function of one state of the index, whatever is written meanwhile.
+
+        Args:
+            work: The function; it must not write to the index. It is called again from its beginning if a file turns
+                out to be damaged or was changed under a process that can't lock it.
+            dense: Whether it searches vectors.
+            words: Whether it searches words.
+
+        Raises:
+            StoreChangedError: The state of `at_one_state` doesn't exist any more.
+            StoreError: SQLite can't read, the lexical index can't be brought up to date, the index was closed, or
+                others write so often that no state lasts as long as a read.
+        """
+        if self._reading is not None:
+            return work(self._reading)  # a part of another read
+        state = self._state
+        gates = (SEARCHES, *self._calls) if dense or words else self._calls
+        gates = (*gates, self._vectors.lock) if dense else gates
+        for attempt in range(_MAX_ATTEMPTS):
+            index, _ = self._vectors.current
+            try:
+                if state is None and attempt >= _ATTEMPTS_TOGETHER and dense != words:
+                    done = within(self._calls, lambda: self._read_alone(work, words=words))
+                else:
+                    at = partial(self._read_at, work, dense=dense, words=words)
+                    done = (self._database if state is None else state).read(at, gates)
+            except DamagedRecordError:
+                within(self._calls, partial(self._vectors.drop_damaged, index))
+                continue
+            if done is not None:
+                if state is not None:
+                    state.keep()
+                return done[0]
+            if state is not None:
+                state.renew()
+            within(self._calls, partial(self._catch_up, dense=dense, words=words))
+        raise StoreError(f"{self.name} changes too often to be searched in one state; search again")
+
+    def nearest(self, vector: Vectors, k: int, effort: float) -> list[tuple[Record, float]] | None:
+        """Search an exact index as it is, and fetch the records if it is current; ``None`` if it isn't.
+
+        FAISS's comparison evicts everything else from the CPU's caches, so little is left to do after it: one statement
+        sees one state, and needs no transaction, which would take three more.
+        """
+
+        def work(snapshot: Snapshot) -> list[tuple[Record, float]] | None:
+            index, version = self._vectors.current
+            if not isinstance(index, VectorIndex) or not index.is_exact or version is None:
+                return None
+            found = index.search(vector, k, None, effort)
+            if not found or not self.origin.was_checked_at(version):
+                return None
+            if len({cosine for _, cosine in found}) < len(found):
+                found = best_pairs(snapshot, found, k)
+            records = snapshot.by_rows([row for row, _ in found], latest=version)
+            return [(records[row], score) for row, score in found] if len(records) == len(found) else None
+
+        gates = (SEARCHES, *self._calls, self._vectors.lock)
+        return None if self._state is not None else self._database.read(work, gates, begins=False)
+
+    def write(self, work: Callable[[Transaction], T], *, rows_added: int = 0, is_part: bool = False) -> T:
+        """Run a function of a transaction, which takes effect completely or not at all; then the caches catch up.
+
+        Args:
+            work: The function.
+            rows_added: The records that it adds.
+            is_part: Whether more writes follow. Then the caches catch up once in `MAX_ROWS_BEHIND` rows, and at
+                `catch_up_after_parts`.
+
+        Raises:
+            StoreError: SQLite can't write, or the index was opened for reading only; nothing was changed.
+        """
+        result = self._database.write(work, self._calls)
+        self._rows_behind += rows_added
+        if not is_part or self._rows_behind >= MAX_ROWS_BEHIND:
+            self.catch_up_after_parts()
+        return result
+
+    def catch_up_after_parts(self) -> None:
+        """Bring the caches up to date after writes of which each was a part; small writes leave words to a search."""
+        rows, self._rows_behind = self._rows_behind, 0
+        if self._vectors.current[0] is not None:
+            within(self._calls, self._vectors.catch_up)
+        within(self._calls, partial(self._lexical.catch_up_after_write, rows))
+
+    @contextmanager
+    def at_one_state(self, *, copies: bool) -> Iterator[Self]:
+        """Return a context with a session whose reads are all of one state, for one thread at a time.
+
+        Args:
+            copies: Whether to copy the state of an index in memory, which no write changes then; see `OneState`.
+        """
+        session, state = copy.copy(self), self._database.one_state(copies=copies)
+        session._state = state
+        try:
+            yield session
+        finally:
+            with suppress(StoreError):  # it was closed, and its connections with it
+                within(self._calls, state.end)
+
+    def begin_anew(self) -> None:
+        """Let go of the state that was read; see `at_one_state`."""
+        if self._state is not None:
+            within(self._calls, self._state.end)
+
+    def in_order(self) -> Iterator[tuple[list[Record], Vectors]]:
+        """Yield all records by document and index, in slices that split no section.
+
+        All are from the state of the index at the first slice. No writer waits between two slices.
+        """
+        private = within(self._calls, self._database.private_copy)
+        source = private or self._database
+        reading = within(self._calls, partial(source.begin_reading, _slices))
+        try:
+            while part := within(self._calls, partial(source.read_on, reading)):
+                yield part
+        finally:
+            if private is not None:
+                private.close()
+            else:
+                with suppress(StoreError):
+                    within(self._calls, reading.end)
+
+    def step(self, work: Callable[[], T]) -> T:
+        """Run a step of a long work, which closing and forks wait for."""
+        return within(self._calls, work)
+
+    # The index as a whole
+
+    def stats(self) -> StoreStats:
+        """Count the contents of the index and measure its size."""
+        vectors = self._vectors
+        return self.read(
+            lambda state: StoreStats(
+                documents=state.snapshot.count_documents(),
+                sentences=state.snapshot.state.sentences,
+                bytes=bytes_by_part(self.folder),
+                index=self.factory,
+                index_in_use=vectors.in_use(state.snapshot).name,
+                index_reason=vectors.in_use(state.snapshot).reason,
+                index_to_come=vectors.to_come(),
+                neighbor_weights=self.weights,
+                tombstones=vectors.tombstones,
+                rebuild_saves=vectors.wasted_bytes,
+                generation=state.snapshot.state.generation,
+                staged_texts=state.snapshot.count_staged(),
+            )
+        )
+
+    def check(self) -> "CheckResult":
+        """Check everything that the index holds; see `check_folder`."""
+        from langchain_sentence_window.stores.faiss.soundness import check_folder, check_memory
+
+        folder = self.folder
+        return self.step(lambda: check_memory(self._database) if folder is None else check_folder(folder))
+
+    def save(self) -> None:
+        """Bring the caches up to date and write them to their files, so that the next opening is fast.
+
+        Raises:
+            StoreError: The index is in memory or read-only, or a file can't be written.
+        """
+        if self.folder is None:
+            raise StoreError("the store is in memory only; give save() a path to write it to")
+
+        # A change that is due is made first, so that the next opening needn't make it.
+        self.step(self._vectors.catch_up)
+        self._vectors.wait_for_change()
+
+        def work() -> None:
+            self._vectors.save()
+            self._lexical.catch_up()
+            self._database.seal()
+
+        self.step(work)
+
+    def copy_to(self, folder: Path) -> None:
+        """Copy the records into a folder that holds no index yet.
+
+        Raises:
+            StoreError: The folder can't be created, or it holds an index.
+        """
+        if self.folder is not None and folder.is_relative_to(self.folder):
+            raise StoreError(f"{str(folder)!r} is inside the store's own folder; choose another folder")
+        make_folder(folder)
+        if (folder / DATABASE_FILE).exists() or has_traces_of_index(folder / DATABASE_FILE):
+            raise StoreError(f"{str(folder)!r} holds an index already; choose another folder, or remove that one")
+        self.step(lambda: self._database.copy_to(folder / DATABASE_FILE))
+
+    def close(self) -> None:
+        """Wait for running calls and close all files; all later calls fail."""
+        _close(self._gate, self._database, self._vectors, self._lexical)
+        self._finalizer.detach()
+
+    # Forks
+
+    def before_fork(self) -> None:
+        """Close everything that must not cross a fork."""
+        self._database.before_fork()
+
+    def after_fork_in_parent(self) -> None:
+        """Resume what was closed."""
+        self._database.after_fork_in_parent()
+
+    def after_fork(self, *, was_quiet: bool) -> None:
+        """Start afresh in the child process."""
+        self._gate.reset()
+        self._check.after_fork()
+        self._database.after_fork(was_quiet=was_quiet)
+        self._vectors.after_fork(was_quiet=was_quiet)
+        self._lexical.after_fork()
+
+    # Machinery
+
+    def _open(self, factory: str | None, weights: Sequence[float] | None, *, read_only: bool) -> None:
+        folder = self.folder
+        if folder and not read_only:
+            make_folder(folder)
+        self._database = Database(folder / DATABASE_FILE if folder else None, read_only=read_only)
+        try:
+            kept = self._database.read(lambda snapshot: snapshot.fact("settings")) or {}
+            self.factory: str = factory or kept.get("index", AUTO)
+            self.weights: tuple[float, ...] = tuple(weights or kept.get("weights", NEIGHBOR_WEIGHTS))
+            settings = {"index": self.factory, "weights": list(self.weights)}
+            if settings != kept and not read_only:
+                self._database.write(lambda transaction: transaction.set_fact("settings", settings))
+        except BaseException:
+            self._database.close()
+            raise
+        step = partial(within, self._calls)  # doesn't keep the session
+        self._vectors = VectorCache(self._database, folder, self.factory, self.weights, step)
+        self._lexical = LexicalCache(self._database, folder / LEXICAL_FOLDER if folder else None)
+        self._check = BackgroundChange(self.name)
+        if self._database.is_checked_later:
+            self._check.start(partial(run_slowly, partial(step, self._database.check_on)))
+        register_for_forks(self)
+
+    def _read_at(
+        self, work: Callable[[IndexState], T], snapshot: Snapshot, *, dense: bool = False, words: bool = False
+    ) -> tuple[T] | None:
+        """Run a function of one state; return ``None`` if a cache that it searches isn't at that state."""
+        index = searcher = None
+        if dense:
+            present, version = self._vectors.current
+            if version != snapshot.version:
+                return None
+            index = None if present is None else IndexAtState(present, snapshot, self.weights)
+        if words:
+            searcher = self._lexical.searcher_at(snapshot.version)
+            if searcher is None:
+                return None
+        state = IndexState(snapshot, self.origin, self._searched, self.effort, index, searcher)
+        if self._state is None:
+            return (work(state),)
+        try:
+            self._reading = state
+            return (work(state),)
+        finally:
+            self._reading = None
+
+    def _read_alone(self, work: Callable[[IndexState], T], *, words: bool) -> tuple[T] | None:
+        """Run a function of one state, to which a cache is brought meanwhile: others write faster than it can read."""
+
+        def read_words(snapshot: Snapshot) -> tuple[T] | None:
+            self._lexical.advance_to_read(snapshot)
+            return self._read_at(work, snapshot, words=True)
+
+        def write_words(transaction: Transaction) -> tuple[T] | None:
+            self._lexical.advance(transaction)
+            return self._read_at(work, transaction, words=True)
+
+        def read_vectors(snapshot: Snapshot) -> tuple[T] | None:
+            self._vectors.put(self._vectors.advanced(snapshot))
+            return self._read_at(work, snapshot, dense=True)
+
+        if words:
+            return self._database.read(read_words) if self.is_read_only else self._lexical.change(write_words)
+        return self._vectors.lock.write(lambda: self._database.read(read_vectors))
+
+    def _catch_up(self, *, dense: bool, words: bool) -> None:
+        if dense:
+            self._vectors.catch_up()
+        if words:
+            self._lexical.catch_up()
+
+
+def _close(gate: AccessLock, database: Database, vectors: VectorCache, lexical: LexicalCache) -> None:
+    """Close an index, also after it was garbage-collected, when only its parts are left."""
+
+    def finish() -> None:
+        try:
+            database.close()
+        finally:
+            vectors.close()
+            lexical.close()
+
+    gate.close(lambda: FORKS.read(finish))
+
+
+def _slices(snapshot: Snapshot, first: int) -> Iterator[tuple[list[Record], Vectors]]:
+    for rows, vectors, _ in islice(snapshot.vectors_in_order(("1", [])), first, None):
+        records = snapshot.by_rows(rows.tolist())
+        yield [records[row] for row in rows.tolist()], vectors
