@@ -20,7 +20,14 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import MAX_INDEX, is_storable_id
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, SentenceRun, indexed_documents
-from langchain_sentence_window.documents.keys import HEADING, PER_SECTION_KEYS, PER_SENTENCE_KEYS, checked_ids
+from langchain_sentence_window.documents.keys import (
+    END_INDEX,
+    HEADING,
+    PER_SECTION_KEYS,
+    PER_SENTENCE_KEYS,
+    SENTENCE_INDEX,
+    START_INDEX,
+)
 from langchain_sentence_window.documents.metadata_values import json_item, own_values
 from langchain_sentence_window.documents.sentence_documents import own_metadata, sentence_key
 from langchain_sentence_window.embedding.contextual_vectors import fitted_headings
@@ -34,6 +41,7 @@ _ENCODER = json.JSONEncoder(allow_nan=False)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _ALIKE = frozenset({str, int, bool, type(None)})
 _STRING = frozenset({str})
+_PLACES = SENTENCE_INDEX, START_INDEX, END_INDEX
 
 
 def to_records(
@@ -67,7 +75,7 @@ def to_documents(records: Sequence[Record]) -> list[Document]:
     """Convert records back to Documents."""
     shared = list({text for record in records for text in record[3:5] if text})
     # All in one call, which is faster; and what many share only once.
-    metadatas = read_metadata([*[record.metadata for record in records], *shared])
+    metadatas = read_metadata([*[record.metadata or "{}" for record in records], *shared])
     read: dict[str, dict[str, Any]] = {"": {}} | dict(zip(shared, metadatas[len(records) :], strict=True))
     nested = {text for text in shared if "[" in text or "{" in text[1:]}
     # The same as Document(...), without its layers of __init__, which take most of the time.
@@ -76,7 +84,9 @@ def to_documents(records: Sequence[Record]) -> list[Document]:
         validate({"id": record.id, "page_content": record.text, "metadata": metadata}, self_instance=new(Document))
         for record, own in zip(records, metadatas, strict=False)
         for source, section in [(read[record.source_metadata], read[record.section_metadata])]
-        for metadata in [(own_values(source) if record.source_metadata in nested else source) | section | own]
+        for metadata in [
+            (own_values(source) if record.source_metadata in nested else source) | section | _places(record) | own
+        ]
     ]
 
 
@@ -116,13 +126,23 @@ def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
     return names
 
 
+def _places(record: Record) -> dict[str, int | None]:
+    if record.start is None:
+        return {}
+    return {SENTENCE_INDEX: record.sentence_index, START_INDEX: record.start, END_INDEX: record.end}
+
+
 def _record(document: Document, id_: str | None, context: str, parts: "_MetadataParts") -> Record:
     metadata = document.metadata
     doc_id, index, section = sentence_key(metadata)
     name = str(uuid.uuid4()) if id_ is None else id_
-    is_sentence = doc_id is not None and index is not None
-    own, of_source, of_section = parts.split(metadata) if is_sentence else (_to_json(metadata), "", "")
-    return Record(name, document.page_content, own, of_source, of_section, doc_id, index, section, context)
+    if doc_id is None or index is None:
+        return Record(name, document.page_content, _to_json(metadata), "", "", doc_id, index, section, context)
+    places = [metadata.get(key) for key in _PLACES]
+    is_placed = all(type(place) is int and 0 <= place < MAX_INDEX for place in places)
+    own, of_source, of_section = parts.split(metadata, is_placed=is_placed)
+    _, start, end = places if is_placed else (None, None, None)
+    return Record(name, document.page_content, own, of_source, of_section, doc_id, index, section, context, start, end)
 
 
 def _check_ids(ids: Collection[str]) -> None:
@@ -140,34 +160,25 @@ class _MetadataParts:
 
     def __init__(self) -> None:
         self._keys: list[str] = []
-        self._own = _OwnPart([])
+        self._own: list[str] = []
         self._of_source, self._of_section = _SharedPart(), _SharedPart()
 
-    def split(self, metadata: Mapping[str, Any]) -> tuple[str, str, str]:
-        """Return the JSON of a sentence's own metadata, its source document's, and its section's."""
+    def split(self, metadata: Mapping[str, Any], *, is_placed: bool) -> tuple[str, str, str]:
+        """Return the JSON of a sentence's own metadata, its source document's, and its section's.
+
+        Args:
+            metadata: The metadata.
+            is_placed: Whether the own metadata is without the places, and empty if there is no other.
+        """
         keys = list(metadata)
         if keys != self._keys:
             self._keys = keys
-            self._own = _OwnPart([key for key in keys if key in PER_SENTENCE_KEYS])
+            self._own = [key for key in keys if key in PER_SENTENCE_KEYS]
             self._of_section.choose([key for key in keys if key in PER_SECTION_KEYS])
             self._of_source.choose([key for key in keys if key not in PER_SENTENCE_KEYS | PER_SECTION_KEYS])
-        return self._own.write(metadata), self._of_source.write(metadata), self._of_section.write(metadata)
-
-
-class _OwnPart:
-    """Writes some keys of metadata as JSON, whose values are numbers as a rule."""
-
-    def __init__(self, keys: list[str]) -> None:
-        self._keys, self._values_of = keys, _getter(keys)
-        self._numbers = [int] * len(keys)
-        self._of_numbers = "{" + ",".join(f'"{key}":%d' for key in keys) + "}"
-
-    def write(self, metadata: Mapping[str, Any]) -> str:
-        """Return the JSON of the keys."""
-        values = self._values_of(metadata)
-        if list(map(type, values)) == self._numbers and values and -MAX_INDEX < min(values) <= max(values) < MAX_INDEX:
-            return self._of_numbers % values
-        return _to_json(dict(zip(self._keys, values, strict=True)))
+        own = {key: metadata[key] for key in self._own if not is_placed or key not in _PLACES}
+        written = _to_json(own) if own or not is_placed else ""
+        return written, self._of_source.write(metadata), self._of_section.write(metadata)
 
 
 class _SharedPart:

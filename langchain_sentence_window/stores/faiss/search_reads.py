@@ -10,6 +10,7 @@ import numpy.typing as npt
 from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window._validation import finite_numbers
 from langchain_sentence_window.documents.keys import (
+    END_INDEX,
     HEADING,
     HEADING_LEVEL,
     KIND,
@@ -18,7 +19,9 @@ from langchain_sentence_window.documents.keys import (
     PIECES_START,
     SECTION_END,
     SECTION_START,
+    SENTENCE_INDEX,
     SEPARATOR,
+    START_INDEX,
     WINDOW_SPANS,
     sentence_id,
 )
@@ -326,6 +329,7 @@ def _whole(
 ) -> StoredSentence:
     """Read a sentence as its Document would be read, whose own metadata comes last."""
     metadata = sources.metadata(source_key)
-    for each in read_metadata([found.section_metadata[at] or "{}", found.metadata(at)]):
-        metadata |= each
-    return read_parts(metadata, text, id_)
+    section, own = read_metadata([found.section_metadata[at] or "{}", found.metadata(at) or "{}"])
+    start, end = found.spans[:, at].tolist()
+    places = {} if start == NONE else {SENTENCE_INDEX: int(found.indexes[at]), START_INDEX: start, END_INDEX: end}
+    return read_parts(metadata | section | places | own, text, id_)

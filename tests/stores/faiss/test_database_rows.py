@@ -47,16 +47,31 @@ metadatas = st.builds(
 )
 
 
-@given(st.lists(st.tuples(ids, metadatas, st.one_of(st.none(), st.integers(0, 300))), unique_by=lambda row: row[0]))
-def test_any_id_and_metadata_come_back(rows: list[tuple[str, dict[str, Any], int | None]]) -> None:
-    records = [Record(id_, "text", json.dumps(own, separators=(",", ":")), "", "", "d", at) for id_, own, at in rows]
+places = st.one_of(
+    st.tuples(st.one_of(st.none(), st.integers(0, 300)), st.none(), st.none()),
+    st.tuples(*[st.integers(0, 2**62 - 1)] * 3),
+)
+
+
+@given(st.lists(st.tuples(ids, metadatas, places), unique_by=lambda row: row[0]))
+def test_any_id_and_metadata_come_back(
+    rows: list[tuple[str, dict[str, Any], tuple[int | None, int | None, int | None]]],
+) -> None:
+    records = [
+        Record(id_, "text", written, doc_id="d", sentence_index=at, start=start, end=end)
+        for id_, own, (at, start, end) in rows
+        for written in [json.dumps(own, separators=(",", ":")) if own or start is None else ""]
+    ]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         make_tables(connection)
         transaction = Transaction(connection, 1)
         transaction.add(records, [b"\0\0"] * len(records))
         transaction.finish()
         found = transaction.by_ids([record.id for record in records])
-        assert {id_: record.metadata for id_, record in found.items()} == {each.id: each.metadata for each in records}
+        assert {id_: (record.metadata, record.start, record.end) for id_, record in found.items()} == {
+            each.id: (each.metadata, each.start, each.end) for each in records
+        }
+        assert all(found[each.id].sentence_index == each.sentence_index for each in records)
         assert transaction.find_damage() is None
         for record in records:
             assert list(transaction.by_ids([record.id])) == [record.id]

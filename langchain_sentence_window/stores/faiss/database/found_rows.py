@@ -12,7 +12,6 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows, Vectors
-from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
 from langchain_sentence_window.embedding.vectors import NOWHERE, Positions
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.reads import (
@@ -25,7 +24,7 @@ from langchain_sentence_window.stores.faiss.database.reads import (
     padded,
     select_lines,
 )
-from langchain_sentence_window.stores.faiss.database.schema import from_halves
+from langchain_sentence_window.stores.faiss.database.schema import from_halves, own_metadata
 
 NONE = -1
 """Stands for a number that a Document doesn't have as it isn't a sentence, and for the length of a missing text."""
@@ -101,12 +100,8 @@ class FoundRows:
         return len(self.rows)
 
     def metadata(self, at: int) -> str:
-        """Return the own metadata of one, as JSON."""
-        start, end = self.spans[:, at].tolist()
-        if start == NONE:
-            return self.own[at]
-        place = f'"{SENTENCE_INDEX}":{self.indexes[at]},"{START_INDEX}":{start},"{END_INDEX}":{end}'
-        return f"{{{place}{self.own[at] or '}'}"
+        """Return the own metadata of one, as JSON without the places that it has columns for; empty for none."""
+        return own_metadata(self.own[at], None if self.spans[0, at] == NONE else 0)
 
     def text(self, at: int) -> bytes:
         """Return the text at a position, as it is stored."""

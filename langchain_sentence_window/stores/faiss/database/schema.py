@@ -146,14 +146,17 @@ class Record(NamedTuple):
     Attributes:
         id: The id of the Document.
         text: Any string, even with lone surrogates.
-        metadata: Its own metadata as JSON, without the next two.
+        metadata: Its own metadata as JSON, without the next two, and without its places in its source document if it
+            has a start; empty for none.
         source_metadata: The metadata that it shares with the other sentences of its source document, as JSON; empty if
             it isn't a sentence of a source document.
         section_metadata: The metadata that it shares with the other sentences of its section, likewise.
-        doc_id: The id of its source document, if it has one. This and the next three aren't read back.
-        sentence_index: The index of the sentence in its source document, if it has one.
+        doc_id: The id of its source document, if it has one. This, its section and its context aren't read back.
+        sentence_index: The index of the sentence in its source document, if it has one; read back with a start.
         section: The number of its section in the source document.
         context: The text put before it when it is embedded.
+        start: Where the sentence starts in its source document; ``None`` if its metadata tells all of its places.
+        end: Where it ends.
     """
 
     id: str
@@ -165,6 +168,8 @@ class Record(NamedTuple):
     sentence_index: int | None = None
     section: int = 0
     context: str = ""
+    start: int | None = None
+    end: int | None = None
 
     @property
     def embedded(self) -> str:
@@ -258,6 +263,20 @@ def to_halves(vectors: Vectors) -> list[bytes]:
 def from_halves(stored: bytes) -> Vectors:
     """Convert half precision back to single precision, shape ``(n * dimension,)``."""
     return np.frombuffer(stored, dtype="<f2").astype(np.float32)
+
+
+def own_column(metadata: str, start: int | None) -> str | None:
+    """Return own metadata as a row of ``sentences`` has it: without its beginning, the places that have columns."""
+    if start is None:
+        return metadata
+    return f",{metadata[1:]}" if metadata else None
+
+
+def own_metadata(column: str | None, start: int | None) -> str:
+    """Undo `own_column`."""
+    if start is None:
+        return column or ""
+    return f"{{{column[1:]}" if column else ""
 
 
 def checksum_of(*fields: object) -> int:

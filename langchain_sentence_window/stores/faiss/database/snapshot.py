@@ -53,6 +53,7 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     find_damage,
     from_halves,
     loaded_text,
+    own_metadata,
     stored_text,
     with_ids,
 )
@@ -63,10 +64,11 @@ _IN_SECTION = "sentences LEFT JOIN sections USING (section_key)"
 # In one statement, which sees one state; the metadata of a source document comes once for all of its sentences.
 _RECORDS = """
     WITH found (row, source_key) AS (SELECT row, source_key FROM sentences WHERE {})
-    SELECT NULL, source_key, NULL, metadata, NULL, NULL, NULL FROM sources
+    SELECT NULL, source_key, NULL, metadata, NULL, NULL, NULL, NULL, NULL, NULL FROM sources
         WHERE source_key IN (SELECT source_key FROM found)
     UNION ALL
-    SELECT found.row, id, text, sentences.metadata, found.source_key, section_key, sections.metadata
+    SELECT found.row, id, text, own, found.source_key, section_key, sections.metadata, sentence_index, start_index,
+        end_index
         FROM found CROSS JOIN sentences ON sentences.row = found.row LEFT JOIN sections USING (section_key)
 """
 _EMBEDDED = "CAST(ifnull(sections.context, x'') || sentences.context || text AS BLOB)"
@@ -182,11 +184,11 @@ class Snapshot:
         sources: dict[int | None, str] = {None: ""}
         sections: dict[int | None, str | None] = {None: ""}
         records: dict[int, Record] = {}
-        for row, id_, text, metadata, source_key, section_key, section in self._execute(
+        for row, id_, text, own, source_key, section_key, section, index, start, end in self._execute(
             _RECORDS.format(where), parameters
         ):
             if row is None:
-                sources[id_] = metadata
+                sources[id_] = own
                 continue
             # Records of one section hold the same string, not copies of it.
             of_source, of_section = sources.get(source_key), sections.setdefault(section_key, section)
@@ -195,7 +197,8 @@ class Snapshot:
                     "the database lacks metadata that its sentences share, so it is damaged; restore it from a backup"
                 )
             # Faster than Record(...).
-            fields = id_, loaded_text(text), metadata, of_source, of_section, None, None, 0, ""
+            metadata = own_metadata(own, start)
+            fields = id_, loaded_text(text), metadata, of_source, of_section, None, index, 0, "", start, end
             records[row] = Record._make(fields)
         return records
 

@@ -1,7 +1,6 @@
 """Writes to the tables, in one transaction that takes effect completely or not at all."""
 
 import json
-import re
 import sqlite3
 import time
 import zlib
@@ -24,6 +23,7 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     State,
     checksum_of,
     digest_of,
+    own_column,
     source_row,
     stored_text,
     uuid_numbers,
@@ -265,10 +265,6 @@ class Transaction(Snapshot):
 
 Row: TypeAlias = tuple[Any, ...]
 
-_NUMBER = "(0|[1-9][0-9]{0,17})"
-_PLACED = re.compile(f'{{"{SENTENCE_INDEX}":{_NUMBER},"{START_INDEX}":{_NUMBER},"{END_INDEX}":{_NUMBER}(?=[,}}])')
-"""The beginning of the metadata of almost all sentences."""
-
 
 class _Section(NamedTuple):
     """A section of new sentences.
@@ -369,7 +365,7 @@ def _sentence_row(
     documents: Mapping[str, int],
     shared: SharedRows,
 ) -> Row:
-    id_, plain, metadata, of_source, of_section, doc_id, index, section, context = record
+    id_, plain, metadata, of_source, of_section, doc_id, index, section, context, start, end = record
     document = None if doc_id is None else documents[doc_id]
     source_key, section_key, checksum = None, None, 0
     if of_source and document is not None:
@@ -378,7 +374,9 @@ def _sentence_row(
         context = context[length:]
     text, before = stored_text(plain), stored_text(context)
     high, low = halves
-    start, end, own = _own_columns(metadata, index)
+    own = own_column(metadata, start)
+    if start is not None:  # as the table puts it together
+        metadata = f'{{"{SENTENCE_INDEX}":{index},"{START_INDEX}":{start},"{END_INDEX}":{end}{own or "}"}'
     # As `checksum_of` joins them, in half the time.
     fields = f"{row}\0{id_}\0{document}\0{doc_id}\0{index}\0{section}\0{source_key}\0{section_key}\0{metadata}"
     return (
@@ -399,12 +397,3 @@ def _sentence_row(
         zlib.crc32(text, zlib.crc32(before, checksum)),
         zlib.crc32(fields.encode()),
     )
-
-
-def _own_columns(metadata: str, index: int | None) -> tuple[int | None, int | None, str | None]:
-    """Return the first and last index of a sentence and the rest of its metadata, of which these are put together."""
-    found = _PLACED.match(metadata)
-    if found is None or int(found[1]) != index:
-        return None, None, metadata
-    rest = metadata[found.end() :]
-    return int(found[2]), int(found[3]), None if rest == "}" else rest
