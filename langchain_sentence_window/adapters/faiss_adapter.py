@@ -77,7 +77,7 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def read_index(self, io: IO, work: Callable[[IndexState], T], *, words: bool = True) -> T:
         """Run a function of one state of the index; see `FaissStore.read`."""
-        found: T = await self.store.read(io, work, words=words)
+        found: T = await io.compute(partial(self.store.read, work, words=words))
         return found
 
     async def find_sentences(

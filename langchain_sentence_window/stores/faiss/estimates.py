@@ -18,6 +18,9 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.errors import wrong_size
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.relevance import closest_match
+from langchain_sentence_window.stores.faiss.database.reads import (
+    placed_texts,
+)
 from langchain_sentence_window.stores.faiss.database.schema import State
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState
@@ -90,7 +93,7 @@ class ClosestMatches:
             snapshot, index, state = read.snapshot, read.dense, read.snapshot.state
             size = min(asked, max(MIN_SAMPLE, MAX_COMPARISONS // max(1, state.sentences)))
             rows = [] if index is None else index.spread_rows(size).tolist()
-            known = snapshot.placed_texts(rows)
+            known = placed_texts(snapshot.execute, rows)
             texts = {row: known[row].text for row in rows if row in known and known[row].text.strip()}
             return Sample(asked, state, list(texts), list(texts.values()))
 
@@ -139,7 +142,7 @@ def _matches(snapshot: Snapshot, index: IndexAtState, rows: Sequence[int], vecto
         raise wrong_size(vectors.shape[1], index.dimension)
     found = dict(zip(rows, index.search_together(vectors, _FOUND), strict=True))
     # A search reports rows that the database lacks.
-    known = snapshot.placed_texts({*found, *(row for pairs in found.values() for row, _ in pairs)})
+    known = placed_texts(snapshot.execute, {*found, *(row for pairs in found.values() for row, _ in pairs)})
     matches = (
         closest_match(known[row], ((known[other], cosine) for other, cosine in pairs if other in known))
         for row, pairs in found.items()

@@ -24,6 +24,10 @@ from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
 from langchain_sentence_window.stores.faiss.database.database_opening import holds_index
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
+from langchain_sentence_window.stores.faiss.database.reads import (
+    count_sources,
+    list_sources,
+)
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, as_folder
 from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard, closest_matches
 from langchain_sentence_window.stores.faiss.estimates import ClosestMatches
@@ -254,7 +258,8 @@ class FaissStore(OpenFiles, IndexSearch, WriteMethods, FileMethods, RecallMethod
         """
         given = {} if filter is None else filter
         of_sources, of_sentences = compile_for_sources(given), compile_filter(given)
-        return to_indexed_documents(self._session.read(lambda state: state.snapshot.sources(of_sources, of_sentences)))
+        sources = self._session.read(lambda state: list_sources(state.snapshot.execute, of_sources, of_sentences))
+        return to_indexed_documents(sources)
 
     async def alist_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
         """Async version of `list_documents`."""
@@ -271,7 +276,7 @@ class FaissStore(OpenFiles, IndexSearch, WriteMethods, FileMethods, RecallMethod
         """
         given = {} if filter is None else filter
         of_sources, of_sentences = compile_for_sources(given), compile_filter(given)
-        return self._session.read(lambda state: state.snapshot.count_sources(of_sources, of_sentences))
+        return self._session.read(lambda state: count_sources(state.snapshot.execute, of_sources, of_sentences))
 
     async def acount_documents(self, filter: Filter | None = None) -> int:
         """Async version of `count_documents`."""

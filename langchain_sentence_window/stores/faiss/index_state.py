@@ -18,8 +18,15 @@ from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, Can
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, filter_keys
-from langchain_sentence_window.stores.faiss.database.found_rows import NONE, FoundRows
-from langchain_sentence_window.stores.faiss.database.reads import are_in
+from langchain_sentence_window.stores.faiss.database.found_rows import (
+    NONE,
+    FoundRows,
+    found_rows,
+)
+from langchain_sentence_window.stores.faiss.database.reads import (
+    are_in,
+    neighbors,
+)
 from langchain_sentence_window.stores.faiss.database.schema import Record, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState
@@ -234,7 +241,7 @@ class IndexState:
         if words is not None:
             lexical = dict(best_of(snapshot, words.search(text, depth, allowed), depth))
         if spreads and lexical:
-            lexical = spread(lexical, snapshot.neighbors(list(lexical), len(SPREAD) - 1))
+            lexical = spread(lexical, neighbors(snapshot.execute, list(lexical), len(SPREAD) - 1))
         also = np.array(sorted(lexical), dtype=np.int64)
         if spreads and allowed is not None:
             also = also[are_in(also, allowed)]
@@ -274,7 +281,7 @@ class FoundCandidates:
     @classmethod
     def read(cls, snapshot: Snapshot, scores: Scores, allowed: Rows | None) -> "FoundCandidates":
         """Read candidates, with the texts beside them unless a filter may forbid these."""
-        found = snapshot.found_rows(scores.rows, beside=allowed is None)
+        found = found_rows(snapshot.execute, scores.rows, beside=allowed is None)
         sections = sections_of(found)
         return cls(read_candidates(snapshot, found, sections, scores, allowed), snapshot, found, sections, allowed)
 

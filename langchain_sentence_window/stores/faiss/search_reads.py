@@ -41,8 +41,18 @@ from langchain_sentence_window.ranking.candidates import (
 )
 from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
-from langchain_sentence_window.stores.faiss.database.found_rows import NONE, FoundRows
-from langchain_sentence_window.stores.faiss.database.reads import Place, are_in
+from langchain_sentence_window.stores.faiss.database.found_rows import (
+    NONE,
+    FoundRows,
+    found_rows,
+    source_metadata_of,
+)
+from langchain_sentence_window.stores.faiss.database.reads import (
+    Place,
+    are_in,
+    rows_at,
+    texts_by_place,
+)
 from langchain_sentence_window.stores.faiss.database.schema import loaded_text
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
@@ -256,11 +266,13 @@ def _read(snapshot: Snapshot, wanted: Sequence[tuple[int, Place]], allowed: Rows
 
     def of_rows(rows: set[int]) -> dict[Place, bytes]:
         in_order = np.array(sorted(rows), dtype=np.int64)
-        return snapshot.texts_of((in_order if allowed is None else in_order[are_in(in_order, allowed)]).tolist())
+        return texts_by_place(
+            snapshot.execute, (in_order if allowed is None else in_order[are_in(in_order, allowed)]).tolist()
+        )
 
     read = of_rows({row for row, _ in wanted})
     missing = {place[:2] for _, place in wanted if place not in read}
-    return {**of_rows(set(snapshot.rows_at(list(missing)))), **read} if missing else read
+    return {**of_rows(set(rows_at(snapshot.execute, list(missing)))), **read} if missing else read
 
 
 _RARE_KEYS = (KIND, LEAD_IN, SEPARATOR, HEADING_LEVEL, PART_SPANS, PIECES_START, WINDOW_SPANS)
@@ -269,12 +281,12 @@ _RARE_IN_JSON = tuple(f'"{key}"' for key in _RARE_KEYS)
 
 def sentences_at(snapshot: Snapshot, places: Sequence[tuple[int, int]], allowed: Rows | None) -> list[StoredSentence]:
     """Read sentences by document and index."""
-    rows = np.unique(np.array(snapshot.rows_at(places), dtype=np.int64))
+    rows = np.unique(np.array(rows_at(snapshot.execute, places), dtype=np.int64))
     if allowed is not None:
         rows = rows[are_in(rows, allowed)]
     if not len(rows):
         return []
-    read = snapshot.found_rows(rows, beside=False)
+    read = found_rows(snapshot.execute, rows, beside=False)
     return sentences_of(snapshot, read, sections_of(read), np.arange(len(read)))
 
 
@@ -284,7 +296,7 @@ def sentences_of(
     """Make sentences of columns, by position."""
     columns = positions, found.indexes, found.section_keys, found.source_keys, *found.spans
     lines = list(zip(*((each if each is positions else each[positions]).tolist() for each in columns), strict=True))
-    sources = _Sources(snapshot.source_metadata_of(sorted({line[3] for line in lines} - {NONE})))
+    sources = _Sources(source_metadata_of(snapshot.execute, sorted({line[3] for line in lines} - {NONE})))
     sentences: list[StoredSentence] = []
     for at, index, key, source_key, start, end in lines:
         name, own, text = found.names[at], found.own[at], loaded_text(found.text(at))

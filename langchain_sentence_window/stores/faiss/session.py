@@ -15,6 +15,9 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.database_file import run_slowly
 from langchain_sentence_window.stores.faiss.database.database_opening import has_traces_of_index
+from langchain_sentence_window.stores.faiss.database.found_rows import (
+    vectors_in_order,
+)
 from langchain_sentence_window.stores.faiss.database.leases import OneState
 from langchain_sentence_window.stores.faiss.database.locks import (
     FORKS,
@@ -134,7 +137,7 @@ class IndexSession:
             return work(self._reading)  # a part of another read
         state = self._state
         gates = (SEARCHES, *self._calls) if dense or words else self._calls
-        gates = (*gates, self._vectors.lock) if dense else gates
+        gates = (*gates, self._vectors.lock, self._database.lock) if dense else (*gates, self._database.lock)
         for attempt in range(_MAX_ATTEMPTS):
             index, _ = self._vectors.current
             try:
@@ -142,7 +145,7 @@ class IndexSession:
                     done = within(self._calls, lambda: self._read_alone(work, words=words))
                 else:
                     at = partial(self._read_at, work, dense=dense, words=words)
-                    done = (self._database if state is None else state).read(at, gates)
+                    done = within(gates, partial((state or self._database).read_state, at))
             except DamagedRecordError:
                 within(self._calls, partial(self._vectors.drop_damaged, index))
                 continue
@@ -174,8 +177,10 @@ class IndexSession:
             records = snapshot.by_rows([row for row, _ in found], latest=version)
             return [(records[row], score) for row, score in found] if len(records) == len(found) else None
 
-        gates = (SEARCHES, *self._calls, self._vectors.lock)
-        return None if self._state is not None else self._database.read(work, gates, begins=False)
+        if self._state is not None:
+            return None
+        gates = (SEARCHES, *self._calls, self._vectors.lock, self._database.lock)
+        return within(gates, partial(self._database.read_state, work, begins=False))
 
     def write(self, work: Callable[[Transaction], T], *, rows_added: int = 0, is_part: bool = False) -> T:
         """Run a function of a transaction, which takes effect completely or not at all; then the caches catch up.
@@ -189,7 +194,8 @@ class IndexSession:
         Raises:
             StoreError: SQLite can't write, or the index was opened for reading only; nothing was changed.
         """
-        result = self._database.write(work, self._calls)
+        gates = (*self._calls, self._database.lock.alone)
+        result = within(gates, partial(self._database.transact, work))
         self._rows_behind += rows_added
         if not is_part or self._rows_behind >= MAX_ROWS_BEHIND:
             self.catch_up_after_parts()
@@ -199,7 +205,7 @@ class IndexSession:
         """Bring the caches up to date after writes of which each was a part; small writes leave words to a search."""
         rows, self._rows_behind = self._rows_behind, 0
         if self._vectors.current[0] is not None:
-            within(self._calls, self._vectors.catch_up)
+            self._vectors.catch_up(self._calls)
         within(self._calls, partial(self._lexical.catch_up_after_write, rows))
 
     @contextmanager
@@ -389,7 +395,7 @@ class IndexSession:
             return self._read_at(work, transaction, words=True)
 
         def read_vectors(snapshot: Snapshot) -> tuple[T] | None:
-            self._vectors.put(self._vectors.advanced(snapshot))
+            self._vectors.advance(snapshot)
             return self._read_at(work, snapshot, dense=True)
 
         if words:
@@ -417,6 +423,6 @@ def _close(gate: AccessLock, database: Database, vectors: VectorCache, lexical: 
 
 
 def _slices(snapshot: Snapshot, first: int) -> Iterator[tuple[list[Record], Vectors]]:
-    for rows, vectors, _ in islice(snapshot.vectors_in_order(("1", [])), first, None):
+    for rows, vectors, _ in islice(vectors_in_order(snapshot.execute, ("1", [])), first, None):
         records = snapshot.by_rows(rows.tolist())
         yield [records[row] for row in rows.tolist()], vectors

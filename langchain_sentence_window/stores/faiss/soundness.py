@@ -25,6 +25,9 @@ from langchain_sentence_window.stores.faiss.database.database_file import (
     read_seal,
 )
 from langchain_sentence_window.stores.faiss.database.database_opening import holds_index
+from langchain_sentence_window.stores.faiss.database.found_rows import (
+    vectors_in_order,
+)
 from langchain_sentence_window.stores.faiss.database.schema import Changes
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import (
@@ -194,7 +197,7 @@ def _checked(database: Database, result: CheckResult) -> CheckResult:
         counts = CheckResult(
             result.problems, snapshot.count_documents(), snapshot.state.sentences, (*result.checked, "database")
         )
-        documents = (each for records in snapshot.in_order() for each in to_documents(records))
+        documents = (each for records in snapshot.records_in_order() for each in to_documents(records))
         return counts.with_part("documents", _first(sentence_problems(documents)))
 
     try:
@@ -344,7 +347,7 @@ def _rows_at(snapshot: Snapshot, changes: Changes) -> Rows:
 def _are_alike(snapshot: Snapshot, index: DenseIndex, changes: Changes, weights: Sequence[float]) -> bool:
     """Return whether the index holds the database's vectors, of documents that weren't changed since."""
     changed = np.array(sorted(changes.documents), dtype=np.int64)
-    for rows, vectors, positions in snapshot.vectors_in_order(("1", [])):
+    for rows, vectors, positions in vectors_in_order(snapshot.execute, ("1", [])):
         kept = (rows <= changes.last_row) & ~np.isin(positions.documents, changed)
         expected = mix_neighbors(vectors, positions, weights)[kept]
         if kept.any() and _lowest_cosine(index.decoded(rows[kept]), expected) < MIN_COSINE:

@@ -13,7 +13,7 @@ from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import IO
+from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import (
     as_number,
@@ -31,8 +31,9 @@ from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.conversion import to_documents
 from langchain_sentence_window.stores.faiss.database.filters import Filter
 from langchain_sentence_window.stores.faiss.database.schema import Record
-from langchain_sentence_window.stores.faiss.embedder_guard import EmbedderGuard
+from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_READ, EmbedderGuard
 from langchain_sentence_window.stores.faiss.index_state import IndexState, checked_effort, condition_of
+from langchain_sentence_window.stores.faiss.origin import UnprovenError
 from langchain_sentence_window.stores.faiss.search_reads import Rank, order_by
 from langchain_sentence_window.stores.faiss.session import IndexSession
 
@@ -145,7 +146,7 @@ class IndexSearch(VectorStore):
 
         found = self._session.nearest(vector, k, effort) if condition is None else None
         if found is None:
-            found = self._guard.run_proven(lambda: self._session.read(work, dense=True))
+            found = self.read(work, words=False)
         return _scored(found)
 
     async def asimilarity_search_with_score_by_vector(
@@ -291,7 +292,7 @@ class IndexSearch(VectorStore):
                 )
                 return self._noted(state, found, filter)
 
-            return _scored(self._guard.run_proven(lambda: self._session.read(work, dense=True, words=bool(weight))))
+            return _scored(self.read(work, words=bool(weight)))
 
         return search
 
@@ -396,7 +397,7 @@ class IndexSearch(VectorStore):
             nearest = state.nearest_with_vectors(vector, candidate_count, condition, effort)
             return self._noted(state, nearest, filter)
 
-        found = self._guard.run_proven(lambda: self._session.read(work, dense=True))
+        found = self.read(work, words=False)
         candidates: list[Any] = [candidate for _, candidate in found]
         chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
         return to_documents([found[i][0] for i in chosen])
@@ -522,7 +523,8 @@ class IndexSearch(VectorStore):
             read = found.sentences_at(key for key in asked if key not in known)
             return replace(made, beside={key: known[key] for key in asked if key in known} | dict(read))
 
-        return await self.read(io, work, words=bool(lexical_weight))
+        found: FoundSentences = await io.compute(partial(self.read, work, words=bool(lexical_weight)))
+        return found
 
     async def embed_query(self, io: IO, text: str) -> Vectors:
         """Embed a question; in an event loop as the embedder does there.
@@ -534,11 +536,10 @@ class IndexSearch(VectorStore):
         vector: Vectors = await io.call(queries.embed, queries.aembed, text)
         return vector
 
-    async def read(self, io: IO, work: Callable[[IndexState], T], *, words: bool = True) -> T:
-        """Run a function of one state of the index in a thread, whatever is written meanwhile.
+    def read(self, work: Callable[[IndexState], T], *, words: bool = True) -> T:
+        """Run a function of one state of the index, whatever is written meanwhile.
 
         Args:
-            io: Makes the call.
             work: The function. It may be called again from its beginning, so it only returns its result. It must not
                 write to the store.
             words: Whether it searches words, or collects evidence of names.
@@ -548,8 +549,11 @@ class IndexSearch(VectorStore):
             IndexMismatchError: The store's vectors are from another embedder.
             StoreError: The lexical index is out of date and can't be written.
         """
-        found: T = await io.compute(self._guard.run_proven, partial(self._session.read, work, dense=True, words=words))
-        return found
+        while True:
+            try:
+                return self._session.read(work, dense=True, words=words)
+            except UnprovenError:
+                run(self._guard.prove(BLOCKING, TEXTS_TO_READ))
 
 
 def _scored(found: Sequence[tuple[Record, float]]) -> list[tuple[Document, float]]:

@@ -11,6 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows
+from langchain_sentence_window.stores.faiss.database.reads import (
+    places_of,
+)
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
 MAX_TIED = 2_000
@@ -52,7 +55,7 @@ def best_of(source: Snapshot, found: Pairs, k: int) -> Pairs:
         return found
     last = min(score for _, score in found)
     better, tied = ([each for each in found if (each[1] > last) is is_better] for is_better in (True, False))
-    places = source.places_of([row for row, _ in tied])
+    places = places_of(source.execute, [row for row, _ in tied])
     return better + sorted(tied, key=lambda each: places.get(each[0], ("", 0)))[: k - len(better)]
 
 
@@ -81,7 +84,7 @@ def best_first(source: Snapshot, rows: Rows, scores: npt.NDArray[np.floating], k
     is_tied &= in_order >= in_order[min(k, len(order)) - 1]
     tied = order[is_tied]
     if len(tied):
-        places = source.places_of(rows[tied].tolist())
+        places = places_of(source.execute, rows[tied].tolist())
         by_place = sorted(tied.tolist(), key=lambda at: (-scores[at], places.get(int(rows[at]), ("", 0))))
         order[is_tied] = by_place
     return np.asarray(order[:k])

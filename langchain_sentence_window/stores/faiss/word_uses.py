@@ -37,7 +37,15 @@ from langchain_sentence_window.ranking.name_spans import (
     words_of,
 )
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
-from langchain_sentence_window.stores.faiss.database.reads import FirstSentence, SourceMetadata, are_in
+from langchain_sentence_window.stores.faiss.database.reads import (
+    FirstSentence,
+    SourceMetadata,
+    are_in,
+    beginnings,
+    documents_of,
+    has_several_documents,
+    source_metadata,
+)
 from langchain_sentence_window.stores.faiss.database.schema import Version, loaded_text
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
@@ -115,10 +123,10 @@ class Naming:
 def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
     """Check whether there is more than one document, as all words of a single one are its own."""
     if allowed is None:
-        return snapshot.has_several_documents()
+        return has_several_documents(snapshot.execute)
     if not len(allowed):
         return False
-    ends = snapshot.documents_of([int(allowed[0]), int(allowed[-1])])
+    ends = documents_of(snapshot.execute, [int(allowed[0]), int(allowed[-1])])
     return len(set(ends.values())) > 1
 
 
@@ -163,7 +171,7 @@ def _evidence(
     if not score:
         return Evidence({}, {})
     best = sorted(score, key=lambda document: (-score[document], document))[:_MAX_DOCUMENTS]
-    sentences = snapshot.beginnings(best, _MAX_HEAD_SENTENCES)
+    sentences = beginnings(snapshot.execute, best, _MAX_HEAD_SENTENCES)
     if allowed is not None:
         sentences = [each for each in sentences if _is_in(each.row, allowed)]
     doc_ids = {each.document: each.doc_id for each in sentences}
@@ -296,7 +304,7 @@ class NameCatalog:
             return kept
         caught_up = None if kept is None else _caught_up(kept, version, snapshot, keys)
         if caught_up is None:
-            every = snapshot.source_metadata(None, MAX_SOURCES + 1)
+            every = source_metadata(snapshot.execute, None, MAX_SOURCES + 1)
             caught_up = _Kept(version, _by_word(every, keys), frozenset(), _by_word(iter(()), keys))
         others = [(other, each) for other, each in self._kept.items() if other != keys]
         self._kept = dict([*others[1 - _MAX_KINDS :], (keys, caught_up)])
@@ -311,7 +319,7 @@ def _caught_up(kept: _Kept, version: Version, snapshot: Snapshot, keys: tuple[st
     changed = kept.changed.union(changes.documents)
     if len(changed) > _MAX_CHANGED:
         return None
-    of_changed = _by_word(snapshot.source_metadata(sorted(changed), MAX_SOURCES + 1), keys)
+    of_changed = _by_word(source_metadata(snapshot.execute, sorted(changed), MAX_SOURCES + 1), keys)
     return _Kept(version, kept.all, changed, of_changed)
 
 
@@ -377,7 +385,7 @@ def samples(
         return {}
     found = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words}
     rows = np.unique(np.concatenate([rows for _, rows in found.values()]))
-    documents: Mapping[int, int | None] = snapshot.documents_of(rows.tolist()) if len(rows) else {}
+    documents: Mapping[int, int | None] = documents_of(snapshot.execute, rows.tolist()) if len(rows) else {}
     return {
         word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
         for word, (count, of_word) in found.items()

@@ -21,9 +21,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.database import restoring
-from langchain_sentence_window.stores.faiss.database.connections import Connections
 from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.database_file import RESTORING_FILE, SEAL_FILE
+from langchain_sentence_window.stores.faiss.database.database_file import RESTORING_FILE, SEAL_FILE, write_head
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from tests.conftest import Invoke
 from tests.patience import PATIENCE
@@ -363,14 +362,14 @@ def test_a_restore_between_a_write_and_its_head_leaves_an_index_that_opens(
         store.backup(tmp_path / "backup")
         for version in range(1, 5):
             store.replace_documents(document(3, version), ["document 3"])
-        note = Connections.wrote
+        noted = "langchain_sentence_window.stores.faiss.database.database.write_head"
 
         def restore_and_note(*given: Any) -> None:
-            monkeypatch.setattr(Connections, "wrote", note)
+            monkeypatch.setattr(noted, write_head)
             FaissStore.restore(tmp_path / "backup", index)
-            note(*given)
+            write_head(*given)
 
-        monkeypatch.setattr(Connections, "wrote", restore_and_note)
+        monkeypatch.setattr(noted, restore_and_note)
         with suppress(StoreError):
             store.replace_documents(document(3, 5), ["document 3"])
     with FaissStore.open(index, TextEmbeddings()) as store:

@@ -14,6 +14,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import CANDIDATES, NO_TEXT, Candidates
+from langchain_sentence_window.stores.faiss.database.reads import texts_by_place
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 from tests.conftest import Invoke
@@ -227,14 +228,13 @@ def test_only_the_best_are_read_whole(words: WordEmbeddings, monkeypatch: pytest
 def test_a_forbidden_neighbor_is_not_read(words: WordEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor looked at by the code that reads what stands beside a candidate."""
     read: list[bytes] = []
-    texts_of = Snapshot.texts_of
 
-    def noting(self: Snapshot, rows: Any) -> Any:
-        found = texts_of(self, rows)
+    def noting(execute: Any, rows: Any) -> Any:
+        found = texts_by_place(execute, rows)
         read.extend(found.values())
         return found
 
-    monkeypatch.setattr(Snapshot, "texts_of", noting)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.search_reads.texts_by_place", noting)
     monkeypatch.setattr("langchain_sentence_window.stores.faiss.index_state.CANDIDATES", 1)
     store, rank = FaissStore(words, neighbor_weights=(1,)), Noting()
     store.add_documents(

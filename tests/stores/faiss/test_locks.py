@@ -242,7 +242,7 @@ def test_no_instruction_at_which_an_exception_leaves_the_lock_taken(way: str, ex
 
 @pytest.mark.parametrize("way", ["read", "write"])
 def test_two_exceptions_in_the_midst_of_the_end_leave_no_lock_taken(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock, end, ends = AccessLock(), AccessLock._end, list[object]()
+    end, ends = AccessLock._end, list[object]()
 
     def stop_twice(lock: AccessLock, token: object) -> None:
         ends.append(token)
@@ -251,6 +251,7 @@ def test_two_exceptions_in_the_midst_of_the_end_leave_no_lock_taken(way: str, mo
         end(lock, token)
 
     monkeypatch.setattr(AccessLock, "_end", stop_twice)
+    lock = AccessLock()
     with pytest.raises(_Stop):
         getattr(lock, way)(lambda: None)
     done = list[int]()

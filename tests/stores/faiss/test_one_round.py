@@ -22,7 +22,10 @@ from langchain_sentence_window.documents.sentence_documents import (
 )
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import Candidates, Numbers
-from langchain_sentence_window.stores.faiss.database.found_rows import NONE, found_rows
+from langchain_sentence_window.stores.faiss.database.found_rows import (
+    NONE,
+    found_rows,
+)
 from langchain_sentence_window.stores.faiss.database.reads import BATCH_SIZE, are_in, count_of, padded
 from langchain_sentence_window.stores.faiss.database.schema import stored_text
 from tests.conftest import Invoke
@@ -183,13 +186,13 @@ async def test_a_query_makes_one_read_for_names_and_everything_else(
         [Document(f"A card. It is {name}. " * 9, metadata={"doc_id": name}) for name in "abc"], words, k=2
     )
     await way(retriever, "invoke", "card")
-    read, reads = Database.read, [0]
+    read, reads = Database.read_state, [0]
 
-    def counting(self: Database, work: Any, *gates: Any) -> Any:
+    def counting(self: Database, work: Any) -> Any:
         reads[0] += 1
-        return read(self, work, *gates)
+        return read(self, work)
 
-    monkeypatch.setattr(Database, "read", counting)
+    monkeypatch.setattr(Database, "read_state", counting)
     assert len(await way(retriever, "invoke", "a card")) == 2
     assert reads == [1]
     reads[0] = 0
@@ -223,7 +226,7 @@ def test_rows_and_texts_are_those_that_were_written(texts: list[str], chance: An
     with FaissStore(WordEmbeddings()) as store:
         store.add_documents([sentence("d", at, len(texts), text) for at, text in enumerate(texts)])
         rows = chance.sample(range(1, len(texts) + 1), chance.randint(1, len(texts)))
-        found = store._session.read(lambda state: state.snapshot.found_rows(np.array(rows), beside=beside))
+        found = store._session.read(lambda state: found_rows(state.snapshot.execute, np.array(rows), beside=beside))
     assert found.rows.tolist() == rows
     assert [found.text(at) for at in range(len(rows))] == [stored_text(texts[row - 1]) for row in rows]
     assert found.indexes.tolist() == [row - 1 for row in rows]
@@ -244,12 +247,12 @@ def test_more_rows_than_one_statement_takes(words: WordEmbeddings) -> None:
     count = 2 * BATCH_SIZE + 7
     store = FaissStore.from_documents(documents(count), words)
     rows = np.arange(count, 0, -2)
-    found = store._session.read(lambda state: state.snapshot.found_rows(rows, beside=True))
+    found = store._session.read(lambda state: found_rows(state.snapshot.execute, rows, beside=True))
     assert found.rows.tolist() == rows.tolist()
     assert [found.text(at) for at in range(len(rows))] == [f"card {row - 1}".encode() for row in rows.tolist()]
     with pytest.raises(StoreError, match="the database lacks sentences that its index contains, so it is damaged"):
-        store._session.read(lambda state: state.snapshot.found_rows(np.array([1, count + 1]), beside=True))
-    assert len(store._session.read(lambda state: state.snapshot.found_rows(rows[:0], beside=True))) == 0
+        store._session.read(lambda state: found_rows(state.snapshot.execute, np.array([1, count + 1]), beside=True))
+    assert len(store._session.read(lambda state: found_rows(state.snapshot.execute, rows[:0], beside=True))) == 0
 
 
 def test_shared_metadata_that_is_gone_or_no_json_is_damage(words: WordEmbeddings, tmp_path: Path) -> None:
@@ -257,8 +260,8 @@ def test_shared_metadata_that_is_gone_or_no_json_is_damage(words: WordEmbeddings
 
     def read(sql: str) -> None:
         def work(transaction: Any) -> None:
-            transaction._execute(sql)
-            found_rows(transaction._execute, np.array([1]), beside=True)
+            transaction.execute(sql)
+            found_rows(transaction.execute, np.array([1]), beside=True)
 
         store._session._database.write(work)
 
@@ -271,7 +274,7 @@ def test_shared_metadata_that_is_gone_or_no_json_is_damage(words: WordEmbeddings
 
 
 def found_of(store: FaissStore) -> Any:
-    return store._session.read(lambda state: state.snapshot.found_rows(np.array([1]), beside=False))
+    return store._session.read(lambda state: found_rows(state.snapshot.execute, np.array([1]), beside=False))
 
 
 @given(st.lists(st.integers(1, 30)), st.sets(st.integers(1, 30)))

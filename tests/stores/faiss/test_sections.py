@@ -18,6 +18,9 @@ from langchain_sentence_window.stores.faiss import conversion as records
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_records
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.filters import filter_keys
+from langchain_sentence_window.stores.faiss.database.found_rows import (
+    vectors_in_order,
+)
 from langchain_sentence_window.stores.faiss.database.schema import of_documents, with_ids
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
@@ -289,7 +292,7 @@ def test_vectors_of_a_document_are_read_in_time_that_their_number_says(words: Wo
         counted = [0]
         with database(folder) as connection:
             connection.set_progress_handler(lambda: counted.__setitem__(0, counted[0] + 1), 10)
-            found = list(Snapshot(connection).vectors_in_order((f"document IN (2,{documents:d})", [])))
+            found = list(vectors_in_order(Snapshot(connection).execute, (f"document IN (2,{documents:d})", [])))
         rows = [row for each, _, _ in found for row in each.tolist()]
         assert rows == [*range(21, 41), *range(20 * documents - 19, 20 * documents + 1)]
         assert [at for _, _, each in found for at in each.indexes.tolist()] == [*range(20), *range(20)]

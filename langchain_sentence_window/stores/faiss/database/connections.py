@@ -25,10 +25,8 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.database_file import (
     SEAL_FILE,
     DatabaseFile,
-    Head,
     Stamp,
     log_of,
-    write_head,
     write_seal,
 )
 from langchain_sentence_window.stores.faiss.database.locks import NestedWriteError
@@ -60,49 +58,44 @@ _READS = re.compile(r"\s*(SELECT|WITH|PRAGMA|BEGIN|COMMIT|ROLLBACK)\b")
 
 
 class Connection(sqlite3.Connection):
-    """A connection that knows its cursors until it is told to forget them.
+    """A connection that knows its cursors until these are cleared, when their statements are finished.
 
     Attributes:
+        cursors: The cursors.
         before_change: Is called once before a statement that isn't a read; ``None`` for nothing.
     """
 
     def __init__(self, *given: Any, **settings: Any) -> None:
         """Open the connection; see ``sqlite3.connect``."""
         super().__init__(*given, **settings)
-        self._cursors: list[weakref.ref[sqlite3.Cursor]] = []
+        self.cursors: list[weakref.ref[sqlite3.Cursor]] = []
         self.stamp: tuple[int, ...] | None = None
         self.before_change: Callable[[], None] | None = None
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
         """Execute a statement; its cursor is known before it has a statement."""
         if self.before_change is not None and not _READS.match(sql):
-            self._announce()
+            self.before_change()
+            self.before_change = None
         cursor = self.cursor()
-        self._cursors.append(weakref.ref(cursor))
+        self.cursors.append(weakref.ref(cursor))
         return cursor.execute(sql, parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Any], /) -> sqlite3.Cursor:
         """Execute a statement that isn't a read several times."""
-        self._announce()
-        return super().executemany(sql, parameters)
-
-    def _announce(self) -> None:
         if self.before_change is not None:
             self.before_change()
             self.before_change = None
-
-    def forget_cursors(self) -> None:
-        """Forget the cursors, whose statements are finished."""
-        self._cursors.clear()
+        return super().executemany(sql, parameters)
 
     def close(self) -> None:
         """End all statements and close the connection."""
-        while self._cursors:
-            cursor = self._cursors[-1]()
+        while self.cursors:
+            cursor = self.cursors[-1]()
             if cursor is not None:
                 with suppress(sqlite3.Error):
                     cursor.close()
-            self._cursors.pop()
+            self.cursors.pop()
         super().close()
 
 
@@ -207,7 +200,8 @@ class Connections:
         """Take a connection that no other thread has, and that sees the file with this stamp."""
         if self._refusal:
             raise StoreError(self._refusal)
-        self.file.check_damage()
+        if self.file.later_check is not None:
+            self.file.check_damage()
         while self._idle:
             with suppress(IndexError):
                 connection = self._idle.pop()
@@ -222,7 +216,7 @@ class Connections:
 
     def give_back(self, connection: Connection) -> None:
         """Make a connection available to other threads."""
-        connection.forget_cursors()
+        connection.cursors.clear()
         self._idle.append(connection)
 
     def discard(self, connection: Connection) -> None:
@@ -273,7 +267,8 @@ class Connections:
         if self.path is not None:
             self.is_dirty = True
             remove_file(self.path.parent / SEAL_FILE)
-            self.file.finish_check()
+            if self.file.later_check is not None:
+                self.file.finish_check()
 
     def end_writing(self, *, has_failed: bool) -> None:
         """Roll back a transaction that wasn't committed, if there is one.
@@ -292,12 +287,6 @@ class Connections:
                 self._failed[-1].rollback()
             self.discard(self._failed[-1])
             self._failed.pop()
-
-    def wrote(self, head: Head | None) -> None:
-        """Record that a transaction was committed."""
-        self.writer.forget_cursors()
-        if self.path and head is not None:
-            write_head(self.path.parent, head)
 
     def seal(self) -> None:
         """Move the log into the file and record the file's checksum, unless others are using it."""

@@ -10,14 +10,14 @@ Callers pass their reads and writes as functions. Wherever an exception occurs, 
 import secrets
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.connections import ERRORS, Connections, cure_of
-from langchain_sentence_window.stores.faiss.database.database_file import Sealed, write_seal
+from langchain_sentence_window.stores.faiss.database.database_file import Sealed, write_head, write_seal
 from langchain_sentence_window.stores.faiss.database.database_opening import (
     RESTORE,
     check_file,
@@ -28,7 +28,7 @@ from langchain_sentence_window.stores.faiss.database.database_opening import (
     make_tables,
 )
 from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead, OneState
-from langchain_sentence_window.stores.faiss.database.locks import AccessLock, Gate, within
+from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import make_part, put_if_new, seal_of
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
@@ -41,7 +41,11 @@ _UNDAMAGED = "if it isn't closed, it may be damaged: open it again"
 
 
 class Database:
-    """A store's database, for any number of threads."""
+    """A store's database, for any number of threads.
+
+    Attributes:
+        lock: Is held by each call; by one that writes, through the gate `alone`.
+    """
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
         """Open or create the database, and check that it is sound.
@@ -58,7 +62,7 @@ class Database:
         self.read_only = read_only
         self._connections = Connections(path, read_only=read_only)
         # SQLite isolates the readers of a file from its writer.
-        self._lock = AccessLock(self.name, writers_exclude_readers=path is None)
+        self.lock = AccessLock(self.name, writers_exclude_readers=path is None)
         self._long_reads: weakref.WeakSet[LongRead[Any] | OneState] = weakref.WeakSet()
         try:
             with self._errors("can't be opened as an index", if_damaged=RESTORE):
@@ -70,18 +74,9 @@ class Database:
 
     # Reading
 
-    def read(self, work: Callable[[Snapshot], T], gates: Sequence[Gate] = (), *, begins: bool = True) -> T:
-        """Read one state of the database, whatever is written meanwhile.
-
-        Args:
-            work: A function of that state. It is called again if the file changes under a process that can't lock it.
-            gates: What the call enters before; see `within`.
-            begins: Whether to begin a transaction, without which each statement sees a state of its own.
-
-        Raises:
-            StoreError: SQLite can't read: the store is closed, or its file is damaged.
-        """
-        return within((*gates, self._lock), lambda: self._read(work, begins=begins))
+    def read(self, work: Callable[[Snapshot], T]) -> T:
+        """Read one state of the database, whatever is written meanwhile; see `read_state`."""
+        return self.lock.read(lambda: self.read_state(work))
 
     def unreadable(self, error: Exception) -> StoreError:
         """Return the error of a read that failed."""
@@ -132,24 +127,14 @@ class Database:
 
     # Writing
 
-    def write(self, work: Callable[[Transaction], T], gates: Sequence[Gate] = ()) -> T:
-        """Write all or nothing: commit at the end, roll back on any exception. Writers queue.
-
-        Args:
-            work: A function of the transaction.
-            gates: What the call enters before; see `within`.
-
-        Raises:
-            StoreError: SQLite can't write: the disk is full, or the file is locked, damaged or read-only.
-        """
-        if self.read_only:
-            raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
-        return self._lock.write(lambda: self._transact(work), gates)
+    def write(self, work: Callable[[Transaction], T]) -> T:
+        """Write all or nothing; writers queue. See `transact`."""
+        return self.lock.write(lambda: self.transact(work))
 
     def seal(self) -> None:
         """Move the write-ahead log into the file, and record the file's checksum."""
         if not self.read_only:
-            self._lock.write(lambda: self._guarded(self._connections.seal))
+            self.lock.write(lambda: self._guarded(self._connections.seal))
 
     def copy_to(self, path: Path) -> None:
         """Copy the whole database into a new file, which gets its name only when it is complete.
@@ -204,7 +189,7 @@ class Database:
 
     def close(self) -> None:
         """Seal the file and close all connections; nobody may be using one."""
-        self._lock.write(self._connections.close)
+        self.lock.write(self._connections.close)
 
     def before_fork(self) -> None:
         """Close everything that must not cross a fork; nobody is reading or writing."""
@@ -221,7 +206,7 @@ class Database:
 
     def after_fork(self, *, was_quiet: bool) -> None:
         """Start afresh in the child process."""
-        self._lock.reset()
+        self.lock.reset()
         if not was_quiet:
             self._connections.refuse(
                 "was in use by another thread when the process forked; open it again in this process"
@@ -234,7 +219,16 @@ class Database:
 
     # Machinery
 
-    def _read(self, work: Callable[[Snapshot], T], *, begins: bool) -> T:
+    def read_state(self, work: Callable[[Snapshot], T], *, begins: bool = True) -> T:
+        """Read one state of the database; the caller is in `lock`.
+
+        Args:
+            work: A function of that state. It is called again if the file changes under a process that can't lock it.
+            begins: Whether to begin a transaction, without which each statement sees a state of its own.
+
+        Raises:
+            StoreError: SQLite can't read: the store is closed, or its file is damaged.
+        """
         try:
             for _ in range(_MAX_ATTEMPTS):
                 lease = Lease(self._connections)
@@ -260,7 +254,14 @@ class Database:
             "folder; grant it, or read when nobody writes"
         )
 
-    def _transact(self, work: Callable[[Transaction], T]) -> T:
+    def transact(self, work: Callable[[Transaction], T]) -> T:
+        """Write all or nothing: commit at the end, roll back on any exception; the caller is alone in `lock`.
+
+        Raises:
+            StoreError: SQLite can't write: the disk is full, or the file is locked, damaged or read-only.
+        """
+        if self.read_only:
+            raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
         connections, has_failed = self._connections, True
         try:
             try:
@@ -268,12 +269,13 @@ class Database:
                     connection = connections.begin_writing()
                     transaction = Transaction(connection, secrets.randbits(62))
                     result = work(transaction)
-                    transaction.finish()
-                    head = None if transaction.generation is None else head_of(transaction)
+                    head = head_of(transaction) if transaction.finish() else None
                     connection.execute("COMMIT")
                     # Fails if another file was put at the path meanwhile.
                     connections.file.check_identity()
-                    connections.wrote(head)
+                    connection.cursors.clear()
+                    if connections.path is not None and head is not None:
+                        write_head(connections.path.parent, head)
                     has_failed = False
                     return result
                 finally:

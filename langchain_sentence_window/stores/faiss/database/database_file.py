@@ -185,7 +185,7 @@ class DatabaseFile:
         Raises:
             StoreError: It leads to another file, or to none.
         """
-        if self.leads_elsewhere():
+        if self._held is not None and self.path is not None and identity_of(self.path) != self._held:
             raise StoreError(
                 f"{self.name} was moved, replaced or deleted while it was open; close this store and open the path "
                 "again"

@@ -225,7 +225,9 @@ _Row: TypeAlias = tuple[int, int | None, int, int | None, bytes]
 """The row, the document, the section, the sentence's index, and the vector."""
 
 
-def in_order(execute: Callable[..., sqlite3.Cursor], condition: Condition) -> Iterator[tuple[Rows, Vectors, Positions]]:
+def vectors_in_order(
+    execute: Callable[..., sqlite3.Cursor], condition: Condition
+) -> Iterator[tuple[Rows, Vectors, Positions]]:
     """Yield rows that meet a condition and their vectors by document and index, in slices that split no section."""
     sql, parameters = condition
     cursor = execute(
@@ -244,9 +246,7 @@ def in_order(execute: Callable[..., sqlite3.Cursor], condition: Condition) -> It
         yield _with_positions(part)
 
 
-def around(
-    execute: Callable[..., sqlite3.Cursor], rows: Sequence[int], reach: int
-) -> tuple[Rows, Vectors, Positions] | None:
+def vectors_around(execute: _Execute, rows: Sequence[int], reach: int) -> tuple[Rows, Vectors, Positions] | None:
     """Read up to `MAX_ROWS_AROUND` rows and all sentences up to ``reach`` away from them, in order.
 
     Mixing needs no others for these rows.

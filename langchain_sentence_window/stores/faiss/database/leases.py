@@ -1,13 +1,12 @@
 """Reading with a connection: for one call, or for several calls and across forks."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from langchain_sentence_window.errors import StoreChangedError, StoreError
 from langchain_sentence_window.stores.faiss.database.connections import ERRORS, Connection, Connections
 from langchain_sentence_window.stores.faiss.database.database_file import Stamp
-from langchain_sentence_window.stores.faiss.database.locks import Gate, within
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
@@ -144,17 +143,26 @@ class OneState:
         self._version: Version | None = None
         self._is_kept = False
 
-    def read(self, work: Callable[[Snapshot], T], gates: Sequence[Gate] = ()) -> T:
-        """Read the state that is kept, or the present one if none is; a read has no other within it.
+    def read_state(self, work: Callable[[Snapshot], T]) -> T:
+        """Read the state that is kept, or the present one if none is; the caller is in the lock of the database.
 
         Raises:
             StoreChangedError: The state doesn't exist any more.
             StoreError: SQLite can't read.
         """
         try:
-            if self._connections.path is not None:
-                return within(gates, lambda: self._read_file(work))
-            return (self._copy or self._database).read(lambda snapshot: self._read_memory(snapshot, work), gates)
+            if self._connections.path is None:
+                database = self._copy or self._database
+                return database.read_state(lambda snapshot: self._read_memory(snapshot, work))
+            if self._snapshot is None:
+                self._lease = Lease(self._connections)
+                self._snapshot = self._checked(self._lease.take())
+            else:
+                self._connections.file.check_identity()
+            result = work(self._snapshot)
+            if self._lease.is_outdated():
+                raise _changed(self._connections.name)
+            return result
         except BaseException as error:
             self._let_go()
             if isinstance(error, ERRORS):
@@ -187,17 +195,6 @@ class OneState:
     def cut(self) -> None:
         """Forget the connection, which was closed or belongs to another process."""
         self._lease, self._snapshot = Lease(self._connections), None
-
-    def _read_file(self, work: Callable[[Snapshot], T]) -> T:
-        if self._snapshot is None:
-            self._lease = Lease(self._connections)
-            self._snapshot = self._checked(self._lease.take())
-        else:
-            self._connections.file.check_identity()
-        result = work(self._snapshot)
-        if self._lease.is_outdated():
-            raise _changed(self._connections.name)
-        return result
 
     def _read_memory(self, snapshot: Snapshot, work: Callable[[Snapshot], T]) -> T:
         if self._copy is not None:

@@ -62,6 +62,9 @@ class AccessLock:
     """A lock that lets readers in together, and writers one after the other.
 
     A thread that is in a call already enters a nested read without waiting, as those it would wait for may wait for it.
+
+    Attributes:
+        alone: The gate through which a writer enters; a reader enters through the lock itself. See `within`.
     """
 
     def __init__(self, name: str = "the store", *, writers_exclude_readers: bool = True) -> None:
@@ -71,6 +74,7 @@ class AccessLock:
             name: The name of what is locked, for messages.
             writers_exclude_readers: Whether readers and the writer wait for each other.
         """
+        self.alone = _Alone(self)
         self._name = name
         self._excludes = writers_exclude_readers
         self._readers: dict[object, int] = {}
@@ -94,39 +98,14 @@ class AccessLock:
         """
         return within((self,), work)
 
-    def write(self, work: Callable[[], T], gates: Sequence["Gate"] = ()) -> T:
+    def write(self, work: Callable[[], T]) -> T:
         """Run a function while no other writer is in, and no reader if they exclude each other.
-
-        Args:
-            work: The function.
-            gates: What the call enters before, as `within` does.
 
         Raises:
             ClosedError: The lock was closed.
             NestedWriteError: This thread is in another call already, which this one would wait for.
         """
-        token, inside_out = object(), (self, *gates[::-1])
-        try:
-            try:
-                try:
-                    for gate in gates:
-                        _wait_until(gate._begin, token)
-                    self._queue[token] = None
-                    _wait_until(self._has_turn, token)
-                    if self._excludes:
-                        if self._is_in_already(token):
-                            raise self._nested("a read")
-                        _wait_until(lambda _: not self._readers, token)
-                    return work()
-                finally:
-                    for gate in inside_out:
-                        gate._end(token)
-            finally:
-                for gate in inside_out:
-                    gate._end(token)
-        finally:
-            for gate in inside_out:
-                gate._end(token)
+        return within((self.alone,), work)
 
     def close(self, finish: Callable[[], None]) -> None:
         """Let nobody in any more, wait for those that are in, and call a function.
@@ -182,15 +161,22 @@ class AccessLock:
             return False
         return True
 
-    def _has_turn(self, token: object) -> bool:
-        """Let a writer in, if it is the next; return whether it is in."""
+    def _begin_alone(self, token: object) -> bool:
+        """Let a writer in, if it is the next and no reader keeps it out; return whether it is in."""
         if self._is_closed:
             raise ClosedError(f"{self._name} is closed; open it again")
-        me, writer = get_ident(), self._writers.get(_ONLY)
-        if writer is not None and writer[1] == me:
+        me = get_ident()
+        self._queue.setdefault(token)
+        writer = self._writers.get(_ONLY)
+        if writer is not None and writer[0] is not token and writer[1] == me:
             raise self._nested("another one")
-        is_next = next(iter(list(self._queue)), None) is token
-        return is_next and self._writers.setdefault(_ONLY, (token, me))[0] is token
+        if next(iter(list(self._queue)), None) is not token:
+            return False
+        if self._writers.setdefault(_ONLY, (token, me))[0] is not token:
+            return False
+        if self._excludes and me in list(self._readers.values()):
+            raise self._nested("a read")
+        return not (self._excludes and self._readers)
 
     def _nested(self, outer: str) -> NestedWriteError:
         return NestedWriteError(
@@ -220,21 +206,31 @@ class AccessLock:
             self._at_the_end = None
 
 
+class _Alone:
+    """The gate of a lock through which a writer enters."""
+
+    def __init__(self, lock: AccessLock) -> None:
+        self._begin, self._end = lock._begin_alone, lock._end
+
+
 class Gate(Protocol):
-    """What a call enters and leaves: a lock that it reads under, or turns."""
+    """What a call enters and leaves: a lock that it reads under, or is alone under; or turns."""
 
-    def _begin(self, token: object) -> bool:
-        """Let a call in, if nobody keeps it out; return whether it is in."""
+    @property
+    def _begin(self) -> Callable[[object], bool]:
+        """Lets a call in, if nobody keeps it out; returns whether it is in."""
 
-    def _end(self, token: object) -> None:
-        """Let a call out, whether or not it is in."""
+    @property
+    def _end(self) -> Callable[[object], None]:
+        """Lets a call out, whether or not it is in."""
 
 
 def within(gates: Sequence[Gate], work: Callable[[], T]) -> T:
-    """Run a function that reads under several locks, entered one after the other.
+    """Run a function under several locks, entered one after the other.
 
     Raises:
         ClosedError: A lock was closed.
+        NestedWriteError: This thread is in another call already, which this one would wait for.
     """
     token, inside_out = object(), gates[::-1]
     try:

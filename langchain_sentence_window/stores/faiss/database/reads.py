@@ -276,38 +276,36 @@ class Matched(NamedTuple):
         return IS_ONE_OF.format("document"), [json.dumps(self.documents)]
 
 
-def list_sources(
-    connection: sqlite3.Connection, of_sources: Condition | None, of_sentences: Condition
-) -> Iterator[ListedSource]:
+def list_sources(execute: _Execute, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
     """Read what is known of each document, in the order in which they were last written.
 
     Args:
-        connection: The connection to read with.
+        execute: Runs a statement.
         of_sources: A condition on rows of ``sources``, if one says the same, as it reads no sentence.
         of_sentences: A condition on sentences.
     """
     inner, (sql, parameters) = (_OF_SENTENCES, of_sentences) if of_sources is None else (_OF_SOURCES, of_sources)
-    return map(ListedSource._make, connection.execute(_LISTED.format(inner.format(sql)), parameters))
+    return list(map(ListedSource._make, execute(_LISTED.format(inner.format(sql)), parameters)))
 
 
-def count_sources(connection: sqlite3.Connection, of_sources: Condition | None, of_sentences: Condition) -> int:
+def count_sources(execute: _Execute, of_sources: Condition | None, of_sentences: Condition) -> int:
     """Count the documents that `list_sources` lists."""
     if of_sources is None:
         counted, (sql, parameters) = _COUNTED_SENTENCES, of_sentences
     else:
         counted, (sql, parameters) = _COUNTED_SOURCES, of_sources
-    return int(connection.execute(counted.format(sql), parameters).fetchone()[0])
+    return int(execute(counted.format(sql), parameters).fetchone()[0])
 
 
-def match_documents(connection: sqlite3.Connection, condition: Condition) -> Matched:
+def match_documents(execute: _Execute, condition: Condition) -> Matched:
     """Find the documents of which a condition matches sentences, and whether it matches all of each."""
     sql, parameters = condition
-    found = connection.execute(
+    found = execute(
         f"SELECT document, count(*) FROM sentences WHERE document IS NOT NULL AND ({sql}) GROUP BY document",  # noqa: S608
         parameters,
     ).fetchall()
     counts: dict[int, int] = dict(found)
-    all_of = connection.execute(
+    all_of = execute(
         "SELECT sentences.document, doc_id, count(*) FROM sentences CROSS JOIN documents USING (document) "  # noqa: S608
         f"WHERE {IS_ONE_OF.format('sentences.document')} GROUP BY sentences.document",
         [json.dumps(list(counts))],

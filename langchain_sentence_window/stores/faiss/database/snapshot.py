@@ -10,38 +10,17 @@ from typing import Any
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows, Vectors
-from langchain_sentence_window.embedding.vectors import Positions
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.relevance import PlacedText
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
 from langchain_sentence_window.stores.faiss.database.filters import having_key
 from langchain_sentence_window.stores.faiss.database.found_rows import (
-    FoundRows,
-    around,
-    found_rows,
-    in_order,
-    source_metadata_of,
+    vectors_in_order,
 )
 from langchain_sentence_window.stores.faiss.database.reads import (
     BATCH_SIZE,
-    FirstSentence,
-    ListedSource,
-    Place,
-    SourceMetadata,
-    beginnings,
     count_of,
-    count_sources,
-    documents_of,
-    has_several_documents,
-    list_sources,
     marks_of,
-    neighbors,
     padded,
-    placed_texts,
-    places_of,
-    rows_at,
-    source_metadata,
-    texts_by_place,
 )
 from langchain_sentence_window.stores.faiss.database.schema import (
     IS_ONE_OF,
@@ -79,12 +58,16 @@ _IS_LATEST = f"(SELECT (generation, token) = (?, ?) {_LATEST})"
 
 
 class Snapshot:
-    """Reads one state of the database."""
+    """Reads one state of the database.
+
+    Attributes:
+        execute: Runs a statement in this state; what `reads` and `found_rows` read with.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Read through a connection in a transaction, so that all reads see one state."""
         self._connection = connection
-        self._execute = connection.execute
+        self.execute = connection.execute
 
     # The store as a whole
 
@@ -94,7 +77,7 @@ class Snapshot:
         Raises:
             StoreError: The fact is damaged.
         """
-        found = self._execute("SELECT value, checksum FROM facts WHERE name = ?", [name]).fetchone()
+        found = self.execute("SELECT value, checksum FROM facts WHERE name = ?", [name]).fetchone()
         if found is None:
             return None
         if checksum_of(name, found[0]) != found[1]:
@@ -112,32 +95,24 @@ class Snapshot:
     @property
     def version(self) -> Version:
         """The latest write; part of `state` too, but faster to read, as every search does."""
-        generation, token = self._execute(f"SELECT generation, token {_LATEST}").fetchone()
+        generation, token = self.execute(f"SELECT generation, token {_LATEST}").fetchone()
         return generation, token
 
     def count_documents(self) -> int:
         """Return the number of source documents."""
-        return int(self._execute("SELECT count(*) FROM documents").fetchone()[0])
+        return int(self.execute("SELECT count(*) FROM documents").fetchone()[0])
 
     def count_staged(self) -> int:
         """Return the number of staged texts."""
-        return int(self._execute("SELECT count(*) FROM staged").fetchone()[0])
+        return int(self.execute("SELECT count(*) FROM staged").fetchone()[0])
 
     def schema(self) -> list[str]:
         """Return the statements that created the tables."""
-        return [sql for (sql,) in self._execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")]
+        return [sql for (sql,) in self.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name")]
 
     def copy_to(self, target: sqlite3.Connection, pages_at_once: int) -> None:
         """Copy the whole database into another one, in steps that Ctrl-C can interrupt."""
         self._connection.backup(target, pages=pages_at_once, progress=lambda *_: None)
-
-    def sources(self, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
-        """Return what is known of the documents that meet a condition; see `list_sources`."""
-        return list(list_sources(self._connection, of_sources, of_sentences))
-
-    def count_sources(self, of_sources: Condition | None, of_sentences: Condition) -> int:
-        """Count the documents that meet a condition; see `list_sources`."""
-        return count_sources(self._connection, of_sources, of_sentences)
 
     def find_damage(self) -> str | None:
         """Read everything and describe the first damage found; return ``None`` if there is none."""
@@ -149,18 +124,18 @@ class Snapshot:
 
     def _holds(self, asked: tuple[str, Sequence[Any]]) -> bool:
         sql, parameters = asked
-        return self._execute(f"SELECT 1 FROM {sql} LIMIT 1", parameters).fetchone() is not None  # noqa: S608
+        return self.execute(f"SELECT 1 FROM {sql} LIMIT 1", parameters).fetchone() is not None  # noqa: S608
 
     # Sentences
 
     def rows(self, condition: Condition) -> Rows:
         """Return the rows that meet a condition, in any order."""
         sql, parameters = self._simplest(condition)
-        found = self._execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
+        found = self.execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
         return np.fromiter(chain.from_iterable(found), dtype=np.int64)
 
     def _simplest(self, condition: Condition) -> Condition:
-        has_sources = self._execute("SELECT 1 FROM sources LIMIT 1").fetchone()
+        has_sources = self.execute("SELECT 1 FROM sources LIMIT 1").fetchone()
         return condition if has_sources else of_sentences_alone(condition)
 
     def by_rows(self, rows: Sequence[int], latest: Version | None = None) -> dict[int, Record]:
@@ -184,7 +159,7 @@ class Snapshot:
         sources: dict[int | None, str] = {None: ""}
         sections: dict[int | None, str | None] = {None: ""}
         records: dict[int, Record] = {}
-        for row, id_, text, own, source_key, section_key, section, index, start, end in self._execute(
+        for row, id_, text, own, source_key, section_key, section, index, start, end in self.execute(
             _RECORDS.format(where), parameters
         ):
             if row is None:
@@ -202,54 +177,6 @@ class Snapshot:
             records[row] = Record._make(fields)
         return records
 
-    def neighbors(self, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
-        """Find the neighbors of some sentences in their sections.
-
-        Returns:
-            ``(row, row of a neighbor, distance in sentences)``, for distances of 1 to ``reach``.
-        """
-        return neighbors(self._execute, rows, reach)
-
-    def found_rows(self, rows: Rows, *, beside: bool) -> FoundRows:
-        """Read sentences by row, with the texts beside them or without; see `found_rows`."""
-        return found_rows(self._execute, rows, beside=beside)
-
-    def source_metadata_of(self, keys: Sequence[int]) -> dict[int, str]:
-        """Return what sentences share with others of their source document, as JSON, by key."""
-        return source_metadata_of(self._execute, keys)
-
-    def texts_of(self, rows: Sequence[int]) -> dict[Place, bytes]:
-        """Return the stored texts of rows by their places; rows that don't exist are left out."""
-        return texts_by_place(self._execute, rows)
-
-    def placed_texts(self, rows: Iterable[int]) -> dict[int, PlacedText]:
-        """Return texts by row, with where they stand; rows that don't exist are left out."""
-        return placed_texts(self._execute, rows)
-
-    def places_of(self, rows: Sequence[int]) -> dict[int, tuple[str, int]]:
-        """Return where rows stand, by document and index; see `places_of`."""
-        return places_of(self._execute, rows)
-
-    def rows_at(self, places: Sequence[tuple[int | None, int]]) -> list[int]:
-        """Return the rows of sentences by document and index; those that don't exist are left out."""
-        return rows_at(self._execute, places)
-
-    def documents_of(self, rows: Sequence[int]) -> dict[int, int | None]:
-        """Return the number of the document of each row; see `documents_of`."""
-        return documents_of(self._execute, rows)
-
-    def has_several_documents(self) -> bool:
-        """Return whether there are two source documents or more."""
-        return has_several_documents(self._execute)
-
-    def beginnings(self, documents: Sequence[int], sentences: int) -> list[FirstSentence]:
-        """Read up to that many sentences at the beginning of each document, in its order."""
-        return beginnings(self._execute, documents, sentences)
-
-    def source_metadata(self, documents: Sequence[int] | None, limit: int) -> Iterator[SourceMetadata]:
-        """Yield the metadata of documents, or of all for ``None``; no more than a limit."""
-        return source_metadata(self._execute, documents, limit)
-
     def sample_embedded(self, size: int) -> list[tuple[str, Vectors]]:
         """Return up to ``size`` texts as they were embedded, with their vectors, spread evenly over the sentences.
 
@@ -258,12 +185,12 @@ class Snapshot:
         return self._spread("sentences", _OF_SENTENCES, size) or self._spread("staged", _STAGED, size)
 
     def _spread(self, table: str, select: str, size: int) -> list[tuple[str, Vectors]]:
-        first, last = self._execute(f"SELECT min(row), max(row) FROM {table}").fetchone()  # noqa: S608
+        first, last = self.execute(f"SELECT min(row), max(row) FROM {table}").fetchone()  # noqa: S608
         if first is None:
             return []
         starts = {first + (last - first + 1) * part // size for part in range(size)}
         found = [
-            self._execute(f"SELECT row, {select} AND row >= ? ORDER BY row LIMIT 1", [start]).fetchone()
+            self.execute(f"SELECT row, {select} AND row >= ? ORDER BY row LIMIT 1", [start]).fetchone()
             for start in sorted(starts)
         ]
         by_row = {row: (loaded_text(text), from_halves(vector)) for row, text, vector in filter(None, found)}
@@ -271,15 +198,15 @@ class Snapshot:
 
     def texts_after(self, row: int) -> Iterator[tuple[int, str, str]]:
         """Yield ``(row, text, metadata of its section as JSON)`` of all rows after one; empty without a section."""
-        for number, text, section in self._execute(
+        for number, text, section in self.execute(
             f"SELECT row, text, ifnull(sections.metadata, '') FROM {_IN_SECTION} WHERE row > ? ORDER BY row",  # noqa: S608
             [row],
         ):
             yield number, loaded_text(text), section
 
-    def in_order(self) -> Iterator[list[Record]]:
+    def records_in_order(self) -> Iterator[list[Record]]:
         """Yield all records by document and index, in slices that split no section."""
-        for rows, _, _ in self.vectors_in_order(("1", [])):
+        for rows, _, _ in vectors_in_order(self.execute, ("1", [])):
             records = self.by_rows(rows.tolist())
             yield [records[row] for row in rows.tolist()]
 
@@ -294,38 +221,34 @@ class Snapshot:
             "SELECT text, vector FROM staged",
             f"SELECT {_EMBEDDED}, vector FROM {_IN_SECTION} JOIN vectors USING (row)",  # noqa: S608
         ):
-            found = self._execute(f"{sql} WHERE {IS_ONE_OF.format('text_checksum')}", [checksums])
+            found = self.execute(f"{sql} WHERE {IS_ONE_OF.format('text_checksum')}", [checksums])
             known |= {wanted[text]: vector for text, vector in found if text in wanted}
         return known
 
     def vectors_of(self, rows: Sequence[int]) -> dict[int, Vectors]:
         """Return the vectors of rows as they were embedded; rows that don't exist are left out."""
         sql = f"SELECT row, vector FROM vectors WHERE {IS_ONE_OF.format('row')}"  # noqa: S608
-        return {row: from_halves(vector) for row, vector in self._execute(sql, [json.dumps(list(rows))])}
+        return {row: from_halves(vector) for row, vector in self.execute(sql, [json.dumps(list(rows))])}
 
     def sample_vectors(self, size: int) -> Vectors:
         """Return about ``size`` vectors, spread evenly over the database."""
         state = self.state
         step = state.sentences // size + 1
         rows = json.dumps([*range(step, state.last_row + 1, step)])  # not "row % step = 0", which reads all vectors
-        found = self._execute(f"SELECT vector FROM vectors WHERE {IS_ONE_OF.format('row')}", [rows]).fetchall()  # noqa: S608
+        found = self.execute(f"SELECT vector FROM vectors WHERE {IS_ONE_OF.format('row')}", [rows]).fetchall()  # noqa: S608
         if not found:
-            found = self._execute("SELECT vector FROM vectors LIMIT ?", [size]).fetchall()
+            found = self.execute("SELECT vector FROM vectors LIMIT ?", [size]).fetchall()
         return from_halves(b"".join(chain.from_iterable(found))).reshape(len(found), -1)
 
-    def vectors_after(self, row: int, until: int = _LAST_ROW) -> Iterator[tuple[Rows, Vectors]]:
-        """Yield ``(rows, vectors)`` of all rows after one, up to another, in slices."""
-        return self._slices_of_vectors("vectors WHERE", row, until)
-
-    def vectors_of_no_document(self, row: int, until: int) -> Iterator[tuple[Rows, Vectors]]:
-        """Yield ``(rows, vectors)`` of all rows after one, up to another, that are of no document, in slices."""
-        return self._slices_of_vectors(
-            "sentences NOT INDEXED JOIN vectors USING (row) WHERE document IS NULL AND", row, until
-        )
-
-    def _slices_of_vectors(self, table: str, row: int, until: int) -> Iterator[tuple[Rows, Vectors]]:
+    def vectors_after(
+        self, row: int, until: int = _LAST_ROW, *, of_no_document: bool = False
+    ) -> Iterator[tuple[Rows, Vectors]]:
+        """Yield ``(rows, vectors)`` of all rows after one, up to another, or of those of no document, in slices."""
+        table = "vectors WHERE"
+        if of_no_document:
+            table = "sentences NOT INDEXED JOIN vectors USING (row) WHERE document IS NULL AND"
         sql = f"SELECT row, vector FROM {table} row > ? AND row <= ? ORDER BY row"  # noqa: S608
-        cursor = self._execute(sql, [row, until])
+        cursor = self.execute(sql, [row, until])
         while part := cursor.fetchmany(_BATCH_SIZE):
             rows = np.fromiter((row for row, _ in part), dtype=np.int64, count=len(part))
             yield rows, from_halves(b"".join(vector for _, vector in part)).reshape(len(part), -1)
@@ -336,7 +259,7 @@ class Snapshot:
         Returns:
             The last row that was looked at, or ``until`` if there is none after it, and the documents of all.
         """
-        found = self._execute(
+        found = self.execute(
             "SELECT row, document FROM sentences WHERE row > ? AND row <= ? ORDER BY row LIMIT ?", [row, until, limit]
         ).fetchall()
         last = found[-1][0] if len(found) == limit else until
@@ -346,33 +269,25 @@ class Snapshot:
         """Return the last row of each document that has one after a row, up to another."""
         numbers = ",".join(map(str, documents))
         return dict(
-            self._execute(
+            self.execute(
                 f"SELECT document, max(row) FROM sentences WHERE document IN ({numbers}) "  # noqa: S608
                 "AND row > ? AND row <= ? GROUP BY document",
                 [after, until],
             )
         )
 
-    def vectors_in_order(self, condition: Condition) -> Iterator[tuple[Rows, Vectors, Positions]]:
-        """Yield rows that meet a condition and their vectors by document and index, in slices that split no section."""
-        return in_order(self._execute, condition)
-
-    def vectors_around(self, rows: Sequence[int], reach: int) -> tuple[Rows, Vectors, Positions] | None:
-        """Read rows and all sentences up to ``reach`` away from them, with their vectors; see `around`."""
-        return around(self._execute, rows, reach)
-
     # Changes
 
     def changes_since(self, generation: int, token: int) -> Changes | None:
         """Return the changes since a write; ``None`` if the log doesn't contain that write."""
-        found = self._execute(
+        found = self.execute(
             "SELECT last_row, last_removal FROM writes WHERE generation = ? AND token = ?", [generation, token]
         ).fetchone()
         if found is None:
             return None
         last_row, last_removal = found
-        removals = self._execute("SELECT row, document FROM removals WHERE removal > ?", [last_removal]).fetchall()
-        added = self._execute(
+        removals = self.execute("SELECT row, document FROM removals WHERE removal > ?", [last_removal]).fetchall()
+        added = self.execute(
             "SELECT DISTINCT document FROM sentences NOT INDEXED WHERE row > ? AND document IS NOT NULL", [last_row]
         )
         documents = {document for _, document in removals if document is not None} | set(chain.from_iterable(added))

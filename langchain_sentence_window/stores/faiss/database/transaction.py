@@ -57,7 +57,7 @@ class Transaction(Snapshot):
     def set_fact(self, name: str, value: object) -> None:
         """Write a fact about the store; the value goes through JSON."""
         text = json.dumps(value)
-        self._execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", [name, text, checksum_of(name, text)])
+        self.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", [name, text, checksum_of(name, text)])
 
     def remove(self, condition: Condition) -> None:
         """Remove the sentences that meet a condition.
@@ -66,17 +66,17 @@ class Transaction(Snapshot):
         """
         sql, parameters = self._simplest(condition)
         state = self._begun()
-        removed = self._execute(
+        removed = self.execute(
             "INSERT INTO removals (row, document, checksum) "  # noqa: S608
             f"SELECT row, document, 0 FROM sentences WHERE ({sql}) AND id IS NOT NULL",
             parameters,
         ).rowcount
         if removed:
             new = "removal > ?", [state.last_removal]
-            self._execute(f"UPDATE removals SET checksum = {REMOVAL_CHECKSUM} WHERE {new[0]}", new[1])  # noqa: S608
+            self.execute(f"UPDATE removals SET checksum = {REMOVAL_CHECKSUM} WHERE {new[0]}", new[1])  # noqa: S608
             rows = f"row IN (SELECT row FROM removals WHERE {new[0]})"  # noqa: S608
             self._leave_shared(rows, new[1])
-            self._execute(f"UPDATE sentences SET id_high = NULL, id_low = NULL, id_text = NULL WHERE {rows}", new[1])  # noqa: S608
+            self.execute(f"UPDATE sentences SET id_high = NULL, id_low = NULL, id_text = NULL WHERE {rows}", new[1])  # noqa: S608
             self._count(
                 self._sum("removals", *new),
                 sentences=state.sentences - removed,
@@ -86,7 +86,7 @@ class Transaction(Snapshot):
     def _leave_shared(self, rows: str, parameters: Sequence[Any]) -> None:
         """Count the sentences that are removed out of the sources and sections that they share."""
         for table, key, left in (("sources", "source_key", self._left[0]), ("sections", "section_key", self._left[1])):
-            leaving = self._execute(
+            leaving = self.execute(
                 f"SELECT count(*), {key} FROM sentences WHERE {rows} AND {key} IS NOT NULL GROUP BY {key}",  # noqa: S608
                 parameters,
             ).fetchall()
@@ -99,7 +99,7 @@ class Transaction(Snapshot):
         Raises:
             InvalidInputError: It matches only a part of a document; nothing was removed.
         """
-        matched = match_documents(self._connection, self._simplest(condition))
+        matched = match_documents(self.execute, self._simplest(condition))
         if matched.partly is not None:
             raise InvalidInputError(
                 f"the filter lets through only a part of document {matched.partly!r:.80}; give one that matches all of "
@@ -131,7 +131,7 @@ class Transaction(Snapshot):
 
     def stage_vectors(self, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Keep half-precision vectors of texts that will be written later."""
-        (row,) = self._execute("SELECT ifnull(max(row), 0) FROM staged").fetchone()
+        (row,) = self.execute("SELECT ifnull(max(row), 0) FROM staged").fetchone()
         stored = ((stored_text(text), vector) for text, vector in vectors)
         self._connection.executemany(
             "INSERT INTO staged VALUES (?, ?, ?, ?, ?)",
@@ -143,7 +143,7 @@ class Transaction(Snapshot):
 
     def forget_staged(self, texts: Iterable[str]) -> None:
         """Drop the staged vectors of texts that are written now."""
-        if self._execute("SELECT 1 FROM staged").fetchone():
+        if self.execute("SELECT 1 FROM staged").fetchone():
             self._connection.executemany(
                 "DELETE FROM staged WHERE text_checksum = ? AND text = ?",
                 ((zlib.crc32(stored), stored) for stored in map(stored_text, texts)),
@@ -151,22 +151,18 @@ class Transaction(Snapshot):
 
     def discard_staged(self) -> int:
         """Drop all staged vectors and return their number."""
-        return self._execute("DELETE FROM staged").rowcount
+        return self.execute("DELETE FROM staged").rowcount
 
-    def finish(self) -> None:
-        """Drop removed sentences, count the write and log it, if anything was written."""
+    def finish(self) -> bool:
+        """Drop removed sentences, count the write and log it, if anything was written; return whether it was."""
         before, after = self._before, self._after
         if before is None or after is None or before == after:
-            return
+            return False
         if after.last_removal > before.last_removal:
             self._drop_removed(before.last_removal)
         self._count(0, generation=before.generation + 1, token=self._token)
         self._log()
-
-    @property
-    def generation(self) -> int | None:
-        """The number of this write; ``None`` while it has changed no sentence."""
-        return None if self._after is None or self._after == self._before else self._after.generation
+        return True
 
     def _begun(self) -> State:
         if self._after is None:
@@ -193,7 +189,7 @@ class Transaction(Snapshot):
 
     def _shorten_log(self) -> None:
         state = self._begun()
-        oldest, removals = self._execute("SELECT generation, last_removal FROM writes LIMIT 1").fetchone()
+        oldest, removals = self.execute("SELECT generation, last_removal FROM writes LIMIT 1").fetchone()
         too_many = state.last_removal - removals > 2 * max(MIN_LOGGED, state.sentences)
         if too_many or state.generation - oldest > 2 * MIN_LOGGED:
             self._drop("writes", "generation < ?", [(oldest + state.generation) // 2])
@@ -207,12 +203,12 @@ class Transaction(Snapshot):
         """Return the numbers of source documents, which are written now; new ones get a number."""
         known = IS_ONE_OF.format("doc_id"), [json.dumps(list(doc_ids))]
         numbers: dict[str, int] = dict(
-            self._execute(f"SELECT doc_id, document FROM documents WHERE {known[0]}", known[1]).fetchall()  # noqa: S608
+            self.execute(f"SELECT doc_id, document FROM documents WHERE {known[0]}", known[1]).fetchall()  # noqa: S608
         )
         if numbers:
             self._drop("documents", *known)
         if len(numbers) < len(doc_ids):
-            (last,) = self._execute("SELECT ifnull(max(document), 0) FROM documents").fetchone()
+            (last,) = self.execute("SELECT ifnull(max(document), 0) FROM documents").fetchone()
             last = max(last, *numbers.values(), 0)
             numbers |= zip(sorted(doc_ids - numbers.keys()), count(last + 1))
         self._insert(
@@ -229,7 +225,7 @@ class Transaction(Snapshot):
             if record.doc_id is not None and record.source_metadata
         }
         asked = [[document, zlib.crc32(metadata.encode())] for document, metadata in metadatas]
-        found = self._execute(
+        found = self.execute(
             """
             SELECT sources.document, metadata, source_key
             FROM json_each(?) AS asked CROSS JOIN sources ON sources.document = json_extract(asked.value, '$[0]')
@@ -251,11 +247,11 @@ class Transaction(Snapshot):
 
     def _drop(self, table: str, condition: str, parameters: Sequence[Any]) -> None:
         self._count(-self._sum(table, condition, parameters))
-        self._execute(f"DELETE FROM {table} WHERE {condition}", parameters)  # noqa: S608
+        self.execute(f"DELETE FROM {table} WHERE {condition}", parameters)  # noqa: S608
 
     def _sum(self, table: str, condition: str, parameters: Sequence[Any]) -> int:
         sql = f"SELECT ifnull(sum({CHECKSUMS[table]}), 0) FROM {table} WHERE {condition}"  # noqa: S608
-        return int(self._execute(sql, parameters).fetchone()[0])
+        return int(self.execute(sql, parameters).fetchone()[0])
 
     def _count(self, checksums: int, **changed: int) -> None:
         """Change the state: add checksums to its digest, and set other fields."""

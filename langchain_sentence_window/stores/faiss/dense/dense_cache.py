@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError
+from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError, Gate, within
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
@@ -123,30 +123,28 @@ class VectorCache:
 
     # Following the database
 
-    def catch_up(self) -> None:
-        """Bring the index up to date with the database, and begin to make another one if that is due."""
-        self.lock.write(lambda: self.put(self._database.read(self.advanced)))
+    def catch_up(self, calls: Sequence[Gate] = ()) -> None:
+        """Bring the index up to date with the database, and begin to make another one if that is due.
+
+        Args:
+            calls: What a call of the store enters, unless it is in one.
+        """
+        gates = (*calls, self.lock.alone, self._database.lock)
+        within(gates, partial(self._database.read_state, self.advance))
         index, _ = self.current
         if index is None or self._database.read_only:
             return
         if change_due(index, self._asked) is None:
             if self._folder is not None and index.in_memory > max(MIN_SAVED, SAVED_SHARE * len(index)):
                 self._change.start(lambda: self._step(self.save))
-            return
-        if len(index) + index.tombstones <= MAX_CHANGED_AT_ONCE:
+        elif len(index) + index.tombstones <= MAX_CHANGED_AT_ONCE:
             # Others search the old index meanwhile.
-            made: Current = self._database.read(
-                lambda snapshot: (self._maker.make(snapshot, index.name), snapshot.version)
-            )
-            self.lock.write(lambda: self.put(made))
-            self.lock.write(lambda: self.put(self._database.read(self.advanced)))
+            make = partial(self._made, index.name)
+            made = within((*calls, self._database.lock), partial(self._database.read_state, make))
+            within((*calls, self.lock.alone), partial(self.put, made))
+            within(gates, partial(self._database.read_state, self.advance))
         else:
             self._change.start(self._make_another)
-
-    def catch_up_after_write(self) -> None:
-        """Catch up after a write, if there is an index yet."""
-        if self.current[0] is not None:
-            self.catch_up()
 
     def wait_for_change(self) -> None:
         """Wait until no index is being made in the background; not within a call of the store."""
@@ -186,7 +184,7 @@ class VectorCache:
         self._database.write(lambda transaction: remove_others(folder, transaction.fact(VECTORS_FACT)))
 
     def _save(self, folder: Path, transaction: Transaction) -> None:
-        index, version = self.lock.write(lambda: self.put(self.advanced(transaction)))
+        index, version = self.lock.write(lambda: self.advance(transaction))
         if index is None or version is None:
             return
         files, adopt = self.lock.read(lambda: save_index(folder, index))
@@ -199,18 +197,22 @@ class VectorCache:
         self.current = current
         return current
 
-    def advanced(self, snapshot: Snapshot) -> Current:
-        """Return the index of a state; the caller holds the lock exclusively, and puts the index in place."""
-        if self.current[0] is not None and self.current[1] == snapshot.version:
-            return self.current
-        # An exception such as Ctrl-C may interrupt the changes; there is no index then.
-        current = self.current
-        self.put(_NOTHING)
-        return (
-            self._followed(current, snapshot)
-            or self._followed(self._loaded(snapshot), snapshot)
-            or (self._maker.make(snapshot, None if current[0] is None else current[0].name), snapshot.version)
-        )
+    def advance(self, snapshot: Snapshot) -> Current:
+        """Bring the index to a state, and return it; the caller holds the lock exclusively."""
+        index, version = current = self.current
+        if index is None or version != snapshot.version:
+            # An exception such as Ctrl-C may interrupt the changes; there is no index then.
+            self.current = _NOTHING
+            name = None if index is None else index.name
+            self.current = (
+                self._followed(current, snapshot)
+                or self._followed(self._loaded(snapshot), snapshot)
+                or self._made(name, snapshot)
+            )
+        return self.current
+
+    def _made(self, present: str | None, snapshot: Snapshot) -> Current:
+        return self._maker.make(snapshot, present), snapshot.version
 
     def _followed(self, current: Current, snapshot: Snapshot) -> Current | None:
         """Return an index with the changes since; ``None`` if they can't be applied or aren't known."""

@@ -29,7 +29,10 @@ from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.embedding.vectors import mix_some
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.database_file import stamp_of
-from langchain_sentence_window.stores.faiss.database.found_rows import MAX_ROWS_AROUND
+from langchain_sentence_window.stores.faiss.database.found_rows import (
+    MAX_ROWS_AROUND,
+    vectors_around,
+)
 from langchain_sentence_window.stores.faiss.database.reads import are_in
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import (
@@ -297,7 +300,7 @@ def exact_cosines(snapshot: Snapshot, vector: Vectors, rows: Rows, weights: Sequ
     for start in range(0, len(rows), MAX_ROWS_AROUND):
         part = order[start : start + MAX_ROWS_AROUND]
         wanted = rows[part]
-        around = snapshot.vectors_around(wanted.tolist(), len(weights) - 1)
+        around = vectors_around(snapshot.execute, wanted.tolist(), len(weights) - 1)
         if around is None:
             continue
         found, vectors, positions = around

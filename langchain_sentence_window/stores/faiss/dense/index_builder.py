@@ -14,6 +14,9 @@ import numpy as np
 
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.embedding.vectors import mix_neighbors, normalized
+from langchain_sentence_window.stores.faiss.database.found_rows import (
+    vectors_in_order,
+)
 from langchain_sentence_window.stores.faiss.database.schema import Changes, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.dense_index import RECORDS_FILE, DenseIndex, empty_index
@@ -92,13 +95,13 @@ def of_documents(
     """Yield the rows of some documents, up to one, and their unit vectors."""
     numbers = ",".join(map(str, sorted(documents)))
     condition = f"document IN ({numbers}) AND row <= {until:d}"
-    for rows, vectors, positions in snapshot.vectors_in_order((condition, [])):
+    for rows, vectors, positions in vectors_in_order(snapshot.execute, (condition, [])):
         yield rows, np.ascontiguousarray(mix_neighbors(vectors, positions, weights))
 
 
 def of_none(snapshot: Snapshot, after: int, *, until: int = LAST_OF_ALL) -> Iterator[Part]:
     """Yield the rows of no document, after one and up to another, and their unit vectors."""
-    for rows, vectors in snapshot.vectors_of_no_document(after, until):
+    for rows, vectors in snapshot.vectors_after(after, until, of_no_document=True):
         yield rows, normalized(vectors)
 
 
