@@ -27,6 +27,7 @@ from langchain_sentence_window.documents.keys import (
     PER_SENTENCE_KEYS,
     SENTENCE_INDEX,
     START_INDEX,
+    checked_ids,
 )
 from langchain_sentence_window.documents.metadata_values import json_item, own_values
 from langchain_sentence_window.documents.sentence_documents import own_metadata, sentence_key

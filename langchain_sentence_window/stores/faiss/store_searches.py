@@ -22,8 +22,7 @@ from langchain_sentence_window._validation import (
     checked_flag,
     checked_weight,
 )
-from langchain_sentence_window.documents.found_sentences import FoundSentences
-from langchain_sentence_window.documents.sentence_documents import Beside
+from langchain_sentence_window.documents.sentence_documents import Beside, FoundSentences
 from langchain_sentence_window.embedding.embedder import NotEmbeddedError, PreparedQueries, unit_vector
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
