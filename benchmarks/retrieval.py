@@ -24,7 +24,7 @@ from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.ranking.candidates import CANDIDATES
 from langchain_sentence_window.retrieval.expansion import WindowSetting
-from langchain_sentence_window.retrieval.pipeline import retrieve
+from langchain_sentence_window.retrieval.query import retrieve
 
 TIMES = 5
 """How often each question is asked."""

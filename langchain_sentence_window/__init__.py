@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from langchain_sentence_window.ranking.ranking import Ranking
     from langchain_sentence_window.reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
     from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
-    from langchain_sentence_window.retrieval.index_checks import check_index
     from langchain_sentence_window.retrieval.index_settings import (
         IndexSettings,
+        check_index,
         read_index_settings,
         write_index_settings,
     )
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-    from langchain_sentence_window.retrieval.tracing.fate import SentenceFate
+    from langchain_sentence_window.retrieval.tracing.sentence_outcome import SentenceFate
     from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
     from langchain_sentence_window.stores.bm25_index import BM25Index
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
@@ -83,8 +83,8 @@ __all__ = [
 _HOMES = {
     "CheckResult": "stores.faiss.soundness",
     "IndexSettings": "retrieval.index_settings",
-    "SentenceFate": "retrieval.tracing.fate",
-    "check_index": "retrieval.index_checks",
+    "SentenceFate": "retrieval.tracing.sentence_outcome",
+    "check_index": "retrieval.index_settings",
     "load_embedding": "embedding.named_embedders",
     "read_index_settings": "retrieval.index_settings",
     "write_index_settings": "retrieval.index_settings",

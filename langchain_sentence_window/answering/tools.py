@@ -34,9 +34,8 @@ from langchain_sentence_window.documents.keys import DOC_ID, HITS, SCORE, SENTEN
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
 from langchain_sentence_window.documents.window_documents import shown_text, window_document
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
-from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins
-from langchain_sentence_window.retrieval.one_state import in_one_state
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.stored_sentences import fetch_lead_ins, in_one_state
 from langchain_sentence_window.windows.geometry import Window
 
 MAX_DOC_ID_CHARS = 1_000

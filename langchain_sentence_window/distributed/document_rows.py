@@ -26,7 +26,7 @@ from langchain_sentence_window.embedding.contextual_vectors import NeighborMixed
 from langchain_sentence_window.embedding.embedder_state import describe_embedder
 from langchain_sentence_window.embedding.named_embedders import checked_embedding
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.preparing import Preparation, Prepared
+from langchain_sentence_window.retrieval.indexing import Preparation, Prepared
 
 MakeEmbedding: TypeAlias = Embeddings | Callable[[], Embeddings]
 """An embedder that can be pickled, or a function that loads it, which each worker calls once."""

@@ -25,7 +25,7 @@ from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.stored_metadata import IngestState, holds_states, with_state
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.preparing import Prepared
+from langchain_sentence_window.retrieval.indexing import Prepared
 
 Status: TypeAlias = Literal["written", "unchanged", "pending", "failed", "stopped"]
 """Tells a document's fate. ``pending``: a dry run would have written it. ``stopped``: the store didn't answer."""

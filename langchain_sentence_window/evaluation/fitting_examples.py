@@ -20,9 +20,9 @@ from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.candidates import CANDIDATES, LEXICAL_WEIGHT, Candidates, Numbers
 from langchain_sentence_window.ranking.ranking import SIGNALS, Ranking, Reordered, signals
 from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, Size, expand_hit
-from langchain_sentence_window.retrieval.neighbors import fetch_available
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.search import find_sentences
+from langchain_sentence_window.retrieval.stored_sentences import fetch_available
 from langchain_sentence_window.windows.completion import MAX_FORWARD
 
 WindowSpan: TypeAlias = tuple[str, int, int]

@@ -111,13 +111,13 @@ class DocumentMethods(RetrieverSettings):
         Raises:
             IncompleteWindowError: The store can't fetch by id, or lacks sentences.
         """
-        from langchain_sentence_window.retrieval.stored_documents import read_documents
+        from langchain_sentence_window.retrieval.stored_sentences import read_documents
 
         return run(read_documents(BLOCKING, self.scope(), checked_ids(ids)))
 
     async def aget(self, ids: Sequence[str]) -> list[Document]:
         """Async version of `get`."""
-        from langchain_sentence_window.retrieval.stored_documents import read_documents
+        from langchain_sentence_window.retrieval.stored_sentences import read_documents
 
         wanted = checked_ids(ids)
         return await arun(lambda io: read_documents(io, self.scope(), wanted))
@@ -134,9 +134,8 @@ class DocumentMethods(RetrieverSettings):
         )
 
     async def _add(self, io: IO, documents: list[Document] | DocumentStream, *, show_progress: bool) -> list[str]:
-        from langchain_sentence_window.retrieval.ingest import ingest_documents
-        from langchain_sentence_window.retrieval.ingest_stream import ingest_stream
-        from langchain_sentence_window.retrieval.preparing import Preparation
+        from langchain_sentence_window.retrieval.indexing import Preparation
+        from langchain_sentence_window.retrieval.ingest import ingest_documents, ingest_stream
 
         scope = self.scope()
         prepare = Preparation(self.splitter, scope.adapter.limits, self.embed_headings, self.situate)

@@ -1,12 +1,14 @@
-"""Expand hits to windows: decide how far, and read the sentences.
+"""Expand hits to windows: decide how far, read ahead what that depends on, and read the sentences.
 
-A hit is expanded by a fixed number of sentences, by as many as it needs, or as its kind of document asks for.
+A hit is expanded by a fixed number of sentences, by as many as it needs, or as its kind of document asks for. What
+windows will probably need is read in one call; another sentence stands for each that isn't read yet.
 """
 
 import math
 from bisect import bisect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from langchain_core.documents import Document
@@ -17,18 +19,25 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.retrieval.lead_ins import fetch_lead_ins, wanted_lead_ins
-from langchain_sentence_window.retrieval.neighbors import Available, fetch_available, fetch_sentences
-from langchain_sentence_window.retrieval.prefetch import Wanted
-from langchain_sentence_window.windows.completion import expand_forward, strong_score
-from langchain_sentence_window.windows.geometry import (
-    Hit,
-    Window,
-    WindowSize,
-    best_windows,
-    expand,
-    window_size,
+from langchain_sentence_window.retrieval.stored_sentences import (
+    Available,
+    fetch_available,
+    fetch_lead_ins,
+    fetch_sentences,
+    wanted_lead_ins,
 )
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
+from langchain_sentence_window.windows.completion import (
+    MIN_CHARS,
+    Line,
+    clear_best,
+    complete,
+    expand_forward,
+    needs_nothing,
+    strong_score,
+)
+from langchain_sentence_window.windows.geometry import Hit, Window, WindowSize, best_windows, expand, window_size
+from langchain_sentence_window.windows.growth import NEAR
 
 MIN_HITS_TO_COMPARE = 10
 """The fewest hits that a search divides into strong and weak ones. With a smaller ``fetch_k``, all are strong."""
@@ -155,6 +164,21 @@ class Expansion:
 
     def _size(self, hit: Hit) -> Size:
         return self.policy.size_of(self.sentences[hit.doc_id, hit.index])
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Sentences to read before hits are expanded.
+
+    Attributes:
+        answer: The hit that is clearly the best; ``None`` if there is none.
+        needed: The sentences that decide how far hits are expanded.
+        asked: Those, and others that windows will probably need.
+    """
+
+    answer: Hit | None
+    needed: Sequence[SentenceKey]
+    asked: Sequence[SentenceKey]
 
 
 async def plan_expansion(
@@ -298,3 +322,118 @@ def _size(window: object) -> Size:
 
 def _setting(size: Size) -> tuple[int, int] | Literal["auto"]:
     return "auto" if size is None else size
+
+
+UNREAD = Line("A sentence of the usual length stands for one that isn't read yet, as its text decides about little.")
+
+
+_REACH = NEAR + 1
+"""Sentences on each side of a hit within which other hits are in the same window, as a rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Margin:
+    """How much is read around hits in advance, as the windows around them will probably need it.
+
+    Attributes:
+        windows: The number of windows, best first. Hits near a better one are read around as well, but don't count.
+        before: Sentences before each hit, beside those that complete it or join it with others.
+        after: Sentences after each hit, likewise.
+    """
+
+    windows: int
+    before: int = 0
+    after: int = 0
+
+
+def line_of(sentence: StoredSentence) -> Line:
+    """Return what matters of a sentence for the windows around it."""
+    return Line(
+        sentence.text,
+        sentence.kind == HEADING,
+        sentence.kind == LIST_ITEM,
+        sentence.lead_in is not None,
+        sentence.pieces,
+    )
+
+
+def keys_around(hits: Sequence[Hit], margin: Margin, known: Mapping[SentenceKey, StoredSentence]) -> list[SentenceKey]:
+    """Return the keys of the sentences that windows will probably need: of some that are known as well.
+
+    Args:
+        hits: The hits that may be joined and completed, best first.
+        margin: What to read around the best. Around the others it is only what completes them.
+        known: The sentences that were hit.
+    """
+    if not margin.windows:
+        return []
+    keys: dict[SentenceKey, None] = {}
+    near: set[SentenceKey] = set()
+    windows = 0
+    for rank, hit in enumerate(hits):
+        windows += (hit.doc_id, hit.index) not in near
+        if windows > margin.windows:
+            return list(keys | _between(hits[:rank]) | _completing(hits[rank:], known))
+        near.update(_around(hit, _REACH, _REACH))
+        needs_more = bool(_completing([hit], known))
+        before, after = (max(side, _REACH if needs_more else 0) for side in (margin.before, margin.after))
+        keys |= dict.fromkeys(_around(hit, before, after))
+        lead_in = known[hit.doc_id, hit.index].lead_in
+        keys |= {} if lead_in is None else {(hit.doc_id, lead_in): None}
+    return list(keys | _between(hits))
+
+
+def _around(hit: Hit, before: int, after: int) -> list[SentenceKey]:
+    first, end = max(hit.index - before, hit.section_start), min(hit.index + after + 1, hit.section_end)
+    return [(hit.doc_id, index) for index in range(first, end)]
+
+
+def _between(hits: Sequence[Hit]) -> dict[SentenceKey, None]:
+    """Return the keys of sentences between hits that may come into one window."""
+    between: dict[SentenceKey, None] = {}
+    in_order = sorted(hits, key=lambda hit: (hit.doc_id, hit.index))
+    for hit, after in pairwise(in_order):
+        is_one_section = (hit.doc_id, hit.section_start) == (after.doc_id, after.section_start)
+        if is_one_section and after.index - hit.index <= 2 * _REACH:
+            between |= dict.fromkeys((hit.doc_id, index) for index in range(hit.index + 1, after.index))
+    return between
+
+
+def _completing(hits: Sequence[Hit], known: Mapping[SentenceKey, StoredSentence]) -> dict[SentenceKey, None]:
+    wanted: dict[SentenceKey, None] = {}
+
+    def line(key: SentenceKey) -> Line:
+        if key in known:
+            return line_of(known[key])
+        wanted[key] = None
+        return UNREAD
+
+    for hit in hits:
+        own = line_of(known[hit.doc_id, hit.index])
+        if not needs_nothing(own, own):
+            complete(expand(hit, 0, 0), line)
+    return wanted
+
+
+def wanted_beside(policy: ExpansionPolicy, hits: Sequence[Hit], known: SentencesByKey, margin: Margin) -> Wanted:
+    """Return what to read beside hits.
+
+    Args:
+        policy: How far hits are expanded.
+        hits: The hits, best first.
+        known: The sentences that were hit.
+        margin: What to read around the best hits in the same call.
+    """
+    answer = clear_best(hits)
+    needed: dict[SentenceKey, None] = {}
+    open_hits: list[Hit] = []
+    for hit in hits:
+        found = known[hit.doc_id, hit.index]
+        if policy.size_of(found) is not None:
+            continue
+        open_hits.append(hit)
+        if hit is answer or len(found.text) < MIN_CHARS:
+            # Unknown sentences count as empty, so this is the farthest possible expansion.
+            farthest = expand_hit(hit, None, known, is_answer=hit is answer)
+            needed |= dict.fromkeys(farthest.keys if farthest.first < farthest.last else [])
+    return Wanted(answer, list(needed), list(needed | dict.fromkeys(keys_around(open_hits, margin, known))))

@@ -1,7 +1,8 @@
-"""`IndexSettings`: what an index on disk remembers of how it was made and is asked.
+"""`IndexSettings`: what an index on disk remembers of how it was made and is asked; the files beside its database.
 
-They are a readable JSON file in the index's folder. It may come from a stranger, so it is checked as anything else that
-is passed in, and holds nothing that gives access to something: no key, no filter, no code.
+They are a readable JSON file in the index's folder, which a copy takes along with the ranking that it names. It may
+come from a stranger, so it is checked as anything else that is passed in, and holds nothing that gives access to
+something: no key, no filter, no code.
 """
 
 import json
@@ -18,6 +19,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_choice, checked_flag, listed
 from langchain_sentence_window.embedding.named_embedders import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, StoreError
+from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.setting_checks import CHECKS
 from langchain_sentence_window.stores.faiss.database.store_files import (
     SETTINGS_FILE,
@@ -26,6 +28,7 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     open_regular,
     replace_file,
 )
+from langchain_sentence_window.stores.faiss.soundness import CheckResult, check_folder
 from langchain_sentence_window.windows.assembly import Order
 
 REMEMBERED = frozenset(
@@ -256,3 +259,79 @@ def _is_json(value: object, levels: int) -> bool:
 def _own_copy(settings: Mapping[str, Any]) -> dict[str, Any]:
     copied: dict[str, Any] = json.loads(json.dumps(dict(settings)))
     return copied
+
+
+def read_files(folder: Path) -> dict[str, bytes]:
+    """Read the files to take along, by their paths in the folder; none if the index remembers no settings.
+
+    Raises:
+        StoreError: One is damaged.
+        InvalidInputError: The ranking can't be read.
+    """
+    if not (folder / SETTINGS_FILE).exists():
+        return {}
+    settings = read_index_settings(folder)
+    names = [SETTINGS_FILE, *_own_ranking(settings, folder)]
+    try:
+        return {name: _content(folder / name) for name in names}
+    except OSError as error:
+        raise StoreError(f"{str(folder / SETTINGS_FILE)!r} can't be copied: {error}; make it readable") from error
+
+
+def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files that `read_files` read into another folder.
+
+    Raises:
+        StoreError: One can't be written.
+    """
+    for name, content in files.items():
+        make_folder((folder / name).parent)
+        try:
+            replace_file(folder / name, content)
+        except OSError as error:
+            raise StoreError(f"{str(folder / name)!r} can't be written: {error}; make room, and try again") from error
+
+
+def _own_ranking(settings: IndexSettings, folder: Path) -> list[str]:
+    """Return the path of the ranking, if it lies in the index's folder; it is read, so that it is one."""
+    name = settings.retriever.get("ranking")
+    if name is None or Path(name).is_absolute():
+        return []
+    Ranking.read(folder / name)
+    return [str(name)]
+
+
+def _content(path: Path) -> bytes:
+    with open_regular(path) as file:
+        return file.read()
+
+
+def check_index(path: str | PathLike[str]) -> CheckResult:
+    """Check everything that an index on disk holds, also one that can't be opened, without an embedder.
+
+    Args:
+        path: The folder of the index.
+
+    Raises:
+        IndexNotFoundError: There is no index in the folder.
+    """
+    folder = as_folder(path)
+    return with_settings_checked(check_folder(folder), folder)
+
+
+def with_settings_checked(result: CheckResult, folder: Path) -> CheckResult:
+    """Return the result of a check with what is wrong with the settings beside the database, if there are any."""
+    if not (folder / SETTINGS_FILE).exists():
+        return result
+    try:
+        settings = read_index_settings(folder)
+    except StoreError as error:
+        return result.with_part("settings", [str(error)])
+    result = result.with_part("settings", [])
+    if settings.retriever.get("ranking") is None:
+        return result
+    try:
+        Ranking.read(settings.retriever_settings(folder)["ranking"])
+    except InvalidInputError as error:
+        return result.with_part("ranking", [f"{error}; or take it out of {SETTINGS_FILE}"])
+    return result.with_part("ranking", [])

@@ -1,32 +1,38 @@
-"""Replace and delete source documents in a vector store that knows only sentences.
+"""From documents to sentences, and into a vector store that knows only sentences: split, replace, delete.
 
-A store may do that in one transaction, see `StoreAdapter.replace_documents`. In the others a document's sentences are
-written from first to last and deleted from last to first. A call that is cut short leaves no gap, and calling it again
-completes it.
+A store may replace documents in one transaction, see `StoreAdapter.replace_documents`. In the others a document's
+sentences are written from first to last and deleted from last to first. A call that is cut short leaves no gap, and
+calling it again completes it.
 
 Where a filter binds, new sentences must match it, and so must those that they replace. `FaissStore` checks that in its
 transaction. Other stores are read before, so what another process writes meanwhile isn't seen.
 """
 
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._io import IO
+from langchain_sentence_window._io import BLOCKING, IO, run
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import DOC_ID, sentence_id
-from langchain_sentence_window.documents.sentence_documents import StoredSentence
+from langchain_sentence_window.documents.part_groups import Group, group_documents, warn_of_parts
+from langchain_sentence_window.documents.splitter import SentenceSplitter
+from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.embedding.contextual_vectors import (
     CarriedVectors,
     NeighborMixedEmbeddings,
+    Situate,
+    contexts_of,
     embed_and_mix,
 )
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.retrieval.stored_documents import fetch_sentences, sentences_to_change, whole_documents
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.retrieval.stored_sentences import fetch_documents as fetch_sentences
+from langchain_sentence_window.retrieval.stored_sentences import sentences_to_change, whole_documents
 from langchain_sentence_window.stores.bm25_index import BM25Index
 
 MAX_UNSEEN = 4_096
@@ -125,38 +131,6 @@ async def delete_documents(
     return list(dict.fromkeys(doc_ids)) if were_there is None else were_there
 
 
-async def fill_bm25_index(
-    io: IO, adapter: StoreAdapter, bm25_index: BM25Index, found: Sequence[StoredSentence]
-) -> None:
-    """Fill a lexical index from the store, if it lacks some of the sentences that a search has found.
-
-    All of the store is read, whatever the filter, so that scores don't depend on who asks first.
-
-    Raises:
-        InvalidInputError: It lacks them all, and the store can't list what it holds.
-        StoreError: The index can't be written.
-    """
-    lacking = await io.in_thread(bm25_index.lacking, found)
-    if not lacking:
-        return
-    try:
-        stored = await adapter.list_sentences(io, None)
-    except InvalidInputError as error:
-        stored = []
-        told = f"{bm25_index!r} lacks {len(lacking)} of {len(found)} sentences that were found, and {error}"
-        if len(lacking) == len(found):
-            raise InvalidInputError(f"{told}; or add the documents again, or leave out bm25_index") from error
-        # Another thread may have replaced them meanwhile.
-        warnings.warn(f"{told}; or add the documents again", SentenceWindowWarning, stacklevel=2)
-    await io.in_thread(bm25_index.fill, _readable(adapter, stored), lacking)
-
-
-def _readable(adapter: StoreAdapter, stored: Sequence[Document]) -> Iterator[StoredSentence]:
-    for document in stored:
-        with suppress(IncompleteWindowError):  # a store may hold other things too
-            yield adapter.read(document)
-
-
 async def _check_writable(io: IO, scope: Scope, sentences: Sequence[Document], doc_ids: Sequence[str]) -> None:
     """Check that the filter matches what is to be written, and what is stored of the same documents.
 
@@ -210,3 +184,80 @@ def _check_lengths(adapter: StoreAdapter, sentences: Sequence[Document]) -> None
                 f"document {name!r} has {count:,} sentences, and {adapter.name} can't fetch by id, so no more "
                 f"than {MAX_UNSEEN:,} could ever be deleted; split it into several documents"
             )
+
+
+class Prepared(NamedTuple):
+    """Documents that are split.
+
+    Attributes:
+        doc_ids: Their names; a document without text has no sentence.
+        sentences: Their sentence Documents, document by document, in order.
+        contexts: For each sentence, the text to put before it when it is embedded.
+    """
+
+    doc_ids: list[str]
+    sentences: list[Document]
+    contexts: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """Splits documents and describes the context of each sentence.
+
+    It can be pickled if ``situate`` can, so that other processes may do this.
+
+    Attributes:
+        splitter: Splits them into sentences.
+        limits: What metadata the store can hold.
+        embed_headings: Whether sentences are embedded with their heading path in front.
+        situate: Writes a line to put in front of a sentence when it is embedded; ``None`` for no line.
+    """
+
+    splitter: SentenceSplitter
+    limits: StoreLimits
+    embed_headings: bool
+    situate: Situate | None
+
+    def __call__(self, groups: Sequence[Group]) -> Prepared:
+        """Join the parts of each document, split it and describe the contexts.
+
+        Raises:
+            InvalidInputError: The metadata of one names a language that isn't known, or ``situate`` didn't return a
+                string.
+        """
+        joined = [group.join() for group in groups]
+        warn_of_parts(joined)
+        sentences = self.splitter.split_joined(joined, self.limits)
+        by_id = {document.doc_id: document.document for document in joined}
+        contexts = contexts_of(sentences, by_id, self.situate, headings=self.embed_headings)
+        return Prepared([document.doc_id for document in joined], sentences, contexts)
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceRows:
+    """Turns documents into what a vector store holds: sentence Documents and their mixed vectors.
+
+    It can be pickled if its parts can. A document's parts must be in one call, as its sentences are mixed with each
+    other.
+
+    Attributes:
+        prepare: Splits documents.
+        embedding: Embeds and mixes.
+    """
+
+    prepare: Preparation
+    embedding: NeighborMixedEmbeddings
+
+    def __call__(self, documents: Sequence[Document]) -> tuple[list[Document], Vectors]:
+        """Split, embed and mix.
+
+        Returns:
+            The sentences, document by document, in order, and their unit vectors, shape ``(n, dimension)``.
+
+        Raises:
+            InvalidInputError: As for `group_documents` and `Preparation`.
+            EmbeddingError: The embedder returned the wrong number of vectors, or unusable ones.
+        """
+        prepared = self.prepare(group_documents(documents, self.prepare.splitter.join_parts))
+        flow = embed_and_mix(BLOCKING, self.embedding, prepared.sentences, prepared.contexts, show_progress=False)
+        return prepared.sentences, run(flow)

@@ -1,11 +1,23 @@
-"""Adding source documents: split, describe the context of each sentence, replace what the store had."""
+"""Adding source documents, from a list or a stream: split, describe each sentence's context, replace what was there.
+
+A stream may be of any length. While one batch is embedded, a thread splits the next, and another writes the one
+before, if the store lets us embed. So no more than three are in memory, and the embedder rarely waits. Each batch is
+one transaction of a `FaissStore`.
+"""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from itertools import chain
 from time import perf_counter
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from langchain_core.documents import Document
+from tqdm.auto import tqdm
 
+from langchain_sentence_window._arguments import DocumentStream, check_document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
@@ -13,6 +25,9 @@ from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.indexed_documents import stored_parts
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.part_groups import (
+    MAX_BATCH_CHARS,
+    Batch,
+    Batches,
     Group,
     JoinParts,
     document_ids,
@@ -24,12 +39,11 @@ from langchain_sentence_window.documents.part_groups import (
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.source_parts import Part
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
-from langchain_sentence_window.embedding.embedder import counted_texts
+from langchain_sentence_window.embedding.embedder import counted_texts, heard_texts_too
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.retrieval.indexing import replace_documents
-from langchain_sentence_window.retrieval.logs import LOGGER, log_ingest
-from langchain_sentence_window.retrieval.preparing import Preparation
-from langchain_sentence_window.retrieval.stored_documents import sentences_to_change
+from langchain_sentence_window.retrieval.indexing import Preparation, Prepared, replace_documents
+from langchain_sentence_window.retrieval.stored_sentences import sentences_to_change
+from langchain_sentence_window.retrieval.telemetry import LOGGER, log_ingest
 from langchain_sentence_window.stores.bm25_index import BM25Index
 
 
@@ -130,3 +144,304 @@ def _merged(parts: list[Part], sentences: Sequence[StoredSentence], join: JoinPa
             f"the metadata of document {shown(sentences[0].doc_id)} can't be right, as {error}; delete it and add all "
             "of its parts again"
         ) from None
+
+
+class Replacement(Protocol):
+    """A write that the store prepares; see `StoreAdapter.prepare_replacement`."""
+
+    vectors: Mapping[str, bytes]
+
+    async def make(self, io: IO, *, show_progress: bool) -> None:
+        """Embed and write."""
+
+    async def embed(self, io: IO, known: Mapping[str, bytes], *, show_progress: bool) -> None:
+        """Embed the texts that have no vector."""
+
+    def write_part(self) -> bool:
+        """Write, and return whether that was possible."""
+
+
+_Writing: TypeAlias = tuple[Prepared, Replacement, Future[bool]]
+
+
+async def ingest_stream(
+    io: IO,
+    scope: Scope,
+    documents: DocumentStream,
+    prepare: Preparation,
+    *,
+    bm25_index: BM25Index | None,
+    show_progress: bool,
+) -> list[str]:
+    """Index source documents from a stream, in batches; see `ingest_documents`.
+
+    The stream is read in the caller's thread, by an event loop in others. An exception, also of the stream, has a note
+    that says what was stored before.
+
+    Returns:
+        The ``doc_id`` of each document, in order.
+
+    Raises:
+        InvalidInputError: An element isn't a Document, or parts of a document come far apart; or as for
+            `ingest_documents`.
+    """
+    ingest, start = _Ingest(io, scope, prepare, bm25_index), perf_counter()
+    reader = BatchReader(io, documents, Batches(prepare.splitter.join_parts))
+    with (
+        tqdm(desc="Embedding", unit=" sentences", disable=not show_progress) as bar,
+        heard_texts_too(bar.update),
+        counted_texts() as embedded,
+    ):
+        try:
+            try:
+                await ingest.run(reader)
+            finally:
+                await ingest.close()
+        except BaseException as error:
+            error.add_note(ingest.note())
+            raise
+    log_ingest(
+        scope.adapter.name,
+        documents=ingest.documents,
+        sentences=ingest.sentences,
+        embedded=embedded.count if embeds_here(scope.adapter) else ingest.sentences,
+        replaced=ingest.replaced,
+        seconds=perf_counter() - start,
+    )
+    return reader.names
+
+
+class BatchReader:
+    """Reads a stream in batches.
+
+    Attributes:
+        names: The name of the document that each Document is, or is a part of, of those in batches so far.
+    """
+
+    def __init__(self, io: IO, documents: DocumentStream, batches: Batches) -> None:
+        """Read nothing yet."""
+        self._io, self._batches = io, batches
+        self._async: AsyncIterator[Document] | None = None
+        self._blocking: Iterator[Document] | None = None
+        if isinstance(documents, AsyncIterable):
+            self._async = aiter(documents)
+        else:
+            self._blocking = iter(documents)
+        self._read = 0
+        self.names: list[str] = []
+
+    async def next(self) -> Batch | None:
+        """Read the next batch; return ``None`` after the last.
+
+        Raises:
+            InvalidInputError: An element isn't a Document, or as for `Batches.put`.
+        """
+        if self._blocking is not None:
+            batch = await self._io.in_thread(self._next_of, self._blocking)
+        else:
+            batch = await self._next_async()
+        if batch is not None:
+            self.names += batch.names
+        return batch
+
+    def _next_of(self, documents: Iterable[Document]) -> Batch | None:
+        for document in documents:
+            complete = self._put(document)
+            if complete is not None:
+                return complete
+        return self._batches.rest()
+
+    async def _next_async(self) -> Batch | None:
+        if self._async is not None:
+            async for document in self._async:
+                complete = self._put(document)
+                if complete is not None:
+                    return complete
+        return self._batches.rest()
+
+    def _put(self, document: Document) -> Batch | None:
+        check_document(self._read, document)
+        self._read += 1
+        return self._batches.put(document)
+
+
+class _Ingest:
+    """The batches of a stream as they are split, embedded and written.
+
+    Attributes:
+        documents: The documents that were stored.
+        sentences: Their sentences.
+        replaced: How many of the documents were there before; ``None`` if that isn't known.
+    """
+
+    def __init__(self, io: IO, scope: Scope, prepare: Preparation, bm25_index: BM25Index | None) -> None:
+        self._io, self._scope, self._prepare, self._bm25_index = io, scope, prepare, bm25_index
+        self._splitter, self._writer = Background(), Background()
+        self._writing: _Writing | None = None
+        self._last = ""
+        self.documents = self.sentences = 0
+        self.replaced: int | None = 0
+
+    async def run(self, reader: BatchReader) -> None:
+        """Store all batches."""
+        batch = await reader.next()
+        prepared = await self._prepared(batch) if batch is not None else None
+        while prepared is not None:
+            batch = await reader.next()
+            if batch is None:
+                await self._store(prepared, is_last=True)
+                break
+            if batch.continues or self._prepare.situate is not None:
+                # It is joined with what the batches before leave in the store; or it may ask a model for an hour, which
+                # is the caller's to interrupt.
+                await self._store(prepared)
+                await self._finish_write()
+                prepared = await self._prepared(batch)
+                continue
+            splitting = self._splitter.begin(self._prepare, await self._known(batch))
+            await self._store(prepared)
+            prepared = await self._io.result_of(splitting)
+
+    async def close(self) -> None:
+        """Wait for what is being written."""
+        writing, self._writing = self._writing, None
+        await self._io.in_thread(self._splitter.close)
+        await self._io.in_thread(self._writer.close)
+        if (
+            writing is not None
+            and not writing[2].cancelled()
+            and writing[2].exception() is None
+            and writing[2].result()
+        ):
+            self._count(writing[0])
+
+    def note(self) -> str:
+        """Tell what was stored."""
+        if not self.documents:
+            return "Nothing of this call was stored."
+        return (
+            f"The batches before were stored: {self.documents:,} documents, the last of them {shown(self._last)}. Give "
+            "the others again, or all of them; no stored text is embedded twice."
+        )
+
+    async def _known(self, batch: Batch) -> Sequence[Any]:
+        return await with_known_parts(self._io, self._scope, batch.groups, self._prepare.splitter.join_parts)
+
+    async def _prepared(self, batch: Batch) -> Prepared:
+        return await self._io.in_thread(self._prepare, await self._known(batch))
+
+    async def _store(self, prepared: Prepared, *, is_last: bool = False) -> None:
+        """Embed a batch, and begin to write it after the one before is written."""
+        io, adapter = self._io, self._scope.adapter
+        await self._count_replaced(prepared)
+        replacement: Replacement | None = None
+        if not self._scope.is_bound and not (is_last and self._writing is None):
+            replacement = await adapter.prepare_replacement(io, prepared.sentences, prepared.doc_ids, prepared.contexts)
+        if replacement is None:
+            await self._finish_write()
+            await replace_documents(
+                io,
+                self._scope,
+                prepared.sentences,
+                prepared.doc_ids,
+                prepared.contexts,
+                show_progress=False,
+                bm25_index=self._bm25_index,
+            )
+            self._count(prepared)
+            return
+        known = self._writing[1].vectors if self._writing is not None else {}
+        await replacement.embed(io, known, show_progress=False)
+        await self._finish_write()
+        if is_last:
+            await replacement.make(io, show_progress=False)  # which brings the indexes up to date
+            self._count(prepared)
+        else:
+            self._writing = prepared, replacement, self._writer.begin(replacement.write_part)
+
+    async def _finish_write(self) -> None:
+        if self._writing is None:
+            return
+        prepared, replacement, written = self._writing
+        if not await self._io.result_of(written):
+            await replacement.make(self._io, show_progress=False)
+        self._writing = None
+        self._count(prepared)
+
+    def _count(self, prepared: Prepared) -> None:
+        self.documents += len(prepared.doc_ids)
+        self.sentences += len(prepared.sentences)
+        self._last = prepared.doc_ids[-1]
+
+    async def _count_replaced(self, prepared: Prepared) -> None:
+        found = await stored_before(self._io, self._scope, prepared.doc_ids)
+        self.replaced = None if found is None or self.replaced is None else self.replaced + found
+
+
+async def read_beginning(io: IO, documents: DocumentStream) -> tuple[list[Document], DocumentStream]:
+    """Read and check the beginning of a stream: a batch, or more if that has no text.
+
+    Returns:
+        What was read, and a stream of the same Documents as the given one.
+
+    Raises:
+        InvalidInputError: An element isn't a Document.
+    """
+    read = _Beginning()
+    if isinstance(documents, AsyncIterable):
+        others = aiter(documents)
+        async for document in others:
+            if read.put(document):
+                break
+        return read.documents, _chained(read.documents, others)
+    rest = iter(documents)
+    await io.in_thread(lambda: any(map(read.put, rest)))
+    return read.documents, chain(read.documents, rest)
+
+
+class _Beginning:
+    """Collects the Documents at the beginning of a stream."""
+
+    def __init__(self) -> None:
+        self.documents: list[Document] = []
+        self._chars = 0
+        self._has_text = False
+
+    def put(self, document: Document) -> bool:
+        """Add the next Document; return whether these are enough."""
+        check_document(len(self.documents), document)
+        self.documents.append(document)
+        self._chars += len(document.page_content)
+        self._has_text = self._has_text or bool(document.page_content.strip())
+        return self._has_text and self._chars >= MAX_BATCH_CHARS
+
+
+async def _chained(first: Iterable[Document], others: AsyncIterator[Document]) -> AsyncIterator[Document]:
+    for document in first:
+        yield document
+    del first  # so that it isn't held any longer
+    async for document in others:
+        yield document
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Background:
+    """One thread, which does one job after the other. It begins with the first."""
+
+    def __init__(self) -> None:
+        """Begin nothing yet."""
+        self._thread: ThreadPoolExecutor | None = None
+
+    def begin(self, job: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> Future[T]:
+        """Begin a job, in a copy of the caller's context."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="sentence-window")
+        return self._thread.submit(copy_context().run, partial(job, *arguments, **keywords))
+
+    def close(self) -> None:
+        """Wait for all jobs that were begun."""
+        if self._thread is not None:
+            self._thread.shutdown()

@@ -1,4 +1,8 @@
-"""Read a reranker's result: the windows in its order, with its scores, and otherwise as they were."""
+"""Rerank windows in a run of callbacks, and read the result: the windows in its order, with its scores.
+
+LangChain's own retrievers only pass their callbacks on to a compressor, and most compressors make no run. So the run is
+made here, for any compressor.
+"""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,9 +10,12 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.documents import Document
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.runnables import RunnableConfig, RunnableLambda
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.documents.keys import (
     ALSO_IN,
@@ -28,9 +35,35 @@ from langchain_sentence_window.documents.keys import (
 )
 from langchain_sentence_window.errors import InvalidInputError
 
-_OPTIONAL_KEYS = (HEADING, SEPARATOR, LEAD_INS, ALSO_IN, SENTENCE_SPANS, *sorted(PART_METADATA))
-_WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, *_OPTIONAL_KEYS)
-"""The keys that say where a window is from. A reranker can't change them."""
+
+async def reranked(
+    io: IO, reranker: BaseDocumentCompressor, documents: Sequence[Document], query: str, callbacks: Callbacks
+) -> list[Document]:
+    """Rerank documents in a run with the reranker's name, as a child of the run with the callbacks.
+
+    The run's input is the query and the documents in the order of the search. Its output is the documents in the
+    reranker's order, their ranks in the search from 1 as ``search_ranks``, and as ``left_out`` the number of Documents
+    that came twice or belong to no window.
+
+    Raises:
+        InvalidInputError: The reranker's result can't be read; see `read_ranking`.
+    """
+    name = type(reranker).__name__
+
+    def rerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
+        copies = copied_documents(given["documents"])
+        found = reranker.compress_documents(copies, given["query"], config.get("callbacks"))
+        return _outputs(read_ranking(name, found, documents))
+
+    async def arerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
+        copies = copied_documents(given["documents"])
+        found = await reranker.acompress_documents(copies, given["query"], config.get("callbacks"))
+        return _outputs(read_ranking(name, found, documents))
+
+    run = RunnableLambda(rerank, arerank, name=name)
+    given = {"query": query, "documents": list(documents)}
+    found: dict[str, list[Document]] = await io.call(run.invoke, run.ainvoke, given, {"callbacks": callbacks})
+    return found["documents"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +79,19 @@ class Reranked:
     documents: list[Document]
     search_ranks: list[int]
     left_out: int
+
+
+def _outputs(ranking: Reranked) -> dict[str, Any]:
+    return {
+        "documents": ranking.documents,
+        "search_ranks": ranking.search_ranks,
+        "left_out": ranking.left_out,
+    }
+
+
+_OPTIONAL_KEYS = (HEADING, SEPARATOR, LEAD_INS, ALSO_IN, SENTENCE_SPANS, *sorted(PART_METADATA))
+_WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, *_OPTIONAL_KEYS)
+"""The keys that say where a window is from. A reranker can't change them."""
 
 
 def copied_documents(documents: Sequence[Document]) -> list[Document]:

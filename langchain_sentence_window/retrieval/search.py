@@ -1,11 +1,14 @@
 """Search sentences in any vector store, by meaning and words where that is possible, and reorder what was found."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from langchain_core.documents import Document
 
 from langchain_sentence_window._checked_settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._display import shown
@@ -16,10 +19,11 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
 from langchain_sentence_window.documents.sentence_documents import FoundSentences as SentencesFound
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.ranking.candidates import (
     CANDIDATES,
     LEXICAL_WEIGHT,
+    NO_TEXT,
     SPREAD,
     Candidates,
     Indexes,
@@ -31,8 +35,6 @@ from langchain_sentence_window.ranking.evidence import Evidence
 from langchain_sentence_window.ranking.name_spans import Heard
 from langchain_sentence_window.ranking.ranking import Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
-from langchain_sentence_window.retrieval.candidates import candidates_of
-from langchain_sentence_window.retrieval.indexing import fill_bm25_index
 from langchain_sentence_window.retrieval.naming import FoundSentences, named_search
 from langchain_sentence_window.stores.bm25_index import BM25Index
 from langchain_sentence_window.windows.geometry import Hit
@@ -315,3 +317,78 @@ def rank_found(
             fused = [(numbers[at], float(result.scores[at])) for at in result.order.tolist()]
     best = fused[:k]
     return [found[i] for i, _ in best], [as_hit(found[i], score, scores[i]) for i, score in best]
+
+
+def candidates_of(
+    found: Sequence[StoredSentence], scores: Sequence[float], lexical: Mapping[int, float], numbers: Sequence[int]
+) -> Candidates:
+    """Make candidates of sentences that a store found.
+
+    The texts beside a sentence are known if they were found too, or if they are in its inline window.
+
+    Args:
+        found: The sentences.
+        scores: The store's score of each.
+        lexical: BM25 scores by number; a missing one is 0.
+        numbers: The number of each sentence.
+    """
+    texts = [sentence.text for sentence in found]
+    positions: dict[SentenceKey, int] = {}
+    for position, sentence in enumerate(found):
+        positions.setdefault(sentence.key, position)
+    for sentence in found:
+        for other in sentence.window:
+            key = other.key
+            if abs(other.index - sentence.index) == 1 and key not in positions:
+                positions[key] = len(texts)
+                texts.append(other.text)
+
+    def beside(sentence: StoredSentence, index: int) -> int:
+        if not sentence.section_start <= index < sentence.section_end:
+            return NO_TEXT
+        return positions.get((sentence.doc_id, index), NO_TEXT)
+
+    return Candidates(
+        keys=[sentence.key for sentence in found],
+        section_starts=np.array([sentence.section_start for sentence in found], dtype=np.int64),
+        section_ends=np.array([sentence.section_end for sentence in found], dtype=np.int64),
+        dense=np.array(scores, dtype=np.float64),
+        lexical=np.array([lexical.get(number, 0.0) for number in numbers], dtype=np.float64),
+        texts=texts,
+        before=np.array([beside(sentence, sentence.index - 1) for sentence in found], dtype=np.int64),
+        after=np.array([beside(sentence, sentence.index + 1) for sentence in found], dtype=np.int64),
+        headings=[sentence.heading for sentence in found],
+        kinds=[sentence.kind for sentence in found],
+    )
+
+
+async def fill_bm25_index(
+    io: IO, adapter: StoreAdapter, bm25_index: BM25Index, found: Sequence[StoredSentence]
+) -> None:
+    """Fill a lexical index from the store, if it lacks some of the sentences that a search has found.
+
+    All of the store is read, whatever the filter, so that scores don't depend on who asks first.
+
+    Raises:
+        InvalidInputError: It lacks them all, and the store can't list what it holds.
+        StoreError: The index can't be written.
+    """
+    lacking = await io.in_thread(bm25_index.lacking, found)
+    if not lacking:
+        return
+    try:
+        stored = await adapter.list_sentences(io, None)
+    except InvalidInputError as error:
+        stored = []
+        told = f"{bm25_index!r} lacks {len(lacking)} of {len(found)} sentences that were found, and {error}"
+        if len(lacking) == len(found):
+            raise InvalidInputError(f"{told}; or add the documents again, or leave out bm25_index") from error
+        # Another thread may have replaced them meanwhile.
+        warnings.warn(f"{told}; or add the documents again", SentenceWindowWarning, stacklevel=2)
+    await io.in_thread(bm25_index.fill, _readable(adapter, stored), lacking)
+
+
+def _readable(adapter: StoreAdapter, stored: Sequence[Document]) -> Iterator[StoredSentence]:
+    for document in stored:
+        with suppress(IncompleteWindowError):  # a store may hold other things too
+            yield adapter.read(document)

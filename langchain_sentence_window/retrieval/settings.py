@@ -27,9 +27,9 @@ from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
-from langchain_sentence_window.retrieval.budget import estimate_tokens
+from langchain_sentence_window.retrieval.assembled_documents import estimate_tokens
 from langchain_sentence_window.retrieval.expansion import WindowSetting, read_expansion
-from langchain_sentence_window.retrieval.pipeline import Request, checked_query
+from langchain_sentence_window.retrieval.query import Request, checked_query
 from langchain_sentence_window.retrieval.search import MinRelevance, Search, check_search_settings
 from langchain_sentence_window.retrieval.setting_checks import CHECKS, NOT_SETTINGS
 from langchain_sentence_window.stores.bm25_index import BM25Index

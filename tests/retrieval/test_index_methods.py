@@ -13,10 +13,10 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.embedding import named_embedders as named
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
-from langchain_sentence_window.retrieval import index_methods
-from langchain_sentence_window.retrieval.index_checks import check_index
+from langchain_sentence_window.retrieval import retriever as index_methods
 from langchain_sentence_window.retrieval.index_settings import (
     IndexSettings,
+    check_index,
     read_index_settings,
     write_index_settings,
 )

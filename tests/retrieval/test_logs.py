@@ -11,7 +11,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.ranking.relevance import Relevance
-from langchain_sentence_window.retrieval.logs import LOGGER, _relevance
+from langchain_sentence_window.retrieval.telemetry import LOGGER, _relevance
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 

@@ -12,7 +12,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.errors import IncompleteWindowError
-from langchain_sentence_window.retrieval.one_state import MAX_ATTEMPTS
+from langchain_sentence_window.retrieval.stored_sentences import MAX_ATTEMPTS
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 

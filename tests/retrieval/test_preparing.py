@@ -14,7 +14,7 @@ from langchain_sentence_window import NeighborMixedEmbeddings, SentenceSplitter,
 from langchain_sentence_window.documents.stored_metadata import ANY_STORE
 from langchain_sentence_window.embedding import embedder
 from langchain_sentence_window.embedding.contextual_vectors import Situate
-from langchain_sentence_window.retrieval.preparing import Preparation, SentenceRows
+from langchain_sentence_window.retrieval.indexing import Preparation, SentenceRows
 from tests.toys import WordEmbeddings, document
 
 TEXTS = ["# Cards\n\nA card is red. It has a seat.\n\n- One page.\n- Two pages.", "", "A refund. A seat! No card?"]

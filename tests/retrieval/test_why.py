@@ -14,8 +14,12 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.documents.keys import ALSO_IN
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
-from langchain_sentence_window.retrieval.tracing.fate import AdvisedSettings, SentenceFate, ordinal
-from langchain_sentence_window.retrieval.tracing.own_ranks import MAX_RANK
+from langchain_sentence_window.retrieval.tracing.sentence_outcome import (
+    MAX_RANK,
+    AdvisedSettings,
+    SentenceFate,
+    ordinal,
+)
 from tests.conftest import Invoke
 from tests.toys import BY_COSINE, VOCABULARY, WordEmbeddings, document
 

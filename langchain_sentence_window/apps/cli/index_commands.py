@@ -251,7 +251,7 @@ def _written(size: float) -> str:
 def check(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
     """Verify everything that an index holds."""
     from langchain_sentence_window.apps.cli.opened_index import existing_index
-    from langchain_sentence_window.retrieval.index_checks import check_index
+    from langchain_sentence_window.retrieval.index_settings import check_index
 
     out = Output(as_json=as_json, quiet=quiet)
     with out.waiting("Checking …"):

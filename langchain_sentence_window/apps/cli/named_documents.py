@@ -24,7 +24,7 @@ from langchain_sentence_window.apps.cli.terminal import ending
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.one_state import in_one_state
+from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 
 if TYPE_CHECKING:
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever

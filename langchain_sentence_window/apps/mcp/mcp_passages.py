@@ -23,8 +23,8 @@ from langchain_sentence_window.answering.tools import (
 from langchain_sentence_window.documents.keys import DOC_ID, RELEVANCE_SCORE, SCORE, SENTENCES
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
 from langchain_sentence_window.documents.window_merging import merge_windows
-from langchain_sentence_window.retrieval.one_state import in_one_state
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 from langchain_sentence_window.windows.geometry import Window
 
 MAX_FETCHED_CHARS = 30_000

@@ -28,8 +28,8 @@ from starlette.routing import BaseRoute, Mount
 from langchain_sentence_window._io import arun
 from langchain_sentence_window.apps.hosts import at_interrupt
 from langchain_sentence_window.documents.keys import sentence_id
-from langchain_sentence_window.retrieval.logs import LOGGER
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.telemetry import LOGGER
 
 _GRACE_SECONDS = 2
 _INTERRUPTED = 130

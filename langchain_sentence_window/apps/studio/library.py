@@ -36,7 +36,7 @@ from langchain_sentence_window.loaders.file_loader import SUFFIXES, convert
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 from langchain_sentence_window.retrieval import indexing
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
-from langchain_sentence_window.retrieval.one_state import in_one_state
+from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 
 MAX_ROWS = 500
 """The most documents of one reply, as a table shows only some."""

@@ -22,7 +22,7 @@ from langchain_sentence_window.evaluation.questions import Question, parse_quest
 from langchain_sentence_window.evaluation.report import Comparison, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import CallSettings
-from langchain_sentence_window.retrieval.stored_documents import read_sentences
+from langchain_sentence_window.retrieval.stored_sentences import read_sentences
 
 FILE_NAME = "questions.jsonl"
 

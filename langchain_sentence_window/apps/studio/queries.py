@@ -67,7 +67,7 @@ from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation.questions import read_questions
 from langchain_sentence_window.ranking.ranking import SIGNALS
-from langchain_sentence_window.retrieval.budget import estimate_tokens
+from langchain_sentence_window.retrieval.assembled_documents import estimate_tokens
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.tracing.outcomes import LEFT_OUT
 from langchain_sentence_window.retrieval.tracing.trace import Trace

@@ -20,7 +20,7 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation.questions import Question, parse_questions, question_line
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.stored_documents import read_sentences
+from langchain_sentence_window.retrieval.stored_sentences import read_sentences
 from langchain_sentence_window.stores.faiss.database.store_files import open_regular, replace_file
 
 MAX_UNDONE = 50

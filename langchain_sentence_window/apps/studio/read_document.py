@@ -22,7 +22,7 @@ from langchain_sentence_window.documents.source_parts import page_of, source_of,
 from langchain_sentence_window.documents.window_documents import source_document
 from langchain_sentence_window.loaders.file_loader import CONTENT_TYPE, SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.stored_documents import read_sentences
+from langchain_sentence_window.retrieval.stored_sentences import read_sentences
 from langchain_sentence_window.splitting.blocks import TABLE_ROW
 from langchain_sentence_window.splitting.markdown import is_markdown
 

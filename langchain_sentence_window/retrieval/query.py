@@ -18,24 +18,25 @@ from langchain_sentence_window.documents.keys import WINDOW_ID
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
 from langchain_sentence_window.documents.window_documents import window_position
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.assembly import (
+from langchain_sentence_window.retrieval.assembled_documents import (
     AssembledDocuments,
     Assembling,
     RankedWindow,
     assemble_documents,
 )
-from langchain_sentence_window.retrieval.callback_runs import reranked
 from langchain_sentence_window.retrieval.expansion import (
     Expansion,
     ExpansionPolicy,
+    Margin,
     Sentences,
+    Wanted,
     plan_expansion,
     read_windows,
+    wanted_beside,
 )
-from langchain_sentence_window.retrieval.one_state import in_one_state
-from langchain_sentence_window.retrieval.prefetch import Margin, Wanted
-from langchain_sentence_window.retrieval.reading_ahead import wanted_beside
+from langchain_sentence_window.retrieval.reranked import reranked
 from langchain_sentence_window.retrieval.search import Search, Searched, find_sentences
+from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 from langchain_sentence_window.windows.assembly import TIGHT_FIRST, WIDENING, Order, arrange, is_pool
 from langchain_sentence_window.windows.geometry import Hit, Window
 from langchain_sentence_window.windows.growth import NEAR

@@ -1,5 +1,6 @@
-"""Assemble the windows to return: read what decides about them, and make their Documents."""
+"""Assemble the windows to return: read what decides about them, join those of equal text, and make their Documents."""
 
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,18 +15,16 @@ from langchain_sentence_window.documents.window_documents import (
     lead_ins,
     shown_text,
     shown_window,
+    window_document,
     window_text,
     without_lead_ins,
 )
 from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
-from langchain_sentence_window.documents.window_merging import rough_key, text_key
+from langchain_sentence_window.documents.window_merging import better_of, rough_key, text_key, with_places
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.equal_text import equal_windows, with_other_places
-from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, read_windows
-from langchain_sentence_window.retrieval.lead_ins import wanted_lead_ins
-from langchain_sentence_window.retrieval.neighbors import fetch_available
-from langchain_sentence_window.retrieval.prefetch import UNREAD as _UNREAD
-from langchain_sentence_window.retrieval.prefetch import line_of
+from langchain_sentence_window.retrieval.expansion import UNREAD as _UNREAD
+from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, line_of, read_windows
+from langchain_sentence_window.retrieval.stored_sentences import fetch_available, wanted_lead_ins
 from langchain_sentence_window.windows.assembly import (
     IS_EQUAL,
     IS_UNSUPPORTED,
@@ -309,3 +308,50 @@ def _with_added(document: Document, reranked: Document | None) -> Document:
     ours = CONTRACT_KEYS - {RELEVANCE_SCORE}
     added = {key: value for key, value in reranked.metadata.items() if key not in ours}
     return document.model_copy(update={"metadata": document.metadata | added})
+
+
+def equal_windows(windows: Sequence[Assembled], documents: Sequence[Document]) -> dict[int, Equal]:
+    """Return which ranked windows became part of a window whose text is that of a better one, by their positions.
+
+    Args:
+        windows: The windows, best first.
+        documents: Their Documents, in the same order.
+    """
+    return {
+        rank: Equal(windows[worse].window, windows[better].ranks[0])
+        for worse, better in better_of(documents).items()
+        for rank in windows[worse].ranks
+    }
+
+
+def with_other_places(assembly: Assembly, documents: Sequence[Document], sentences: SentencesByKey) -> list[Document]:
+    """Return the Documents of windows with the places of those that were left out as their texts are equal.
+
+    Args:
+        assembly: The windows.
+        documents: Their Documents, in the same order.
+        sentences: The sentences of all windows, also of those that were left out.
+    """
+    others = _by_better(assembly.equal)
+    found = list[Document]()
+    for each, document in zip(assembly.windows, documents, strict=True):
+        windows = {rank: equal for better in each.ranks for rank, equal in others.get(better, {}).items()}
+        made = [window_document(windows[rank].window, sentences) for rank in sorted(windows)]
+        found.append(with_places(document, made) if made else document)
+    return found
+
+
+def _by_better(equal: Mapping[int, Equal]) -> dict[int, dict[int, Equal]]:
+    found: dict[int, dict[int, Equal]] = {}
+    for rank, each in equal.items():
+        found.setdefault(each.better, {})[rank] = each
+    return found
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text: one for every four characters, rounded up.
+
+    This is a rule of thumb for English prose. If precision matters, pass your model's own counter as
+    ``count_tokens``.
+    """
+    return math.ceil(len(text) / 4)

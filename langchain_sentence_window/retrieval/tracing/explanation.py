@@ -1,8 +1,8 @@
 """Make a trace of a query: run it, then search again by meaning and by words alone, and read around its windows."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor
@@ -14,24 +14,26 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
-from langchain_sentence_window.ranking.candidates import CANDIDATES
+from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
 from langchain_sentence_window.ranking.name_spans import Heard
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
-from langchain_sentence_window.retrieval.indexing import fill_bm25_index
-from langchain_sentence_window.retrieval.neighbors import fetch_sentences
-from langchain_sentence_window.retrieval.observing import observed
-from langchain_sentence_window.retrieval.pipeline import Request, Retrieval
-from langchain_sentence_window.retrieval.search import find_sentences
-from langchain_sentence_window.retrieval.tracing.candidates import (
-    Observed,
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking, Reordered
+from langchain_sentence_window.retrieval.query import Found, Request, Retrieval
+from langchain_sentence_window.retrieval.search import fill_bm25_index, find_sentences
+from langchain_sentence_window.retrieval.stored_sentences import fetch_sentences
+from langchain_sentence_window.retrieval.telemetry import observed
+from langchain_sentence_window.retrieval.tracing.outcomes import (
+    BELOW_MIN_SCORE,
+    BEYOND_FETCH_K,
+    LEFT_OUT,
+    SURROUNDING_SENTENCES,
+    Outcomes,
+    Rankings,
     Ranks,
-    candidate_traces,
-    contributions_of,
+    hit_traces,
+    window_traces,
 )
-from langchain_sentence_window.retrieval.tracing.hits import Rankings, hit_traces
-from langchain_sentence_window.retrieval.tracing.outcomes import Outcomes
-from langchain_sentence_window.retrieval.tracing.trace import NameTrace, Trace
-from langchain_sentence_window.retrieval.tracing.windows import SURROUNDING_SENTENCES, window_traces
+from langchain_sentence_window.retrieval.tracing.trace import CandidateTrace, NameTrace, Trace
+from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED
 
 
 async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | None) -> Trace:
@@ -177,3 +179,93 @@ def _around(retrieval: Retrieval) -> dict[SentenceKey, None]:
         for index in range(max(0, window.first - SURROUNDING_SENTENCES), window.last + SURROUNDING_SENTENCES + 1)
     }
     return keys | {(hit.doc_id, hit.section_end): None for hit in retrieval.found.expansion.hits}
+
+
+@dataclass(slots=True)
+class Observed:
+    """The candidates seen in a query's searches: each call has the candidates and their new order."""
+
+    _calls: list[tuple[Candidates, Reordered]] = field(default_factory=list)
+
+    def __call__(self, candidates: Candidates, result: Reordered) -> None:
+        """Note the candidates of a search; see `langchain_sentence_window.retrieval.search.Search`."""
+        self._calls.append((candidates, result))
+
+    def searches(self, found: Found) -> list[tuple[Candidates, Reordered]]:
+        """Return the searches that the hits came from: in the documents that the question names, and everywhere.
+
+        Others were repeated with a larger ``fetch_k``, or because a document had changed.
+        """
+        heard = found.searched.heard
+        named = set() if heard is None else {each.doc_id for each in heard.documents}
+        inside = [each for each in self._calls if named and {doc_id for doc_id, _ in each[0].keys} <= named]
+        outside = [each for each in self._calls if not any(each is other for other in inside)]
+        return inside[-1:] + outside[-1:]
+
+
+def contributions_of(searches: Sequence[tuple[Candidates, Reordered]]) -> dict[SentenceKey, Mapping[str, float]]:
+    """Return the part of each signal in the score of each candidate; of two searches, the first counts."""
+    found: dict[SentenceKey, Mapping[str, float]] = {}
+    for candidates, result in searches:
+        for key, row in zip(candidates.keys, result.contributions.tolist(), strict=True):
+            found.setdefault(key, dict(zip(result.names, row, strict=True)))
+    return found
+
+
+def candidate_traces(
+    found: Found,
+    searches: Sequence[tuple[Candidates, Reordered]],
+    dense: Ranks,
+    lexical: Ranks,
+    known: SentencesByKey,
+) -> list[CandidateTrace]:
+    """Return the traces of all candidates, in their new order; of the hits alone if nothing reordered them.
+
+    Args:
+        found: What the query found.
+        searches: Its searches; see `Observed`.
+        dense: How sentences rank by meaning alone.
+        lexical: How they rank by words alone.
+        known: Those of them that could be read.
+    """
+    hits = {hit.key: rank for rank, hit in enumerate(found.expansion.hits, 1)}
+    dropped = {(hit.doc_id, hit.index) for hit in found.searched.hits} - hits.keys()
+    relevance = found.searched.relevance
+    reason = IS_UNSUPPORTED if relevance is not None and not relevance.supported else BELOW_MIN_SCORE
+    traces: dict[SentenceKey, CandidateTrace] = {}
+    for key, text, score, searched in _in_order(found, searches):
+        if key in traces:
+            continue
+        read = known.get(key)
+        left_out = None if key in hits else reason if key in dropped else BEYOND_FETCH_K
+        traces[key] = CandidateTrace(
+            len(traces) + 1,
+            searched,
+            *key,
+            start=None if read is None else read.start,
+            end=None if read is None else read.end,
+            text=text,
+            score=score,
+            dense_rank=dense.get(key, (None,))[0],
+            lexical_rank=lexical.get(key, (None,))[0],
+            outcome=f"hit {hits[key]}" if left_out is None else f"left out, as {LEFT_OUT[left_out]}",
+            left_out=left_out,
+        )
+    return list(traces.values())
+
+
+def _in_order(
+    found: Found, searches: Sequence[tuple[Candidates, Reordered]]
+) -> list[tuple[SentenceKey, str, float, int]]:
+    """Return the key, the text, the score and the rank in its search of each candidate, in their new order."""
+    if not searches:
+        both = zip(found.searched.sentences, found.searched.hits, strict=True)
+        return [(sentence.key, sentence.text, hit.score, rank) for rank, (sentence, hit) in enumerate(both, 1)]
+    rows, before = list[tuple[SentenceKey, str, float, int]](), 0
+    for candidates, result in searches:
+        scores = result.scores.tolist()
+        rows += [
+            (candidates.keys[at], candidates.texts[at], scores[at], before + at + 1) for at in result.order.tolist()
+        ]
+        before += len(candidates)
+    return rows
