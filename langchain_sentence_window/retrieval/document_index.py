@@ -9,7 +9,7 @@ from langchain_core.indexing import DeleteResponse, UpsertResponse
 from langchain_core.indexing.base import DocumentIndex
 from langchain_core.runnables import RunnableConfig
 
-from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.document_methods import DocumentMethods
 from langchain_sentence_window.retrieval.settings import with_configured
 
 
@@ -23,7 +23,7 @@ class WindowDocumentIndex(DocumentIndex):
     """
 
     # Apart from the retriever, as `DocumentIndex` is in beta and may change.
-    retriever: SentenceWindowRetriever
+    retriever: DocumentMethods
 
     def upsert(self, items: Sequence[Document], /, **kwargs: Any) -> UpsertResponse:
         """Add documents with the retriever's ``add_documents``."""
