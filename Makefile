@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 PIP := $(VENV)/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 RUN := $(VENV)/bin/python
-TEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/live_stores --ignore tests/ray --ignore tests/browser --ignore tests/test_house.py --ignore tests/test_docs.py
+TEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 4 --dist worksteal --ignore tests/live_stores --ignore tests/ray --ignore tests/browser --ignore tests/house
 MINUTES := 30
 
 # The interpreters that tests start share what was compiled, whatever is set outside.
@@ -16,7 +16,7 @@ demo: $(VENV)/demo.stamp
 
 # What a change is likely to break: no benchmarks, no long runs, fewer examples of each property.
 test: $(VENV)/test.stamp
-	$(TEST) -m "not slow"
+	$(TEST) -m "not slow and not model"
 
 test-all: $(VENV)/test.stamp
 	$(TEST) --hypothesis-profile all
@@ -44,7 +44,7 @@ check: $(VENV)/test.stamp
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports --no-logo
-	$(RUN) -m pytest --quiet tests/test_house.py tests/test_docs.py
+	$(RUN) -m pytest tests/house
 
 # Into site/; without a network. To read it: python -m http.server, then http://localhost:8000/site/
 docs: $(VENV)/docs.stamp

@@ -14,7 +14,7 @@ import langchain_sentence_window
 from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
 from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "langchain_sentence_window"
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 WORKFLOWS = ROOT / ".github" / "workflows"
@@ -162,8 +162,8 @@ LITERAL_KEYS = {
     "retrieval/telemetry.py": {"score"},  # what OpenTelemetry calls it
     "ranking/ranking.py": {"heading"},  # a kind of block, and a signal
     "evaluation/": {"doc_id"},  # a question as JSON
-    "studio/": CONTRACT_KEYS,  # the JSON that the page reads
-    "cli/": CONTRACT_KEYS,  # the JSON that commands print
+    "apps/studio/": CONTRACT_KEYS,  # the JSON that the page reads
+    "apps/cli/": CONTRACT_KEYS,  # the JSON that commands print
     "testing/": CONTRACT_KEYS,  # the contract as users of a store see it
     "adapters/elasticsearch.py": {"hits"},  # an answer of Elasticsearch
     "adapters/mongodb.py": {"score"},  # a field that the store adds

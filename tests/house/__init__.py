@@ -1,0 +1,1 @@
+"""What `make check` asks of the repository besides style, types and imports."""
