@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window.testing.material import Way, either_way
+from tests.forms import in_forms
 from tests.recorded import RecordedEmbeddings, read, real_model, write
 from tests.toys import VOCABULARY, WordEmbeddings
 
@@ -65,6 +66,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if config.getoption(RECORD):
         items[:] = [item for item in items if "recorded" in fixtures_of(item)]
+    items[:] = in_forms(items)
     for item in items:
         if "minilm" in fixtures_of(item):
             item.add_marker(pytest.mark.model)

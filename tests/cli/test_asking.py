@@ -188,6 +188,8 @@ def test_mistakes_are_told_in_a_line(here: Path) -> None:
         assert not any(words in done.err for words in ("filter=", "None", "add_documents", "SentenceWindowRetriever"))
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_asking_as_processes(here: Path) -> None:
     explained = run_apart("explain", QUESTION, "-k", 1, cwd=here)
     assert explained.code == 0

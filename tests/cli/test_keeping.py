@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from tests.cli.conftest import run_apart, run_here
 
@@ -95,6 +97,8 @@ def test_settings_of_a_stranger_are_refused(own: Path) -> None:
         assert run_here("check").code == 1
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_keeping_as_processes(own: Path) -> None:
     assert run_apart("config", "k=2", "--quiet", cwd=own).code == 0
     assert run_apart("check", cwd=own).code == 0

@@ -195,6 +195,8 @@ def test_stats_tell_what_an_index_holds_and_remembers(here: Path) -> None:
     assert read["remembered"] == {"embedding": "minilm", "sources": [str(here / "docs")], "retriever": {}}
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_an_index_is_found_in_folders_above_by_an_option_and_by_a_variable(here: Path, tmp_path: Path) -> None:
     inside = run_apart("stats", "--json", cwd=here / "docs")
     assert inside.json["index"] == "../.sentence-window"
@@ -211,6 +213,8 @@ def test_an_index_is_found_in_folders_above_by_an_option_and_by_a_variable(here:
         assert done.json["index"] == folder
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_looking_as_processes(own: Path) -> None:
     listed = run_apart("ls", cwd=own, PYTHONIOENCODING="ascii")
     assert listed.code == 0

@@ -86,6 +86,7 @@ def test_names_of_files_are_never_interpreted(folder: Path) -> None:
     assert run_here("index", "--json", "--", "-k").json["added"] == [str(folder / "-k" / "dash.md")]
 
 
+@pytest.mark.process
 def test_files_that_cannot_be_read_are_told_and_the_others_are_added(folder: Path) -> None:
     (folder / "docs/broken.pdf").write_bytes(b"\x1b[2J no PDF")
     (folder / "docs/empty.md").write_bytes(b"")
@@ -103,6 +104,8 @@ def test_files_that_cannot_be_read_are_told_and_the_others_are_added(folder: Pat
     assert run_here("index", "docs/policy.md", "--quiet").code == 0
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_files_that_failed_before_are_known_and_decide_nothing(folder: Path) -> None:
     (folder / "docs/broken.pdf").write_bytes(b"no PDF")
     first = run_here("index", "docs")
@@ -133,6 +136,8 @@ def test_files_that_are_skipped_are_told_by_kind(folder: Path) -> None:
     )
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_files_that_need_an_extra_are_told_in_one_line(folder: Path) -> None:
     names = ["a.pdf", "b.pdf", f"{'c' * 90}.pdf", "d.pdf", "e.pdf"]
     for name in names:
@@ -167,6 +172,8 @@ print(json.dumps([(each.code, each.err) for each in done]))
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
 def test_an_index_that_may_not_be_written_is_told_and_still_read(monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path(tempfile.mkdtemp(dir="/tmp"))
@@ -244,6 +251,8 @@ def test_another_embedder_is_refused(folder: Path, tmp_path: Path) -> None:
     assert "100 bookings" in run_here("ask", "bookings", "-k", 1, "--index", "bag").out
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_sync_as_a_process(own: Path) -> None:
     (own / "docs/backups.md").unlink()
     assert run_apart("sync", "--json", cwd=own).json["deleted"] == [str(own / "docs/backups.md")]

@@ -113,6 +113,8 @@ def test_questions_that_cannot_be_read_are_refused(here: Path, tmp_path: Path) -
         assert run_here(arguments[0], tmp_path / "one.jsonl", *arguments[1:]).code == 2, arguments
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_measuring_as_processes(here: Path, asked: Path, tmp_path: Path) -> None:
     measured = run_apart("evaluate", asked, "--budgets", "400", cwd=here)
     assert (measured.code, measured.out.partition(",")[0]) == (0, "8 questions")

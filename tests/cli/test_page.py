@@ -14,6 +14,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 """What may differ a little between machines: scores."""
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_its_commands_print(tmp_path: Path) -> None:
     checked = 0
     for _, shown, printed in run_page(PAGE.read_text(encoding="utf-8"), tmp_path):

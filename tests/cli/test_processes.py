@@ -55,6 +55,7 @@ def line_with(pipe: IO[str] | None, words: str) -> str:
     raise AssertionError(f"{words!r} wasn't written")
 
 
+@pytest.mark.process
 def test_help_lists_every_command_and_says_what_exit_codes_mean(tmp_path: Path) -> None:
     done = run_apart("--help", cwd=tmp_path)
     assert tuple(re.findall(r"^  (\w+)  +[A-Z]", done.out.partition("Commands:")[2], re.M)) == COMMANDS
@@ -84,6 +85,7 @@ def test_without_the_extra_it_says_how_to_install_it(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.process
 def test_help_and_completion_load_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import sys; from langchain_sentence_window.apps.cli.main import main\n"
@@ -101,6 +103,8 @@ def test_help_and_completion_load_nothing_heavy(tmp_path: Path) -> None:
     assert told.out.split() == ["stats"]
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(ON_WINDOWS, reason="Ctrl-C can't be sent to one process there")
 def test_watching_follows_the_files_until_ctrl_c(tmp_path: Path) -> None:
     file(tmp_path / "docs" / "one.md", "One is here.")
@@ -120,6 +124,8 @@ def test_watching_follows_the_files_until_ctrl_c(tmp_path: Path) -> None:
     assert [each["doc_id"] for each in listed] == [str(tmp_path / "docs" / "two.md")]
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(ON_WINDOWS, reason="there are no such pipes there")
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path: Path, here: Path) -> None:
     big = tmp_path / "big"
@@ -159,6 +165,8 @@ def in_terminal(*arguments: str, cwd: Path, columns: int = 120) -> bytes:
     return written
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(ON_WINDOWS, reason="there are no such terminals there")
 def test_a_terminal_sees_styles_and_progress_and_its_width_is_kept(here: Path) -> None:
     written = in_terminal("ask", "After how many bookings is it refused?", "-k", "1", cwd=here, columns=40)
@@ -171,6 +179,8 @@ def test_a_terminal_sees_styles_and_progress_and_its_width_is_kept(here: Path) -
     assert not any("Loading" in line for line in shown)
 
 
+@pytest.mark.process
+@pytest.mark.slow
 async def test_agents_are_served_over_stdio(here: Path, tmp_path: Path) -> None:
     with (tmp_path / "stderr").open("w+") as errors:
         parameters = StdioServerParameters(
@@ -200,6 +210,8 @@ def seen_lines(written: bytes) -> list[str]:
     return lines
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(ON_WINDOWS, reason="there are no such terminals there")
 def test_progress_counts_sentences_and_warnings_have_lines_of_their_own(tmp_path: Path) -> None:
     (tmp_path / "scan.pdf").write_bytes(drawn(lines("A refund is quick."), scanned, lines("It takes days.")))
@@ -225,6 +237,8 @@ def test_agents_are_not_served_to_strangers_without_a_token(here: Path) -> None:
     assert run_here("mcp", "--http", "--port", 65_536).code == 2
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(ON_WINDOWS, reason="Ctrl-C can't be sent to one process there")
 def test_people_are_served_a_page_until_ctrl_c(here: Path) -> None:
     with started("serve", "--port", "0", "--token", "t0ken", cwd=here) as process:
@@ -238,6 +252,8 @@ def test_people_are_served_a_page_until_ctrl_c(here: Path) -> None:
         assert pipe_of(process.stderr).read() == ""
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_tracebacks_are_shown_only_when_they_are_asked_for(tmp_path: Path) -> None:
     quiet = run_apart("ls", cwd=tmp_path)
     assert "Traceback" not in quiet.err

@@ -36,6 +36,8 @@ def kinds(result: SyncResult) -> dict[str, list[str]]:
     return {name: files for name, files in found.items() if files}
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_a_pdf_that_kills_its_reader_fails_alone_and_once(retriever: SentenceWindowRetriever, folder: Path) -> None:
     killer = write(folder / "b.pdf", endless_labels())
     for name in ("a.pdf", "c.pdf"):
@@ -63,6 +65,8 @@ def test_a_file_that_was_only_touched_is_known_by_its_bytes(retriever: SentenceW
     assert kinds(sync_files(retriever, folder)) == {"failed": ["a.docx"]}
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_a_failure_that_depends_on_more_than_the_file_is_tried_again(
     retriever: SentenceWindowRetriever, folder: Path
 ) -> None:
@@ -73,6 +77,8 @@ def test_a_failure_that_depends_on_more_than_the_file_is_tried_again(
     assert kinds(sync_files(retriever, folder)) == {"added": ["a.pdf"]}
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_the_old_text_of_a_file_stays(retriever: SentenceWindowRetriever, folder: Path) -> None:
     name = write(folder / "a.pdf", GOOD)
     sync_files(retriever, folder)
@@ -82,6 +88,7 @@ def test_the_old_text_of_a_file_stays(retriever: SentenceWindowRetriever, folder
         assert held(retriever) == {name: "A refund is paid."}
 
 
+@pytest.mark.process
 def test_files_that_have_gone_are_forgotten(retriever: SentenceWindowRetriever, folder: Path, tmp_path: Path) -> None:
     bad, other = write(folder / "a.pdf", b"no PDF"), write(tmp_path / "other" / "b.pdf", b"no PDF")
     sync_files(retriever, [folder, tmp_path / "other"])

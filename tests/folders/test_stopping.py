@@ -40,6 +40,8 @@ sync_files(retriever, sys.argv[2], on_progress=report)
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
 def test_the_index_is_good_and_the_next_sync_goes_on(tmp_path: Path, stop: signal.Signals) -> None:

@@ -64,6 +64,7 @@ def embedder(retriever: SentenceWindowRetriever) -> WordEmbeddings:
     return found
 
 
+@pytest.mark.process
 def test_files_of_all_kinds_are_added_in_folders_below_too(retriever: SentenceWindowRetriever, folder: Path) -> None:
     names = [
         write(folder / "a.md", "# A\n\nA refund is paid. A seat is not."),
@@ -320,6 +321,7 @@ def test_batches_end_at_so_many_files_or_characters(
     assert added == [4, 2, 3]
 
 
+@pytest.mark.process
 def test_progress_is_told_before_each_file_while_sentences_are_embedded_and_at_the_end(
     retriever: SentenceWindowRetriever, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,6 +382,7 @@ def test_the_splitter_of_the_retriever_holds(words: WordEmbeddings, folder: Path
     assert counts(sync_files(retriever, folder)) == {"unchanged": 1}
 
 
+@pytest.mark.process
 def test_pages_that_the_splitter_doesnt_join_are_told_of(words: WordEmbeddings, folder: Path) -> None:
     name = write(folder / "a.pdf", drawn(lines("A refund."), lines("A seat.")))
     other = write(folder / "b.md", "A card.")
@@ -389,6 +392,7 @@ def test_pages_that_the_splitter_doesnt_join_are_told_of(words: WordEmbeddings, 
     assert result.failed[name].endswith("give it a splitter with join_parts=True")
 
 
+@pytest.mark.process
 def test_a_result_can_be_copied_pickled_and_written_as_json(retriever: SentenceWindowRetriever, folder: Path) -> None:
     write(folder / "a.pdf", b"no PDF")
     result = sync_files(retriever, folder)

@@ -138,6 +138,7 @@ def test_a_folder_that_comes_back_is_watched_again(
     assert "there is no file or folder" in str(heard.errors[0])
 
 
+@pytest.mark.process
 def test_a_file_that_cant_be_read_is_told_of_and_the_watch_goes_on(
     retriever: SentenceWindowRetriever, tmp_path: Path
 ) -> None:

@@ -308,6 +308,7 @@ async def test_asking_does_none_of_the_work_of_explaining(way: Invoke) -> None:
     assert Counting.calls[1:] == ["read", "dense", "lexical", "read"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"window": 1, **BY_COSINE}, {"window": "auto", "k": 2_000, "max_tokens": None}])
 def test_a_trace_takes_work_that_grows_as_its_hits_do(settings: dict[str, Any], words: WordEmbeddings) -> None:
     """Of equal sentences all are strong, and one window takes them in, or each opens one."""

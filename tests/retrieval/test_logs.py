@@ -128,6 +128,8 @@ def test_nothing_is_read_or_written_for_a_logger_that_is_off(
     retriever.add_documents([document("A refund.")])
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_a_program_that_configures_no_logging_hears_nothing() -> None:
     code = (
         "import logging\n"

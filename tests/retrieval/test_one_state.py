@@ -106,6 +106,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_memory", [False, True], ids=["file", "memory"])
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("by", ["reranker", "tokens"])

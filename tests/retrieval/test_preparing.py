@@ -47,6 +47,8 @@ def test_documents_without_text_have_no_rows() -> None:
     assert (sentences, vectors.shape) == ([], (0, 0))
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_another_process_makes_the_same_rows() -> None:
     made = rows(line, SentenceSplitter(language="de", min_chars=3))
     sentences, vectors = made(DOCUMENTS)

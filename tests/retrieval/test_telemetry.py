@@ -193,6 +193,8 @@ def test_a_provider_that_is_set_later_is_used(
     assert [len(each.get_finished_spans()) for each in exporters] == [1, 1]
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_opentelemetry_is_not_needed() -> None:
     code = (
         "import sys\n"

@@ -92,6 +92,7 @@ def test_the_order_in_which_documents_are_added_changes_nothing(
     assert results(built(documents, chance, index, calls=2)) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [True, False])
 def test_the_first_of_many_equal_ones_are_found(words: bool) -> None:
     """More are equal than are candidates, so FAISS and tantivy leave some out."""

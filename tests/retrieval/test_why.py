@@ -243,6 +243,7 @@ def test_reranker() -> None:
 # The advice
 
 
+@pytest.mark.slow
 def test_following_the_advice_returns_the_sentence() -> None:
     chance = random.Random(5)
     texts = [

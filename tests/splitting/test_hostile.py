@@ -308,6 +308,7 @@ def test_engines_find_in_pieces_what_they_find_in_the_whole(
     assert len(in_parts) > 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "mark"), [("sentencex", "。"), ("punkt", "?"), ("nupunkt", "?")])
 def test_engines_are_given_no_more_marks_than_fit_a_piece(engine: str, mark: str) -> None:
     text = mark * 100_000  # as a whole it took minutes

@@ -153,6 +153,7 @@ BAD_FILES = [
 ]
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("bad", BAD_FILES, ids=[each[0] for each in BAD_FILES])
 def test_a_file_that_can_not_be_read_is_reported_and_removed(
     client: TestClient, retriever: SentenceWindowRetriever, served: Path, bad: tuple[str, bytes, str]

@@ -85,6 +85,7 @@ def runs_of(client: TestClient, path: str, given: object) -> list[dict[str, Any]
     return [every[number] for number in job["result"]["runs"]]
 
 
+@pytest.mark.slow
 def test_a_run_says_what_evaluate_says(client: TestClient, retriever: SentenceWindowRetriever) -> None:
     expected = evaluate(retriever.model_copy(update={"k": 40, "window": 1}), QUESTIONS, [400, 1600])
     (run,) = runs_of(client, "/api/evaluate", {"budgets": [1600, 400], "settings": {"window": 1}, "name": " One "})
@@ -98,6 +99,7 @@ def test_a_run_says_what_evaluate_says(client: TestClient, retriever: SentenceWi
     assert not any(each["is_stale"] for each in rows)
 
 
+@pytest.mark.slow
 def test_a_sweep_compares_settings_question_by_question(client: TestClient, retriever: SentenceWindowRetriever) -> None:
     runs = runs_of(client, "/api/sweep", {"budgets": [800], "values": {"window": ["auto", [0, 2]]}})
     assert [run["name"] for run in runs] == ["as it is", "window=(0, 2)"]  # auto is what it is
@@ -113,6 +115,7 @@ def test_a_sweep_compares_settings_question_by_question(client: TestClient, retr
         assert (each["budgets"], each["count"], each["other"]) == ([800], len(QUESTIONS), runs[0]["number"])
 
 
+@pytest.mark.slow
 def test_a_fit_says_what_fit_ranking_says(client: TestClient, retriever: SentenceWindowRetriever) -> None:
     expected = fit_ranking(retriever, QUESTIONS, [400, 1600])
     job = ended(client, "/api/fit", {"budgets": [400, 1600]})

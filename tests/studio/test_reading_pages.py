@@ -63,6 +63,8 @@ def test_a_pdf_has_pages_and_text(folder: Path) -> None:
     assert found["blocks"][0]["runs"][0][0] == "A seat is free for a month."
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [200, 400, 2400])
 def test_a_page_is_a_picture_of_the_width_that_is_asked_for(folder: Path, width: int) -> None:
     client, doc_id = client_for(folder / "terms.pdf", folder)
@@ -93,6 +95,7 @@ def test_arguments_out_of_range_are_refused(folder: Path, given: dict[str, Any])
     assert picture(client, doc_id, **given).status_code == 400
 
 
+@pytest.mark.process
 def test_a_page_that_the_file_lacks_is_refused(folder: Path) -> None:
     client, doc_id = client_for(folder / "terms.pdf", folder)
     assert picture(client, doc_id, page=2).status_code == 404
@@ -143,6 +146,7 @@ def test_a_relative_source_counts_from_the_folder(folder: Path, monkeypatch: pyt
     assert picture(client, "terms.pdf").status_code == 200
 
 
+@pytest.mark.process
 def test_a_file_that_is_gone_is_told_of(folder: Path) -> None:
     client, doc_id = client_for(folder / "terms.pdf", folder)
     (folder / "terms.pdf").unlink()
@@ -176,6 +180,7 @@ def test_the_pages_of_another_loader_have_no_boxes(folder: Path) -> None:
     assert "another loader" in answer.json()["error"]["message"]
 
 
+@pytest.mark.process
 def test_a_synced_file_is_compared_with_what_was_read(folder: Path) -> None:
     retriever = SentenceWindowRetriever.from_documents(load_pdf(folder / "terms.pdf"), WordEmbeddings(), **BY_COSINE)
     retriever.delete([str(folder / "terms.pdf")])
@@ -196,6 +201,8 @@ def test_a_file_that_is_no_pdf_now_is_told_of(folder: Path) -> None:
     assert "can't be read as a PDF" in refused(client, doc_id)[1]
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_pages_of_a_document_that_the_filter_cuts_are_not_shown(folder: Path) -> None:
     retriever = indexed(folder / "terms.pdf")
     cut = SentenceWindowRetriever(vectorstore=retriever.vectorstore, filter={"page": 1})
@@ -210,6 +217,7 @@ def test_documents_of_other_kinds_have_no_pages(folder: Path) -> None:
     assert picture(client, "none").status_code == 404
 
 
+@pytest.mark.process
 def test_pictures_are_kept_up_to_a_number_of_bytes(folder: Path) -> None:
     state = (folder / "terms.pdf").stat()
     pdf = PdfState(folder / "terms.pdf", Root(str(folder)), state.st_mtime_ns, state.st_size)

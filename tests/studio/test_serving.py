@@ -93,6 +93,8 @@ def server() -> Iterator[Running]:
         yield found
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_it_says_where_it_is_and_ends_at_ctrl_c() -> None:
     with running("0") as found:
         with found.connect():  # who stays connected doesn't hold it up
@@ -103,6 +105,8 @@ def test_it_says_where_it_is_and_ends_at_ctrl_c() -> None:
         assert output == ""
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_the_address_that_is_printed_lets_a_browser_in() -> None:
     with running("0", TOKEN) as found:
         path = found.address.removeprefix(f"http://127.0.0.1:{found.port}")
@@ -248,6 +252,8 @@ def test_slow_and_silent_clients_hold_nobody_up(server: Running) -> None:
         assert answers == [200] * 5
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_sockets_are_refused(server: Running) -> None:
     upgrade = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"]
     head = ["GET /api/about HTTP/1.1", f"Host: 127.0.0.1:{server.port}", *upgrade]

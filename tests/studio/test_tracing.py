@@ -47,6 +47,7 @@ def test_a_trace_is_that_of_the_retriever_with_names_and_meanings() -> None:
     assert set(found["meanings"]) == used
 
 
+@pytest.mark.process
 def test_a_trace_takes_the_settings_of_the_page() -> None:
     client = client_of(made())
     found = call(client, "explain", query="refund", settings={"ranking": {"early": 2}, "lexical_weight": 0})

@@ -92,6 +92,8 @@ def test_without_the_sdk_it_says_what_to_install(
         getattr(mcp_server, function)(given)
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_importing_it_is_silent_and_loads_no_sdk() -> None:
     code = (
         "import sys; from langchain_sentence_window.apps.mcp import mcp_server;"

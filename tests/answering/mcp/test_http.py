@@ -167,6 +167,8 @@ async def test_authorization_of_the_sdk_guards_as_well(retriever: SentenceWindow
         assert await search(port, TOKEN) == "A refund is quick."
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize("token", [None, TOKEN])
 async def test_it_serves_as_a_process_until_ctrl_c(token: str | None) -> None:
     arguments = ["-m", "tests.answering.mcp.serving", "http", "0", *([token] if token else [])]

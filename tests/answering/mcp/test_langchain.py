@@ -89,6 +89,8 @@ async def test_langchain_calls_it_in_memory(retriever: SentenceWindowRetriever, 
     await checked(adapter(create_mcp_server(retriever)))
 
 
+@pytest.mark.process
+@pytest.mark.slow
 async def test_langchain_starts_it_as_a_process(adapter: Any) -> None:
     transports = import_module("fastmcp.client.transports")
     arguments = ["-m", "tests.answering.mcp.serving", "stdio"]

@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[3]
 PROGRAM = ["-W", "error::ResourceWarning", "-m", "tests.answering.mcp.serving", "stdio"]
 
 
+@pytest.mark.process
+@pytest.mark.slow
 async def test_a_client_starts_it_and_calls_its_tools(tmp_path: Path) -> None:
     with (tmp_path / "stderr").open("w+") as errors:
         transport = stdio_client(StdioServerParameters(command=sys.executable, args=PROGRAM, cwd=ROOT), errlog=errors)
@@ -73,6 +75,8 @@ def begin(process: "subprocess.Popen[str]") -> None:
     ask(process, method="notifications/initialized")
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_stdout_holds_nothing_but_messages() -> None:
     with started() as process:
         begin(process)
@@ -89,6 +93,8 @@ def test_stdout_holds_nothing_but_messages() -> None:
         assert process.wait(PATIENCE) == 0
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C can't be sent to one process there")
 def test_ctrl_c_ends_it_at_once_and_quietly() -> None:
     with started() as process:

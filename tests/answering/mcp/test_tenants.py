@@ -119,6 +119,7 @@ PIECES = [
 ]
 
 
+@pytest.mark.slow
 @examples(150)
 @given(
     name=st.sampled_from(["fetch", "read_around", "verify_quote", "search"]),

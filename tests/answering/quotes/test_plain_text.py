@@ -67,6 +67,7 @@ def test_composed_and_decomposed_text_is_alike(text: str) -> None:
     assert plain_text(unicodedata.normalize("NFD", text)).text == plain_text(unicodedata.normalize("NFC", text)).text
 
 
+@pytest.mark.slow
 def test_a_small_letter_is_as_plain_as_its_capital() -> None:
     for code in range(0x110000):
         lower = chr(code).lower()

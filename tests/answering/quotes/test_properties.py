@@ -213,6 +213,7 @@ def test_work_is_linear_in_answer_and_windows(name: str, monkeypatch: pytest.Mon
     assert works[2] <= 2.5 * works[1] <= 7 * works[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HUGE)
 def test_a_huge_answer_is_read_at_all(name: str) -> None:
     answer, text = HUGE[name](20_000)

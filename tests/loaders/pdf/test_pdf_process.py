@@ -53,6 +53,7 @@ def texts(process: PdfProcess, data: bytes) -> list[str]:
     return [each.page_content for each in process.load(file_of(data), "a.pdf", "a.pdf")]
 
 
+@pytest.mark.process
 def test_everything_is_the_same_as_in_this_process(process: PdfProcess) -> None:
     assert process.load(file_of(PDF), "a.pdf", "the source") == load_pdf(PDF, source="the source")
     assert process.page_sizes(pdf_of(PDF)) == [(WIDTH, HEIGHT), (WIDTH, HEIGHT)]
@@ -66,6 +67,7 @@ def test_everything_is_the_same_as_in_this_process(process: PdfProcess) -> None:
     ]
 
 
+@pytest.mark.process
 def test_errors_and_warnings_come_here(process: PdfProcess) -> None:
     with pytest.raises(DocumentReadError, match=r"^a\.pdf can't be read as a PDF"):
         texts(process, b"no PDF")
@@ -79,6 +81,8 @@ def test_errors_and_warnings_come_here(process: PdfProcess) -> None:
     assert texts(process, other) == ["Another text."]
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_a_file_that_crashes_its_reader_is_an_error_and_the_next_is_read(process: PdfProcess) -> None:
     assert len(texts(process, PDF)) == 2
     for _ in range(2):
@@ -87,6 +91,8 @@ def test_a_file_that_crashes_its_reader_is_an_error_and_the_next_is_read(process
         assert len(texts(process, PDF)) == 2
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @NEEDS_LINUX
 def test_a_file_that_takes_all_memory_is_an_error_and_the_next_is_read() -> None:
     with PdfProcess(memory_bytes=300 * MIB) as process:
@@ -95,6 +101,7 @@ def test_a_file_that_takes_all_memory_is_an_error_and_the_next_is_read() -> None
         assert len(texts(process, PDF)) == 2
 
 
+@pytest.mark.process
 def test_a_file_that_takes_too_long_is_an_error_and_the_next_is_read() -> None:
     with PdfProcess(memory_bytes=2_000_000 * MIB, min_seconds=0.3) as process:
         with pytest.raises(DocumentReadError, match="takes more than 0 seconds"):
@@ -103,6 +110,7 @@ def test_a_file_that_takes_too_long_is_an_error_and_the_next_is_read() -> None:
         assert len(texts(process, PDF)) == 2
 
 
+@pytest.mark.process
 @NEEDS_POSIX
 def test_an_interrupt_ends_what_is_read(process: PdfProcess) -> None:
     def interrupt(*_: object) -> None:
@@ -120,6 +128,7 @@ def test_an_interrupt_ends_what_is_read(process: PdfProcess) -> None:
     assert len(texts(process, PDF)) == 2
 
 
+@pytest.mark.process
 def test_a_file_is_sent_once(process: PdfProcess) -> None:
     reads: list[int] = []
 
@@ -136,6 +145,7 @@ def test_a_file_is_sent_once(process: PdfProcess) -> None:
     assert len(reads) == 2
 
 
+@pytest.mark.process
 def test_threads_share_a_process(process: PdfProcess) -> None:
     files = {word: drawn(lines(f"A {word} is here.")) for word in ("refund", "seat", "card", "trial")}
     with ThreadPoolExecutor(4) as pool:
@@ -143,6 +153,7 @@ def test_threads_share_a_process(process: PdfProcess) -> None:
     assert found == [[f"A {word} is here."] for word in files] * 5
 
 
+@pytest.mark.process
 def test_a_process_that_cant_be_started_is_no_fault_of_the_file(
     process: PdfProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +168,7 @@ def test_a_process_that_cant_be_started_is_no_fault_of_the_file(
     assert len(texts(process, PDF)) == 2
 
 
+@pytest.mark.process
 def test_nothing_is_imported_from_the_working_folder(
     process: PdfProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +179,8 @@ def test_nothing_is_imported_from_the_working_folder(
     assert not (tmp_path / "imported").exists()
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @NEEDS_POSIX
 def test_a_process_ends_with_its_caller_and_a_fork_has_its_own(tmp_path: Path) -> None:
     (tmp_path / "good.pdf").write_bytes(PDF)

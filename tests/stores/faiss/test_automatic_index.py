@@ -292,6 +292,7 @@ def test_a_log_that_was_shortened_meanwhile_makes_it_begin_again(monkeypatch: py
     check(store, {number: {21 if number == 0 else 1} for number in range(40)})
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs forks")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_child_process_has_no_change_and_leaves_the_files_of_the_parent(

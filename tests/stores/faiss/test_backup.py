@@ -80,6 +80,7 @@ def test_a_store_in_memory_is_backed_up_and_restored(tmp_path: Path) -> None:
         assert len(contents(store)) == 10
 
 
+@pytest.mark.process
 def test_a_backup_is_restored_over_an_index_that_was_killed(index: Path, tmp_path: Path) -> None:
     with FaissStore.open(index, TextEmbeddings()) as store:
         store.backup(tmp_path / "backup")
@@ -155,6 +156,8 @@ def test_an_interrupted_restore_is_told_and_can_be_made_again(index: Path, tmp_p
         assert len(contents(store)) == 10
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.parametrize("with_seal", [True, False])
 def test_the_log_of_another_version_is_never_applied(index: Path, tmp_path: Path, with_seal: bool) -> None:
     """This happens when a backup is copied over an index whose process was killed."""
@@ -180,6 +183,7 @@ def test_the_log_of_another_version_is_never_applied(index: Path, tmp_path: Path
         assert contents(store) == {number: {0} for number in range(1_000)}
 
 
+@pytest.mark.process
 def test_the_log_of_a_process_that_was_killed_is_applied(index: Path) -> None:
     write_and_die(index)
     with FaissStore.open(index, TextEmbeddings()) as store:
@@ -198,6 +202,7 @@ FaissStore.open(sys.argv[1], TextEmbeddings()).backup(sys.argv[2])
 """
 
 
+@pytest.mark.process
 def test_a_backup_that_was_killed_is_no_index(index: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup"
     done = subprocess.run([sys.executable, "-c", KILLED_WHILE_COPYING, str(index), str(target)], check=False)
@@ -300,6 +305,7 @@ def test_what_is_left_of_making_a_store_is_cleared_away(tmp_path: Path) -> None:
     assert not part.exists()
 
 
+@pytest.mark.process
 def test_a_log_without_its_database_is_not_taken_for_that_of_a_new_one(index: Path, tmp_path: Path) -> None:
     write_and_die(index)
     for name in (DATABASE_FILE, "sentences.head", "sentences.seal"):
@@ -310,6 +316,7 @@ def test_a_log_without_its_database_is_not_taken_for_that_of_a_new_one(index: Pa
         other.backup(index)
 
 
+@pytest.mark.process
 def test_a_backup_that_is_copied_over_an_index_that_was_killed_is_not_ignored(index: Path, tmp_path: Path) -> None:
     with FaissStore.open(index, TextEmbeddings()) as store:
         store.backup(tmp_path / "backup")
@@ -438,6 +445,8 @@ def be_full() -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_a_restore_that_fails_at_any_step_changes_nothing(index: Path, tmp_path: Path) -> None:
     with FaissStore.open(index, TextEmbeddings()) as store:
         store.backup(tmp_path / "backup")
@@ -511,6 +520,8 @@ assert step > 15
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
 def test_a_restore_that_is_killed_at_any_step_is_told_or_made_again(index: Path, tmp_path: Path) -> None:
     with FaissStore.open(index, TextEmbeddings()) as store:

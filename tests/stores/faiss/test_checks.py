@@ -166,6 +166,8 @@ def test_missing_database(folder: Path) -> None:
     assert "is empty" in problems(folder)
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_lost_log(tmp_path: Path) -> None:
     """The log of a killed process is cut off, so that its last writes are lost."""
     script = (

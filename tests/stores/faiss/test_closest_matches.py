@@ -326,6 +326,7 @@ def test_stores_that_are_read_only_or_closed(tmp_path: Path) -> None:
         assert store.closest_matches().tolist() == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_all_are_from_one_state(on_disk: bool, tmp_path: Path) -> None:
     names = [f"d{n}" for n in range(6)]
@@ -375,6 +376,8 @@ assert process.exitcode == 0
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
 @pytest.mark.parametrize("on_disk", [True, False])
 @pytest.mark.parametrize("index", ["Flat", "SQ8", "HNSW32"])

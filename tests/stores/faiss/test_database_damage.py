@@ -56,6 +56,7 @@ def grow(store: FaissStore, chance: random.Random, version: int) -> None:
     store.add_documents([Document(page_content=f"alone {version}", id=f"{version}", metadata={"version": version})])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_pages_of_another_version_are_seen(tmp_path: Path, seed: int) -> None:
     """Two databases with one history diverge; pages of one replace those of the other, as with a stale log."""

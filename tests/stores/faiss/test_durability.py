@@ -27,17 +27,22 @@ from tests.torture.corpus import TextEmbeddings, check_against_brute_force, cont
 from tests.toys import WordEmbeddings
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_kill_9_at_random_moments_loses_nothing_that_was_acknowledged() -> None:
     counts = kill.torture(5, longest=0.8, seed=3)
     assert counts["kills"] == 5
     assert counts["calls acknowledged"] > 5
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_kill_9_within_a_change_of_the_index_loses_nothing() -> None:
     counts = kill.torture(1, seed=4, in_change=True)
     assert counts["changes cut"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_readers_see_whole_documents_while_one_writes(on_disk: bool, tmp_path: Path) -> None:
     with FaissStore(TextEmbeddings(), tmp_path if on_disk else None) as store:
@@ -46,6 +51,8 @@ def test_readers_see_whole_documents_while_one_writes(on_disk: bool, tmp_path: P
     assert counts["searches of the slowest reader"] > 0
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_processes_queue_and_see_what_others_wrote(tmp_path: Path) -> None:
     with FaissStore(TextEmbeddings(), tmp_path) as store:
         documents = churn.fill(store, 800)
@@ -63,6 +70,8 @@ with FaissStore.open(sys.argv[1], TextEmbeddings()) as store:
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a file that is open can't be deleted on Windows")
 def test_a_process_that_closes_leaves_the_log_of_one_that_goes_on(tmp_path: Path) -> None:
     """Reading the database's file for its checksum must not release SQLite's locks on it."""
@@ -79,6 +88,8 @@ def test_a_process_that_closes_leaves_the_log_of_one_that_goes_on(tmp_path: Path
             assert contents(other) == {number: {5 if number in (1, 2, 3) else 0} for number in range(10)}
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_damage_is_repaired_or_told() -> None:
     outcomes = damage.torture(12, seed=1)
     assert sum(counts.total() for counts in outcomes.values()) == 12 * len(outcomes) >= 120
@@ -163,6 +174,8 @@ print(failed)
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="a file's size can't be limited on Windows")
 @pytest.mark.parametrize("most", [30_000, 400_000, 800_000])
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path, most: int) -> None:
@@ -221,6 +234,8 @@ MAY_READ = "; let this user read the folder and its files"
 MAY_WRITE = "; let this user read and write the folder and its files"
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize(
     ("modes", "most_bytes", "to_write", "to_read"),
@@ -472,6 +487,7 @@ def test_deep_wide_and_long_filters_are_answered_or_refused(words: WordEmbedding
         store.similarity_search("x", filter={"n": {"$in": list(range(100_000))}})
 
 
+@pytest.mark.slow
 def test_nothing_in_the_folder_is_run(words: WordEmbeddings, tmp_path: Path) -> None:
     with FaissStore.from_texts(["refund"], words, path=tmp_path) as store:
         store.save()

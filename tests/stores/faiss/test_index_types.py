@@ -60,6 +60,7 @@ def recall(store: FaissStore, ids: list[str], k: int = 10) -> float:
     return float(np.mean([len({*found(store, query, k)} & {*nearest(query, ids, k)}) / k for query in queries]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", INDEXES)
 def test_an_index_finds_through_additions_deletions_and_updates(index: str, tmp_path: Path) -> None:
     store = FaissStore(TextEmbeddings(), tmp_path, index)
@@ -178,6 +179,7 @@ def test_parts_that_do_not_fit_the_vectors_are_told_and_nothing_is_lost(tmp_path
         assert len(found(store, "query")) == 10
 
 
+@pytest.mark.slow
 def test_too_few_vectors_to_train_are_kept_flat_until_there_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
     make = building.empty_index

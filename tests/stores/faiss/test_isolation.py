@@ -334,6 +334,7 @@ def test_closing_ends_an_export_that_was_begun(on_disk: bool, tmp_path: Path) ->
         next(slices)
 
 
+@pytest.mark.slow
 async def test_closing_waits_for_a_search_that_nobody_waits_for(tmp_path: Path) -> None:
     store = FaissStore(TextEmbeddings(), tmp_path)
     fill(store, 8_000)
@@ -367,6 +368,7 @@ def test_a_store_is_copied_to_itself() -> None:
     assert len(contents(store)) == 10
 
 
+@pytest.mark.slow
 async def test_a_store_in_memory_is_copied_while_others_use_it() -> None:
     class Slow(FaissStore):
         async def aadd_embeddings(self, *given: Any) -> list[str]:
@@ -451,6 +453,8 @@ assert len(store) == 3
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
 def test_ctrl_c_while_another_process_writes(tmp_path: Path) -> None:
     done = subprocess.run(
@@ -539,6 +543,8 @@ def test_what_a_process_that_was_killed_has_left_unfinished_goes_when_it_is_old(
     assert [path.exists() for path in left] == [False, False, True, True]
 
 
+@pytest.mark.process
+@pytest.mark.slow
 def test_many_processes_make_one_store(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom langchain_sentence_window import FaissStore\n"
@@ -696,6 +702,8 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize("while_open", [True, False])
 def test_a_user_who_may_not_write_sees_what_is_written(while_open: bool) -> None:
@@ -736,6 +744,7 @@ def test_a_user_who_may_not_write_sees_what_is_written(while_open: bool) -> None
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_copies_of_the_lexical_index_go_when_they_are_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
@@ -815,6 +824,8 @@ if path:
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
 @pytest.mark.parametrize("on_disk", [True, False])
 @pytest.mark.parametrize("index", ["Flat", "HNSW32"])
@@ -863,6 +874,8 @@ assert {30, *([20] if sys.argv[1] else [])} < set(contents(store))
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_an_export_goes_on_after_a_fork(on_disk: bool, tmp_path: Path) -> None:
@@ -906,6 +919,8 @@ assert len(list(store.export())) > 1
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
 def test_an_export_does_not_go_on_with_another_state(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FORKED_AND_WRITTEN, str(tmp_path)]
@@ -937,6 +952,8 @@ assert len(store) == 61
 """
 
 
+@pytest.mark.process
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
 def test_threads_that_fork_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", FORKING_THREADS, str(tmp_path)]

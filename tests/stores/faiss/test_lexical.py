@@ -64,6 +64,7 @@ async def test_scores_are_bm25_best_first(store: FaissStore, way: Invoke) -> Non
     assert [score for _, score in found] == pytest.approx([score for score, _ in expected if score], rel=1e-4)
 
 
+@pytest.mark.slow
 def test_the_top_10_are_those_of_bm25() -> None:
     texts = texts_of(3_000, np.random.default_rng(0))
     store = FaissStore(WordEmbeddings())
