@@ -24,7 +24,7 @@ from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.ranking.candidates import CANDIDATES
 from langchain_sentence_window.retrieval.expansion import WindowSetting
-from langchain_sentence_window.retrieval.query import retrieve
+from langchain_sentence_window.retrieval.query import Query
 
 TIMES = 5
 """How often each question is asked."""
@@ -104,7 +104,7 @@ def _measure_queries(note: Callable[..., None], corpus: Corpus, store: FaissStor
             for k, window in settings:
                 retriever = SentenceWindowRetriever(vectorstore=store, k=k, window=window)
                 request = retriever._request(question, {})
-                seconds = run(retrieve(BLOCKING, request, None, None)).seconds
+                seconds = run(Query(BLOCKING, request).run()).seconds
                 times.setdefault(f"windows, k = {k}, window = {window!r}", []).append(seconds["windows"])
     middle = {name: float(np.median(each)) * 1e3 for name, each in times.items()}
     note("the store's own FAISS index: search, k = 50", middle.pop("raw"), "ms")

@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -10,11 +10,10 @@ from typing import Any, Self, TypeVar
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._io import BLOCKING, IO, run
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.adapters.store_adapter import BulkLoader, Rank, Scored, StoreAdapter
+from langchain_sentence_window.adapters.store_adapter import BulkLoader, Scored, StoreAdapter
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
-from langchain_sentence_window.documents.sentence_documents import Beside, FoundSentences
 from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Numbers
@@ -80,15 +79,6 @@ class FaissStoreAdapter(StoreAdapter):
         found: T = await io.compute(partial(self.store.read, work, words=words))
         return found
 
-    async def find_sentences(
-        self, io: IO, query: str, settings: Mapping[str, Any], rank: Rank, beside: Beside
-    ) -> FoundSentences | None:
-        """Search and read in one state, without making Documents; not for a subclass that searches or reads itself."""
-        if not self.reads_index:
-            return None
-        found: FoundSentences = await self.store.find_sentences(io, query, rank=rank, beside=beside, **settings)
-        return found
-
     @contextmanager
     def at_one_state(self, attempt: int) -> Iterator[Self]:
         """Return a context with an adapter of the store at one state."""
@@ -96,13 +86,6 @@ class FaissStoreAdapter(StoreAdapter):
             adapter = type(self)(store)
             adapter.reads_one_state = True
             yield adapter
-
-    async def search_together(self, io: IO, query: str, search: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
-        """Run a flow in a thread, so that nothing comes between its searches."""
-        if not self.reads_one_state:
-            return await search(io)
-        found: T = await self.store.search_together(io, query, lambda: run(search(BLOCKING)))
-        return found
 
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
         """Search by words."""
@@ -115,9 +98,8 @@ class FaissStoreAdapter(StoreAdapter):
         return found
 
     async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
-        """Collect it from the lexical index and the database, in one state."""
-        found: Evidence = await io.compute(self.store.name_evidence, words, keys, filter=filter)
-        return found
+        """Collect it from the lexical index and the database, in a state that vectors can be searched in, too."""
+        return await self.read_index(io, lambda state: state.name_evidence(words, keys, filter=filter))
 
     async def replace_documents(
         self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool, **keywords: Any

@@ -6,7 +6,7 @@ override no more than that. A `BulkLoader` is how a store takes many sentences w
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from langchain_sentence_window.adapters.matchers import Matcher
 from langchain_sentence_window.adapters.traits import StoreTraits
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, indexed_documents, runs_of
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.sentence_documents import Beside, FoundSentences, StoredSentence, read_sentence
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
 from langchain_sentence_window.documents.source_parts import source_of
 from langchain_sentence_window.embedding.contextual_vectors import CarriedVectors, NeighborMixedEmbeddings
 from langchain_sentence_window.errors import InvalidInputError
@@ -72,26 +72,24 @@ class SearchMethods(StoreTraits):
         """Search by meaning and words together; ``settings`` hold ``lexical_weight`` too, see `search`."""
         raise NotImplementedError
 
-    async def find_sentences(
-        self, io: IO, query: str, settings: Mapping[str, Any], rank: Rank, beside: Beside
-    ) -> FoundSentences | None:
-        """Search as `hybrid_search` does with ``rank``, and read what is wanted beside what was found, in one round.
+    @property
+    def reads_index(self) -> bool:
+        """Whether a search may read the index itself, with `embed_query` and `read_index`."""
+        return False
+
+    async def embed_query(self, io: IO, text: str) -> Vectors:
+        """Embed a question; works if `reads_index`."""
+        raise NotImplementedError
+
+    async def read_index(self, io: IO, work: Callable[[Any], T], *, words: bool = True) -> T:
+        """Run a function of one state of the index; works if `reads_index`.
 
         Args:
-            io: Makes the calls.
-            query: Any text.
-            settings: As for `hybrid_search`, without ``rank``.
-            rank: Ranks the candidates.
-            beside: Returns which sentences to read beside those that were found.
-
-        Returns:
-            ``None`` if the store can't.
+            io: Makes the call.
+            work: The function. It may be called again from its beginning, so it returns all that it finds.
+            words: Whether it searches words, or asks for names.
         """
-        return None
-
-    async def search_together(self, io: IO, query: str, search: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
-        """Run a flow of several searches, most likely for one query, in one state of the store where it can tell."""
-        return await search(io)
+        raise NotImplementedError
 
     async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:
         """Search by meaning and by words, see `search`; works if `finds_words`.

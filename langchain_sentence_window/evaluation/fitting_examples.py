@@ -18,7 +18,7 @@ from langchain_sentence_window.evaluation.measurement import OnProgress, counted
 from langchain_sentence_window.evaluation.metrics import covered, union
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.candidates import CANDIDATES, LEXICAL_WEIGHT, Candidates, Numbers
-from langchain_sentence_window.ranking.ranking import SIGNALS, Ranking, Reordered, signals
+from langchain_sentence_window.ranking.ranking import SIGNALS, Ranking, signals
 from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, Size, expand_hit
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.search import find_sentences
@@ -167,15 +167,10 @@ async def find_examples(
 
 
 async def _example(io: IO, retriever: SentenceWindowRetriever, question: Question) -> FittingExample:
-    seen: list[Candidates] = []
-
-    def observe(candidates: Candidates, _: Reordered) -> None:
-        seen.append(candidates)
-
     request = retriever._request(question.question, {})
-    search = replace(request.search, ranking=Ranking({}), names=False, min_relevance=None, observe=observe)
+    search = replace(request.search, ranking=Ranking({}), names=False, min_relevance=None)
     found = await find_sentences(io, request.scope, search, max(request.fetch_k, CANDIDATES))
-    candidates = seen[-1] if seen else _nothing()
+    candidates = found.candidates[-1][0] if found.candidates else _nothing()
     keys = dict.fromkeys(
         key for number in range(len(candidates)) for key in _around(candidates, number, request.policy)
     )

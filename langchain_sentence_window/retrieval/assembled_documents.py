@@ -98,10 +98,8 @@ class AssembledDocuments:
     documents: Sequence[Document]
     sentences: SentencesByKey
 
-    def supported(self, hits: Collection[SentenceKey] | None) -> "AssembledDocuments":
-        """Return the windows that hold one of some hits; ``None`` for all."""
-        if hits is None:
-            return self
+    def supported(self, hits: Collection[SentenceKey]) -> "AssembledDocuments":
+        """Return the windows that hold one of some hits."""
         dropped = [
             rank
             for each in self.assembly.windows

@@ -112,7 +112,7 @@ class Expansion:
     Attributes:
         hits: The hits, best first.
         policy: How far hits are expanded.
-        answer: The hit that is clearly the best; ``None`` if there is none.
+        answer: The sentence of the hit that is clearly the best; ``None`` if there is none.
         strong: The lowest score of a hit that may widen a window.
         sentences: The sentences that were hit or read.
         read: The sentences that were read.
@@ -122,7 +122,7 @@ class Expansion:
 
     hits: Sequence[Hit]
     policy: ExpansionPolicy
-    answer: Hit | None
+    answer: SentenceKey | None
     strong: float
     sentences: Sentences
     read: Sentences
@@ -131,7 +131,7 @@ class Expansion:
 
     def window(self, hit: Hit) -> Window:
         """Return the window of a single hit."""
-        return expand_hit(hit, self._size(hit), self.sentences, is_answer=hit is self.answer)
+        return expand_hit(hit, self._size(hit), self.sentences, is_answer=hit.key == self.answer)
 
     def is_open(self, hit: Hit) -> bool:
         """Return whether a hit has as many sentences as it needs, and not a number that was asked for."""
@@ -140,7 +140,7 @@ class Expansion:
     def unbounded(self, hit: Hit) -> Window:
         """Return the window of a hit as if its section had no ends; its indexes may lie outside the document."""
         endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)
-        return expand_hit(endless, self._size(hit), self.sentences, is_answer=hit is self.answer)
+        return expand_hit(endless, self._size(hit), self.sentences, is_answer=hit.key == self.answer)
 
     def windows(self) -> list[Window]:
         """Return the windows of all hits, disjoint, best first."""
@@ -155,8 +155,7 @@ class Expansion:
         if not forbidden:
             return self
         hits = _with_narrower_sections(self.hits, forbidden)
-        answer = next((new for old, new in zip(self.hits, hits, strict=True) if old is self.answer), None)
-        return replace(self, hits=hits, answer=answer, forbidden={*self.forbidden, *forbidden})
+        return replace(self, hits=hits, forbidden={*self.forbidden, *forbidden})
 
     def _widens(self, hit: Hit) -> bool:
         # A hit with size `None` has all the sentences that it needs.
@@ -171,12 +170,12 @@ class Wanted:
     """Sentences to read before hits are expanded.
 
     Attributes:
-        answer: The hit that is clearly the best; ``None`` if there is none.
+        answer: The sentence of the hit that is clearly the best; ``None`` if there is none.
         needed: The sentences that decide how far hits are expanded.
         asked: Those, and others that windows will probably need.
     """
 
-    answer: Hit | None
+    answer: SentenceKey | None
     needed: Sequence[SentenceKey]
     asked: Sequence[SentenceKey]
 
@@ -189,7 +188,7 @@ async def plan_expansion(
     known: Sentences,
     *,
     wanted: Wanted,
-    beside: SentencesByKey | None,
+    ahead: SentencesByKey | None,
     all_hits: bool,
 ) -> Expansion:
     """Decide how far each hit is expanded, and read the sentences that this depends on.
@@ -201,16 +200,16 @@ async def plan_expansion(
         hits: The hits, best first.
         known: The sentences that were hit.
         wanted: What to read first.
-        beside: What the search has read of that already; ``None`` if it has read nothing.
+        ahead: What the search has read of that already; ``None`` if it has read nothing.
         all_hits: Whether the store has no more hits.
 
     Raises:
         IncompleteWindowError: A hit may not be read any more.
     """
-    if beside is None:
+    if ahead is None:
         available = await fetch_available(io, scope, wanted.asked, known)
     else:
-        available = Available(dict(beside), is_complete=True)
+        available = Available(dict(ahead), is_complete=True)
     read, missing = available.sentences, [key for key in wanted.needed if key not in available.sentences]
     ends_at_inline = not available.is_complete and not scope.is_bound and any(hit.window for hit in known.values())
     if missing and not ends_at_inline and (not read or not available.is_complete):
@@ -331,21 +330,6 @@ _REACH = NEAR + 1
 """Sentences on each side of a hit within which other hits are in the same window, as a rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Margin:
-    """How much is read around hits in advance, as the windows around them will probably need it.
-
-    Attributes:
-        windows: The number of windows, best first. Hits near a better one are read around as well, but don't count.
-        before: Sentences before each hit, beside those that complete it or join it with others.
-        after: Sentences after each hit, likewise.
-    """
-
-    windows: int
-    before: int = 0
-    after: int = 0
-
-
 def line_of(sentence: StoredSentence) -> Line:
     """Return what matters of a sentence for the windows around it."""
     return Line(
@@ -357,30 +341,57 @@ def line_of(sentence: StoredSentence) -> Line:
     )
 
 
-def keys_around(hits: Sequence[Hit], margin: Margin, known: Mapping[SentenceKey, StoredSentence]) -> list[SentenceKey]:
-    """Return the keys of the sentences that windows will probably need: of some that are known as well.
+@dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """What is read around hits in advance, by the hits alone, as the windows around them will probably need it.
 
-    Args:
-        hits: The hits that may be joined and completed, best first.
-        margin: What to read around the best. Around the others it is only what completes them.
-        known: The sentences that were hit.
+    Attributes:
+        policy: How far hits are expanded.
+        windows: The number of windows, best first. Hits near a better one are read around as well, but don't count.
+        before: Sentences before each hit, beside those that complete it or join it with others.
+        after: Sentences after each hit, likewise.
     """
-    if not margin.windows:
-        return []
-    keys: dict[SentenceKey, None] = {}
-    near: set[SentenceKey] = set()
-    windows = 0
-    for rank, hit in enumerate(hits):
-        windows += (hit.doc_id, hit.index) not in near
-        if windows > margin.windows:
-            return list(keys | _between(hits[:rank]) | _completing(hits[rank:], known))
-        near.update(_around(hit, _REACH, _REACH))
-        needs_more = bool(_completing([hit], known))
-        before, after = (max(side, _REACH if needs_more else 0) for side in (margin.before, margin.after))
-        keys |= dict.fromkeys(_around(hit, before, after))
-        lead_in = known[hit.doc_id, hit.index].lead_in
-        keys |= {} if lead_in is None else {(hit.doc_id, lead_in): None}
-    return list(keys | _between(hits))
+
+    policy: ExpansionPolicy
+    windows: int
+    before: int = 0
+    after: int = 0
+
+    def wanted(self, hits: Sequence[Hit], known: SentencesByKey) -> Wanted:
+        """Return what to read around hits, best first, whose sentences are known."""
+        best = clear_best(hits)
+        answer = None if best is None else best.key
+        needed: dict[SentenceKey, None] = {}
+        open_hits: list[Hit] = []
+        for hit in hits:
+            found = known[hit.key]
+            if self.policy.size_of(found) is not None:
+                continue
+            open_hits.append(hit)
+            if hit.key == answer or len(found.text) < MIN_CHARS:
+                # Unknown sentences count as empty, so this is the farthest possible expansion.
+                farthest = expand_hit(hit, None, known, is_answer=hit.key == answer)
+                needed |= dict.fromkeys(farthest.keys if farthest.first < farthest.last else [])
+        return Wanted(answer, list(needed), list(needed | self._around(open_hits, known)))
+
+    def _around(self, hits: Sequence[Hit], known: SentencesByKey) -> dict[SentenceKey, None]:
+        """Return the sentences that the windows of hits will probably need: of some that are known as well."""
+        if not self.windows:
+            return {}
+        keys: dict[SentenceKey, None] = {}
+        near: set[SentenceKey] = set()
+        windows = 0
+        for rank, hit in enumerate(hits):
+            windows += (hit.doc_id, hit.index) not in near
+            if windows > self.windows:
+                return keys | _between(hits[:rank]) | _completing(hits[rank:], known)
+            near.update(_around(hit, _REACH, _REACH))
+            needs_more = bool(_completing([hit], known))
+            before, after = (max(side, _REACH if needs_more else 0) for side in (self.before, self.after))
+            keys |= dict.fromkeys(_around(hit, before, after))
+            lead_in = known[hit.doc_id, hit.index].lead_in
+            keys |= {} if lead_in is None else {(hit.doc_id, lead_in): None}
+        return keys | _between(hits)
 
 
 def _around(hit: Hit, before: int, after: int) -> list[SentenceKey]:
@@ -413,27 +424,3 @@ def _completing(hits: Sequence[Hit], known: Mapping[SentenceKey, StoredSentence]
         if not needs_nothing(own, own):
             complete(expand(hit, 0, 0), line)
     return wanted
-
-
-def wanted_beside(policy: ExpansionPolicy, hits: Sequence[Hit], known: SentencesByKey, margin: Margin) -> Wanted:
-    """Return what to read beside hits.
-
-    Args:
-        policy: How far hits are expanded.
-        hits: The hits, best first.
-        known: The sentences that were hit.
-        margin: What to read around the best hits in the same call.
-    """
-    answer = clear_best(hits)
-    needed: dict[SentenceKey, None] = {}
-    open_hits: list[Hit] = []
-    for hit in hits:
-        found = known[hit.doc_id, hit.index]
-        if policy.size_of(found) is not None:
-            continue
-        open_hits.append(hit)
-        if hit is answer or len(found.text) < MIN_CHARS:
-            # Unknown sentences count as empty, so this is the farthest possible expansion.
-            farthest = expand_hit(hit, None, known, is_answer=hit is answer)
-            needed |= dict.fromkeys(farthest.keys if farthest.first < farthest.last else [])
-    return Wanted(answer, list(needed), list(needed | dict.fromkeys(keys_around(open_hits, margin, known))))

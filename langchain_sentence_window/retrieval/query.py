@@ -1,10 +1,10 @@
-"""The stages of a query: search, expand, rerank, assemble within the budget, order."""
+"""`Query`: search, rank, expand, read, rerank, assemble within the budget, order."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Self
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -12,10 +12,10 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_sentence_window._arguments import not_a_question
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import SentenceKey, encodable
+from langchain_sentence_window._primitives import encodable
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import WINDOW_ID
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, by_key
 from langchain_sentence_window.documents.window_documents import window_position
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.assembled_documents import (
@@ -27,15 +27,13 @@ from langchain_sentence_window.retrieval.assembled_documents import (
 from langchain_sentence_window.retrieval.expansion import (
     Expansion,
     ExpansionPolicy,
-    Margin,
-    Sentences,
-    Wanted,
+    ReadAhead,
     plan_expansion,
     read_windows,
-    wanted_beside,
 )
+from langchain_sentence_window.retrieval.found_sentences import Found
 from langchain_sentence_window.retrieval.reranked import reranked
-from langchain_sentence_window.retrieval.search import Search, Searched, find_sentences
+from langchain_sentence_window.retrieval.search import Search, find_sentences
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 from langchain_sentence_window.windows.assembly import TIGHT_FIRST, WIDENING, Order, arrange, is_pool
 from langchain_sentence_window.windows.geometry import Hit, Window
@@ -79,82 +77,140 @@ class Request:
     min_score: float | None
     name: str | None = None
 
+    @property
+    def ahead(self) -> ReadAhead:
+        """What the windows will probably need around the best hits."""
+        if is_pool(self.k, self.max_tokens):
+            return ReadAhead(self.policy, 0)
+        likely = self.k + self.k // 2
+        if self.max_tokens is None:
+            return ReadAhead(self.policy, likely)
+        near, (before, after) = NEAR + 1, WIDENING
+        likely = min(likely, max(2 * TIGHT_FIRST, self.max_tokens // WIDE_TOKENS))
+        return ReadAhead(self.policy, likely, before + near, after + near)
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The windows that a search led to.
+
+class Query:
+    """A query that runs, or has run: each attribute is what a step of it came to, in the order of the steps.
 
     Attributes:
-        windows: Disjoint windows, best first.
+        request: The question with all its settings.
+        found: The sentences that the search found, ranked.
+        expansion: The hits that count, and how far each is expanded.
+        windows: Disjoint windows around them, best first.
         sentences: The sentences that were hit or read.
-        expansion: The hits, and how far each was expanded.
-        is_all: Whether the store has no more hits.
-        searched: What the search found.
-    """
-
-    windows: Sequence[Window]
-    sentences: Sentences
-    expansion: Expansion
-    is_all: bool
-    searched: Searched
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieval:
-    """The results of each stage of a query.
-
-    Attributes:
-        found: The windows that were found.
         ranked: The windows in the reranker's order, or in the search's without a reranker.
-        assembly: Which of them each returned window was made of, best first.
-        documents: The Documents to return, in the order that was asked for.
+        assembled: The windows to return, best first, and which windows each of them was made of.
+        documents: Their Documents, in the order that was asked for.
         seconds: The time that each stage took, by its name.
-        more: What was read beside it, in the same state of the store.
     """
 
     found: Found
+    expansion: Expansion
+    windows: Sequence[Window]
+    sentences: SentencesByKey
     ranked: Sequence[RankedWindow]
-    assembly: AssembledDocuments
+    assembled: AssembledDocuments
     documents: list[Document]
-    seconds: Mapping[str, float]
-    more: Any = None
 
-    @property
-    def sentences(self) -> SentencesByKey:
-        """The sentences that were hit or read."""
-        return self.assembly.sentences
+    def __init__(
+        self, io: IO, request: Request, reranker: BaseDocumentCompressor | None = None, callbacks: Callbacks = None
+    ) -> None:
+        """Prepare a query; it runs with `run`.
 
+        Args:
+            io: Makes the calls.
+            request: The question with all its settings.
+            reranker: Ranks all windows before the best are taken; ``None`` for none.
+            callbacks: Those of the run that the reranker's run is a part of.
+        """
+        self.request = request
+        self.seconds: dict[str, float] = {}
+        self._io, self._reranker, self._callbacks = io, reranker, callbacks
+        self._fetch_k = max(request.fetch_k, request.k)
 
-ReadMore: TypeAlias = Callable[[Scope, Retrieval], Awaitable[Any]]
-"""Reads more in the state of the store that a query was answered from."""
+    async def run(self) -> Self:
+        """Run all steps, in one state of the store where it can tell, with more sentences as long as they are too few.
 
+        Raises:
+            IncompleteWindowError: The store lacks sentences or metadata that a window is read from.
+            InvalidInputError: The budget is too small for any hit.
+        """
+        while not await in_one_state(self.request.scope, self.run_in):
+            self._fetch_k *= 4
+        return self
 
-async def retrieve(
-    io: IO,
-    request: Request,
-    reranker: BaseDocumentCompressor | None,
-    callbacks: Callbacks,
-    read_more: ReadMore | None = None,
-) -> Retrieval:
-    """Run all stages of a query, in one state of the store where it can tell.
+    async def run_in(self, scope: Scope) -> bool:
+        """Run all steps in a scope; return whether enough sentences were searched."""
+        io, request = self._io, self.request
+        with self._timed("search"):
+            found = self.found = await find_sentences(io, scope, request.search, self._fetch_k, request.ahead)
+        with self._timed("windows"):
+            hits, is_all = self._hits_that_count()
+            known, wanted, read = by_key(found.sentences), found.wanted, found.read
+            if wanted is None or len(hits) < len(found.hits):
+                wanted, read = request.ahead.wanted(hits, known), None
+            expansion = self.expansion = await plan_expansion(
+                io, scope, request.policy, hits, known, wanted=wanted, ahead=read, all_hits=is_all
+            )
+            self.windows, sentences = expansion.windows(), expansion.sentences
+        if self._reranker is None:
+            self.ranked = [RankedWindow(window) for window in self.windows]
+        else:
+            if len(self.windows) < request.k and not is_all:
+                return False
+            with self._timed("windows"):  # of all hits, as a reranker chooses among them
+                documents, read_too = await read_windows(io, scope, self.windows, sentences, expansion.read)
+                sentences = sentences | read_too
+            with self._timed("rerank"):
+                self.ranked = await self._reranked(self._reranker, documents)
+        with self._timed("windows"):
+            given = Assembling(
+                scope, self.ranked, expansion, sentences, request.k, request.max_tokens, request.count_tokens
+            )
+            assembled = await assemble_documents(io, given)
+        if self._reranker is None and not is_all and not self._is_full(assembled):
+            return False
+        self.assembled = assembled if found.relevance is None else assembled.supported(found.supported_hits())
+        self.sentences = self.assembled.sentences
+        self.documents = arrange(self.assembled.documents, request.order, window_position)
+        return True
 
-    Raises:
-        IncompleteWindowError: The store lacks sentences or metadata that a window is read from.
-        InvalidInputError: The budget is too small for any hit.
-    """
-    seconds: dict[str, float] = {}
-    fetch_k = max(request.fetch_k, request.k)
+    def _hits_that_count(self) -> tuple[Sequence[Hit], bool]:
+        """Return the hits whose similarity is high enough, and whether the store has no more of them."""
+        found, least = self.found, self.request.min_score
+        if found.relevance is not None and not found.relevance.supported:
+            return [], True
+        hits = found.hits
+        if least is not None:
+            hits = [hit for hit in hits if hit.similarity is None or hit.similarity >= least]
+        return hits, len(found.hits) < self._fetch_k or len(hits) < len(found.hits)
 
-    async def read(scope: Scope) -> Retrieval | None:
-        given = replace(request, scope=scope)
-        retrieval = await _retrieve(io, given, reranker, callbacks, fetch_k=fetch_k, seconds=seconds)
-        if retrieval is None or read_more is None:
-            return retrieval
-        return replace(retrieval, more=await read_more(scope, retrieval))
+    async def _reranked(
+        self, reranker: BaseDocumentCompressor, documents: Sequence[Document]
+    ) -> Sequence[RankedWindow]:
+        """Return the windows in the order of a reranker."""
+        if not documents:
+            return []
+        ranked = await reranked(self._io, reranker, documents, self.request.search.query, self._callbacks)
+        by_id = {each.metadata[WINDOW_ID]: window for each, window in zip(documents, self.windows, strict=True)}
+        return [RankedWindow(by_id[document.metadata[WINDOW_ID]], document) for document in ranked]
 
-    while (retrieval := await in_one_state(request.scope, read)) is None:
-        fetch_k *= 4
-    return retrieval
+    def _is_full(self, assembled: AssembledDocuments) -> bool:
+        """Return whether more hits would hardly add anything: there are ``k`` windows, or the budget is spent."""
+        request = self.request
+        if len(assembled.documents) >= request.k:
+            return True
+        return request.max_tokens is not None and assembled.assembly.cost >= FULL_SHARE * request.max_tokens
+
+    @contextmanager
+    def _timed(self, stage: str) -> Iterator[None]:
+        """Add the time of the block to a stage."""
+        start = perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - start
 
 
 def checked_query(query: object) -> str:
@@ -173,132 +229,3 @@ def checked_query(query: object) -> str:
             "with the question alone"
         )
     return encodable(query)
-
-
-async def _retrieve(
-    io: IO,
-    request: Request,
-    reranker: BaseDocumentCompressor | None,
-    callbacks: Callbacks,
-    *,
-    fetch_k: int,
-    seconds: dict[str, float],
-) -> Retrieval | None:
-    """Run all stages with so many sentences; return ``None`` if more have to be searched."""
-    found = await _find(io, request, fetch_k, seconds)
-    if reranker is not None:
-        if len(found.windows) < request.k and not found.is_all:
-            return None
-        found, documents = await _documents(io, request, found, seconds)
-        with _timed(seconds, "rerank"):
-            windows = list(zip(found.windows, documents, strict=True))
-            ranked = await _reranked(io, reranker, request.search.query, windows, callbacks)
-    else:
-        ranked = [RankedWindow(window) for window in found.windows]
-    with _timed(seconds, "windows"):
-        assembled = await assemble_documents(io, _assembling(request, found, ranked))
-    if reranker is None and not found.is_all and not _is_full(assembled, request):
-        return None
-    assembled = assembled.supported(_supported(found))
-    documents = arrange(assembled.documents, request.order, window_position)
-    return Retrieval(found, ranked, assembled, documents, seconds)
-
-
-async def _find(io: IO, request: Request, fetch_k: int, seconds: dict[str, float]) -> Found:
-    """Search, and expand each hit into its window."""
-    planned: list[tuple[Sequence[Hit], Wanted]] = []
-
-    def want(sentences: Sequence[StoredSentence], hits: Sequence[Hit]) -> Sequence[SentenceKey]:
-        planned.append((hits, wanted_beside(request.policy, hits, by_key(sentences), _margin(request))))
-        return planned[-1][1].asked
-
-    with _timed(seconds, "search"):
-        searched = await find_sentences(io, request.scope, replace(request.search, beside=want), fetch_k)
-    sentences, hits = searched.sentences, searched.hits
-    is_all = len(hits) < fetch_k
-    if searched.relevance is not None and not searched.relevance.supported:
-        is_all, hits = True, []
-    if request.min_score is not None:
-        similar = [hit for hit in hits if hit.similarity is None or hit.similarity >= request.min_score]
-        is_all = is_all or len(similar) < len(hits)
-        hits = similar
-    with _timed(seconds, "windows"):
-        known = by_key(sentences)
-        wanted = next((each for of_hits, each in planned if of_hits is hits), None)
-        beside = None if wanted is None else searched.beside
-        if wanted is None:
-            wanted = wanted_beside(request.policy, hits, known, _margin(request))
-        expansion = await plan_expansion(
-            io, request.scope, request.policy, hits, known, wanted=wanted, beside=beside, all_hits=is_all
-        )
-    return Found(expansion.windows(), expansion.sentences, expansion, is_all, searched)
-
-
-def _margin(request: Request) -> Margin:
-    """Return what the windows of a request will probably need around the best hits."""
-    if is_pool(request.k, request.max_tokens):
-        return Margin(0)
-    likely = request.k + request.k // 2
-    if request.max_tokens is None:
-        return Margin(likely)
-    near, (before, after) = NEAR + 1, WIDENING
-    return Margin(min(likely, max(2 * TIGHT_FIRST, request.max_tokens // WIDE_TOKENS)), before + near, after + near)
-
-
-async def _documents(io: IO, request: Request, found: Found, seconds: dict[str, float]) -> tuple[Found, list[Document]]:
-    """Read the windows of all hits, as a reranker chooses among them."""
-    with _timed(seconds, "windows"):
-        documents, read = await read_windows(io, request.scope, found.windows, found.sentences, found.expansion.read)
-    return replace(found, sentences=found.sentences | read), documents
-
-
-async def _reranked(
-    io: IO,
-    reranker: BaseDocumentCompressor,
-    query: str,
-    windows: Sequence[tuple[Window, Document]],
-    callbacks: Callbacks,
-) -> list[RankedWindow]:
-    """Return windows in the order of a reranker."""
-    if not windows:
-        return []
-    ranked = await reranked(io, reranker, [document for _, document in windows], query, callbacks)
-    by_id = {document.metadata[WINDOW_ID]: window for window, document in windows}
-    return [RankedWindow(by_id[document.metadata[WINDOW_ID]], document) for document in ranked]
-
-
-def _assembling(request: Request, found: Found, ranked: Sequence[RankedWindow]) -> Assembling:
-    return Assembling(
-        request.scope,
-        ranked,
-        found.expansion,
-        found.sentences,
-        request.k,
-        request.max_tokens,
-        request.count_tokens,
-    )
-
-
-def _supported(found: Found) -> Collection[SentenceKey] | None:
-    """Return the hits that the question supports; ``None`` for all."""
-    relevance = found.searched.relevance
-    if relevance is None:
-        return None
-    return {(hit.doc_id, hit.index) for hit in found.searched.hits[: relevance.supported]}
-
-
-def _is_full(assembled: AssembledDocuments, request: Request) -> bool:
-    """Return whether more hits would hardly add anything: there are ``k`` windows, or the budget is spent."""
-    if len(assembled.documents) >= request.k:
-        return True
-    return request.max_tokens is not None and assembled.assembly.cost >= FULL_SHARE * request.max_tokens
-
-
-@contextmanager
-def _timed(seconds: dict[str, float], stage: str) -> Iterator[None]:
-    """Add the time of the block to a stage."""
-    start = perf_counter()
-    try:
-        yield
-    finally:
-        seconds[stage] = seconds.get(stage, 0.0) + perf_counter() - start

@@ -17,7 +17,7 @@ from langchain_sentence_window.embedding.named_embedders import checked_embeddin
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.document_methods import DocumentMethods
 from langchain_sentence_window.retrieval.index_settings import read_files, read_index_settings, write_files
-from langchain_sentence_window.retrieval.query import Request, Retrieval
+from langchain_sentence_window.retrieval.query import Query, Request
 from langchain_sentence_window.retrieval.settings import CallSettings, RetrieverSettings, with_configured
 from langchain_sentence_window.retrieval.telemetry import observed, search_params
 from langchain_sentence_window.stores.faiss.database.store_files import as_folder
@@ -411,14 +411,14 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
         request = self._request(query, settings)
-        return run(observed(BLOCKING, request, self.reranker, run_manager.get_child())).documents
+        return run(observed(Query(BLOCKING, request, self.reranker, run_manager.get_child()))).documents
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
-        async def ask(io: IO) -> Retrieval:
+        async def ask(io: IO) -> Query:
             request = self._request(query, settings)
-            return await observed(io, request, self.reranker, run_manager.get_child())
+            return await observed(Query(io, request, self.reranker, run_manager.get_child()))
 
         return (await arun(ask)).documents
 

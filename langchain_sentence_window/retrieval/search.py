@@ -1,9 +1,9 @@
 """Search sentences in any vector store, by meaning and words where that is possible, and reorder what was found."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -13,12 +13,11 @@ from langchain_core.documents import Document
 from langchain_sentence_window._checked_settings import RELATED_NAMES, likely_name
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import SentenceKey
+from langchain_sentence_window._primitives import SentenceKey, Vectors
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
-from langchain_sentence_window.documents.sentence_documents import FoundSentences as SentencesFound
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.ranking.candidates import (
     CANDIDATES,
@@ -26,18 +25,25 @@ from langchain_sentence_window.ranking.candidates import (
     NO_TEXT,
     SPREAD,
     Candidates,
-    Indexes,
     Numbers,
     fuse,
     spread,
 )
 from langchain_sentence_window.ranking.evidence import Evidence
-from langchain_sentence_window.ranking.name_spans import Heard
+from langchain_sentence_window.ranking.names import hear, query_words
 from langchain_sentence_window.ranking.ranking import Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
-from langchain_sentence_window.retrieval.naming import FoundSentences, named_search
+from langchain_sentence_window.retrieval.expansion import ReadAhead
+from langchain_sentence_window.retrieval.found_sentences import (
+    Found,
+    balanced,
+    joined,
+    named_depth,
+    named_search,
+    within_named,
+)
 from langchain_sentence_window.stores.bm25_index import BM25Index
-from langchain_sentence_window.windows.geometry import Hit
+from langchain_sentence_window.stores.faiss.index_state import FoundCandidates, IndexState
 
 MinRelevance: TypeAlias = Literal["auto"] | None
 """``auto`` leaves out what the question doesn't support, see `langchain_sentence_window.ranking.relevance`."""
@@ -88,10 +94,7 @@ class Search:
         names: Whether documents that the question names are searched first; keys of metadata that hold names, beside
             the title, the file name and its folder.
         min_relevance: Whether it is judged what the question supports.
-        observe: Called with the candidates that are reordered, and the result; ``None`` for nothing.
-        judge: Called with the candidates, reordered or not, the positions of the best first, and their scores.
-        beside: Returns what to read beside the sentences that were found, if that costs no further call; ``None`` for
-            nothing.
+        matches: How close sentences of the store are to others, by which that is judged; see `judge_relevance`.
     """
 
     query: str
@@ -101,50 +104,29 @@ class Search:
     bm25_index: BM25Index | None = None
     names: bool | Sequence[str] = False
     min_relevance: MinRelevance = None
-    observe: Callable[[Candidates, Reordered], None] | None = None
-    judge: Callable[[Candidates, Indexes, Numbers], None] | None = None
-    beside: Callable[[Sequence[StoredSentence], Sequence[Hit]], Sequence[SentenceKey]] | None = None
+    matches: Sequence[float] | Numbers = ()
 
     @property
     def needs_candidates(self) -> bool:
         """Whether candidates are looked at before the best are taken."""
-        return self.ranking is not None or self.judge is not None
+        return self.ranking is not None or self.min_relevance is not None
 
-    def reordered(self, candidates: Candidates, ranking: Ranking) -> Reordered:
-        """Reorder candidates by a ranking, the search's own."""
-        result = reorder(self.query, candidates, ranking, self.lexical_weight / LEXICAL_WEIGHT)
-        if self.observe is not None:
-            self.observe(candidates, result)
-        if self.judge is not None:
-            self.judge(candidates, result.order, result.contributions.sum(axis=1))
-        return result
-
-    def judge_as_searched(self, candidates: Candidates, scores: Numbers) -> None:
-        """Judge candidates that keep the scores of the search."""
-        if self.judge is not None:
-            self.judge(candidates, np.argsort(-scores, kind="stable"), scores)
-
-
-@dataclass(frozen=True, slots=True)
-class Searched:
-    """The result of a search.
-
-    Attributes:
-        sentences: The sentences, best first.
-        hits: A hit for each.
-        heard: The documents that the question names, which were searched first; ``None`` if it names none.
-        relevance: How many of the best hits the question supports; ``None`` if that wasn't judged.
-        beside: What was read with them, of what ``Search.beside`` asked for; ``None`` if nothing was.
-    """
-
-    sentences: Sequence[StoredSentence]
-    hits: Sequence[Hit]
-    heard: Heard | None = None
-    relevance: Relevance | None = None
-    beside: SentencesByKey | None = None
+    def rank(self, candidates: Candidates, scores: Numbers) -> tuple[Reordered, Relevance | None]:
+        """Rank candidates, without a ranking by the scores of the search, and judge them if that is asked for."""
+        relevance = None
+        if self.ranking is None:
+            order, totals = np.argsort(-scores, kind="stable"), scores
+            result = Reordered(order, scores, (), np.empty((len(scores), 0)))
+        else:
+            result = reorder(self.query, candidates, self.ranking, self.lexical_weight / LEXICAL_WEIGHT)
+            totals = result.contributions.sum(axis=1)
+        if self.min_relevance is not None:
+            coverage = Evidence(self.query, candidates).coverage
+            relevance = judge_relevance(result.order, totals, candidates.dense, coverage, self.matches)
+        return result, relevance
 
 
-async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Searched:
+async def find_sentences(io: IO, scope: Scope, search: Search, k: int, ahead: ReadAhead | None = None) -> Found:
     """Search sentences, first in the documents that the question names.
 
     Args:
@@ -152,40 +134,104 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int) -> Search
         scope: Where they are, and which of them may be found.
         search: What to search for, and how.
         k: The most sentences to find in one search.
+        ahead: What to read around the hits, if that costs no further call; ``None`` for nothing.
     """
-    matches: Sequence[float] | Numbers = ()
-    if search.min_relevance is not None:
-        matches = await scope.adapter.closest_matches(io)
-    searches = partial(_searched, scope=scope, search=search, k=k, matches=matches)
-    return await (searches(io) if search.names is False else scope.adapter.search_together(io, search.query, searches))
-
-
-async def _searched(io: IO, *, scope: Scope, search: Search, k: int, matches: Sequence[float] | Numbers) -> Searched:
-    judged: list[Relevance] = []
-    read: list[tuple[Sequence[Hit], SentencesByKey]] = []
-
-    def judge(candidates: Candidates, order: Indexes, scores: Numbers) -> None:
-        coverage = Evidence(search.query, candidates).coverage
-        judged.append(judge_relevance(order, scores, candidates.dense, coverage, matches))
-
-    async def find(text: str, within: Scope, most: int) -> FoundSentences:
-        judging = None if search.min_relevance is None else judge
-        return await _find(io, within, replace(search, query=text, judge=judging), most, read)
-
-    found = await named_search(io, scope, search.query, find, k=k, names=search.names)
-    # A question that names a document is of the collection's subject.
-    relevance = judged[0] if judged and found.heard is None else None
-    beside = next((sentences for hits, sentences in read if hits is found.hits), None)
-    return Searched(found.sentences, found.hits, found.heard, relevance, beside)
-
-
-async def _find(
-    io: IO, scope: Scope, search: Search, k: int, read: list[tuple[Sequence[Hit], SentencesByKey]]
-) -> FoundSentences:
-    """Make one search, and reorder what it found; note what was read with it."""
     adapter = scope.adapter
+    if search.min_relevance is not None:
+        search = replace(search, matches=await adapter.closest_matches(io))
+    if not adapter.reads_index:
+        find = partial(_find, io, search)
+        return await named_search(io, scope, search.query, find, k=k, names=search.names)
+    text, read = search.query, _IndexRead(scope, search, k, ahead)
+    has_words = bool(search.lexical_weight) or search.names is not False
+    while True:
+        read.vectors[text] = await adapter.embed_query(io, text)
+        found = await adapter.read_index(io, read, words=has_words)
+        if isinstance(found, Found):
+            return found
+        text = found
+
+
+@dataclass(frozen=True, slots=True)
+class _IndexRead:
+    """What a search reads of an index, all in one state: names, candidates, and the sentences around the best of them.
+
+    Attributes:
+        scope: Which sentences may be found.
+        search: What to search for, and how.
+        k: The most sentences to find in one search.
+        ahead: What to read around the hits; ``None`` for nothing.
+        vectors: The vectors of texts.
+    """
+
+    scope: Scope
+    search: Search
+    k: int
+    ahead: ReadAhead | None
+    vectors: dict[str, Vectors] = field(default_factory=dict)
+
+    def __call__(self, state: IndexState) -> Found | str:
+        """Search, rank and read; return a text instead if it has to be embedded first."""
+        query, names, words = self.search.query, self.search.names, query_words(self.search.query)
+        named = inside = None
+        if names is not False and words.all:
+            keys = () if names is True else tuple(names)
+            named = hear(query, state.name_evidence(words, keys, filter=self.scope.filter))
+            inside = None if named is None else within_named(self.scope, named)
+        if named is None or inside is None:
+            found, source = self._find(state, query, self.scope, self.k)
+            return self._read_around(found, source)
+        if named.question not in self.vectors:
+            return named.question
+        first, source = self._find(state, named.question, inside, named_depth(named, self.k))
+        first = balanced(first, self.k)
+        if len(first.hits) >= self.k:
+            return self._read_around(joined(named, first), source)
+        others, other_source = self._find(state, query, self.scope, self.k)
+        return self._read_around(joined(named, first, others), source, other_source)
+
+    def _find(self, state: IndexState, text: str, scope: Scope, k: int) -> tuple[Found, FoundCandidates]:
+        """Make one search, and rank what it found."""
+        search = replace(self.search, query=text)
+        source = state.search(
+            self.vectors[text],
+            text,
+            k,
+            lexical_weight=search.lexical_weight,
+            filter=scope.filter,
+            spreads=search.ranking is None,
+            **search.settings,
+        )
+        candidates = source.candidates
+        if not len(candidates):
+            return Found([], []), source
+        result, relevance = search.rank(
+            candidates, candidates.dense if candidates.scores is None else candidates.scores
+        )
+        order = np.argsort(-result.scores, kind="stable")[:k]
+        sentences = source.sentences(order)
+        scores, similarities = result.scores[order].tolist(), candidates.dense[order].tolist()
+        seen = [(candidates, result)] if search.ranking is not None else []
+        return Found(sentences, list(map(as_hit, sentences, scores, similarities)), seen, relevance=relevance), source
+
+    def _read_around(self, found: Found, *sources: FoundCandidates) -> Found:
+        """Read what windows around the hits will probably need."""
+        if self.ahead is None:
+            return found
+        known = by_key(found.sentences)
+        wanted = self.ahead.wanted(found.hits, known)
+        read = {key: known[key] for key in wanted.asked if key in known}
+        for source in sources:
+            missing = [key for key in wanted.asked if key not in read]
+            read |= source.sentences_at(missing) if missing else {}
+        return replace(found, wanted=wanted, read=read)
+
+
+async def _find(io: IO, search: Search, text: str, scope: Scope, k: int) -> Found:
+    """Make one search, and reorder what it found."""
+    adapter, search = scope.adapter, replace(search, query=text)
     if adapter.ranks_candidates or (adapter.is_hybrid and not search.needs_candidates):
-        return await _in_hybrid_store(io, scope, search, k, read)
+        return await _in_hybrid_store(io, scope, search, k)
     has_words = search.bm25_index is not None and search.lexical_weight > 0
     depth = max(k, CANDIDATES) if has_words or search.needs_candidates or adapter.finds_words else k
     settings = {"k": depth, **search.settings, **scope.search_settings}
@@ -207,9 +253,9 @@ async def _find(
         return await io.compute(rank_found, search, found, scores, lexical, k)
     # An inline window may hold the words of a sentence that the filter forbids.
     alone = [replace(sentence, window=()) for sentence in found]
-    best, hits = await io.compute(rank_found, search, alone, scores, lexical, k)
+    best = await io.compute(rank_found, search, alone, scores, lexical, k)
     whole = by_key(found)
-    return [whole[sentence.key] for sentence in best], hits
+    return replace(best, sentences=[whole[sentence.key] for sentence in best.sentences])
 
 
 async def _by_meaning(
@@ -229,7 +275,7 @@ def _checked(scope: Scope, scored: Scored) -> tuple[list[StoredSentence], list[f
     return [scope.adapter.read(document) for document, _ in scored], [float(score) for _, score in scored]
 
 
-async def _by_both(io: IO, scope: Scope, search: Search, settings: Mapping[str, Any], k: int) -> FoundSentences:
+async def _by_both(io: IO, scope: Scope, search: Search, settings: Mapping[str, Any], k: int) -> Found:
     """Search by meaning and words in a store that gives the scores of both."""
     scored = await scope.adapter.search_both(io, search.query, settings)
     scope.check_found([document for document, _, _ in scored])
@@ -253,70 +299,57 @@ def _near(found: Sequence[StoredSentence], bm25: Mapping[int, float]) -> Iterato
                     yield number, other, apart
 
 
-async def _in_hybrid_store(
-    io: IO, scope: Scope, search: Search, k: int, read: list[tuple[Sequence[Hit], SentencesByKey]]
-) -> FoundSentences:
+async def _in_hybrid_store(io: IO, scope: Scope, search: Search, k: int) -> Found:
+    """Search by meaning and words in a store that does both, and ranks candidates itself if it can."""
     adapter = scope.adapter
     settings: dict[str, Any] = {"k": k, **search.settings, **scope.search_settings}
     if not (search.needs_candidates or search.lexical_weight):
-        scored = await adapter.search(io, search.query, settings)
-        scope.check_found([document for document, _ in scored])
-        found = [adapter.read(document) for document, _ in scored]
-        return found, [as_hit(each, float(score), float(score)) for each, (_, score) in zip(found, scored, strict=True)]
-    settings["lexical_weight"] = search.lexical_weight
-    settings["spreads"] = search.ranking is None
-    similarities: dict[SentenceKey, float] = {}
-    hits: list[Hit] = []
+        found, scores = _checked(scope, await adapter.search(io, search.query, settings))
+        return Found(found, list(map(as_hit, found, scores, scores)))
+    settings |= {"lexical_weight": search.lexical_weight, "spreads": search.ranking is None}
+    rank = _StoreRank(search)
+    found, scores = _checked(scope, await adapter.hybrid_search(io, search.query, settings | {"rank": rank}))
+    similarities = [rank.similarities.get(each.key, score) for each, score in zip(found, scores, strict=True)]
+    return Found(found, list(map(as_hit, found, scores, similarities)), rank.seen, relevance=rank.relevance)
 
-    def rank(candidates: Candidates) -> Numbers:
-        if search.ranking is not None:
-            return search.reordered(candidates, search.ranking).scores
+
+class _StoreRank:
+    """Ranks candidates for a subclass of a store that searches in its own way, and notes them."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self.similarities: dict[SentenceKey, float] = {}
+        self.seen: list[tuple[Candidates, Reordered]] = []
+        self.relevance: Relevance | None = None
+
+    def __call__(self, candidates: Candidates) -> Numbers:
         scores = candidates.dense if candidates.scores is None else candidates.scores
-        search.judge_as_searched(candidates, scores)
-        return scores
-
-    def beside(made: SentencesFound) -> Sequence[SentenceKey]:
-        hits[:] = map(as_hit, made.sentences, made.scores, made.similarities)
-        return [] if search.beside is None else search.beside(made.sentences, hits)
-
-    def rank_and_note(candidates: Candidates) -> Numbers:
-        similarities.update(zip(candidates.keys, candidates.dense.tolist(), strict=True))
-        return rank(candidates)
-
-    together = await adapter.find_sentences(io, search.query, settings, rank, beside)
-    if together is not None:
-        scope.check_any(together.sentences)
-        if search.beside is not None:
-            read.append((hits, together.beside))
-        return together.sentences, hits
-    scored = await adapter.hybrid_search(io, search.query, settings | {"rank": rank_and_note})
-    scope.check_found([document for document, _ in scored])
-    found = [adapter.read(document) for document, _ in scored]
-    return found, [
-        as_hit(sentence, float(score), similarities.get((sentence.doc_id, sentence.index), float(score)))
-        for sentence, (_, score) in zip(found, scored, strict=True)
-    ]
+        result, self.relevance = self._search.rank(candidates, scores)
+        self.similarities = dict(zip(candidates.keys, candidates.dense.tolist(), strict=True))
+        self.seen = [] if self._search.ranking is None else [(candidates, result)]
+        return result.scores
 
 
 def rank_found(
     search: Search, found: Sequence[StoredSentence], scores: Sequence[float], lexical: Mapping[int, float], k: int
-) -> FoundSentences:
+) -> Found:
     """Rank what a store found by its scores, and by words if it has BM25 scores; equal ones by document and index."""
     in_order = sorted(range(len(found)), key=lambda number: (-scores[number], found[number].key))
     lexical = {at: lexical[number] for at, number in enumerate(in_order) if number in lexical}
     found, scores = [found[number] for number in in_order], [scores[number] for number in in_order]
     by_number = dict(enumerate(scores))
     fused = fuse(by_number, lexical, search.lexical_weight) if lexical else list(by_number.items())
+    seen, relevance = list[tuple[Candidates, Reordered]](), None
     if search.needs_candidates and fused:
         numbers, ordered = zip(*fused[: max(k, CANDIDATES)], strict=True)
         candidates = candidates_of([found[i] for i in numbers], [scores[i] for i in numbers], lexical, numbers)
-        if search.ranking is None:
-            search.judge_as_searched(candidates, np.array(ordered))
-        else:
-            result = search.reordered(candidates, search.ranking)
+        result, relevance = search.rank(candidates, np.array(ordered))
+        if search.ranking is not None:
+            seen = [(candidates, result)]
             fused = [(numbers[at], float(result.scores[at])) for at in result.order.tolist()]
     best = fused[:k]
-    return [found[i] for i, _ in best], [as_hit(found[i], score, scores[i]) for i, score in best]
+    hits = [as_hit(found[i], score, scores[i]) for i, score in best]
+    return Found([found[i] for i, _ in best], hits, seen, relevance=relevance)
 
 
 def candidates_of(

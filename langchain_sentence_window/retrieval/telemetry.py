@@ -13,49 +13,38 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from langchain_core.callbacks import Callbacks
-from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import IO
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.ranking.name_spans import Heard
 from langchain_sentence_window.ranking.relevance import Relevance
-from langchain_sentence_window.retrieval.query import ReadMore, Request, Retrieval, retrieve
+from langchain_sentence_window.retrieval.query import Query, Request
 
 
-async def observed(
-    io: IO,
-    request: Request,
-    reranker: BaseDocumentCompressor | None,
-    callbacks: Callbacks,
-    read_more: ReadMore | None = None,
-) -> Retrieval:
-    """Run all stages of a query; see `retrieve`.
+async def observed(query: Query) -> Query:
+    """Run a query as a span, where spans are recorded, and tell the logger; see `Query.run`.
 
     Raises:
         StoreUnavailableError: The store's server doesn't answer.
     """
-
-    def describe() -> dict[str, Any]:
-        model = search_params(request.scope.adapter.store).get("ls_embedding_model")
-        return query_attributes(request.k, request.name, model)
-
-    with query_span(describe) as span:
+    request = query.request
+    with query_span(request) as span:
         with request.scope.adapter.reached():
-            retrieval = await retrieve(io, request, reranker, callbacks, read_more)
-        span.found(request.search.query, retrieval.documents)
-    log_query(request, retrieval)
-    return retrieval
+            await query.run()
+        if span is not None:
+            _record_content(span, query)
+    if LOGGER.isEnabledFor(logging.DEBUG):
+        _log_query(query)
+    return query
 
 
 def search_params(store: VectorStore) -> LangSmithRetrieverParams:
@@ -78,58 +67,42 @@ _PACKAGE = __name__.partition(".")[0]
 _ON_SPANS = frozenset({"true", "span_only", "span_and_event"})
 
 
-class QuerySpan:
-    """The span of a query; it tells nothing if none is recorded."""
-
-    def __init__(self, span: Any) -> None:
-        """Take a span that is recorded, or ``None``."""
-        self._span = span
-
-    def found(self, query: str, documents: Sequence[Document]) -> None:
-        """Tell what a query found, if content may be told."""
-        if self._span is None or os.environ.get(CAPTURE_CONTENT, "").lower() not in _ON_SPANS:
-            return
-        found = [{"id": document.id, "score": document.metadata.get(SCORE)} for document in documents]
-        self._span.set_attribute("gen_ai.retrieval.query.text", query)
-        self._span.set_attribute("gen_ai.retrieval.documents", json.dumps(found))
-
-
-_NO_SPAN = QuerySpan(None)
-
-
 @contextmanager
-def query_span(describe: Callable[[], Mapping[str, Any]]) -> Iterator[QuerySpan]:
+def query_span(request: Request) -> Iterator[Any]:
     """Record the block as a span, if spans are recorded at all. An error is recorded on it, and raised.
 
     Args:
-        describe: Returns the attributes that the span begins with, see `query_attributes`.
+        request: The query. The retriever's name, if it has one, stands for what it searches.
+
+    Yields:
+        The span; ``None`` if none is recorded.
     """
     tracer = _tracer()
     if tracer is None:
-        yield _NO_SPAN
+        yield None
         return
-    attributes = describe()
-    name = " ".join(["retrieval", *filter(None, [attributes.get("gen_ai.data_source.id")])])
+    known = {
+        "gen_ai.data_source.id": request.name,
+        "gen_ai.request.model": search_params(request.scope.adapter.store).get("ls_embedding_model"),
+    }
+    named = {key: value for key, value in known.items() if value}
+    attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.request.top_k": float(request.k), **named}
+    name = " ".join(["retrieval", *filter(None, [request.name])])
     kind = sys.modules["opentelemetry.trace"].SpanKind.CLIENT
     with tracer.start_as_current_span(name, kind=kind, attributes=attributes) as span:
         try:
-            yield QuerySpan(span) if span.is_recording() else _NO_SPAN
+            yield span if span.is_recording() else None
         except BaseException as error:
             span.set_attribute("error.type", type(error).__qualname__)
             raise
 
 
-def query_attributes(k: int, name: str | None, model: str | None) -> dict[str, Any]:
-    """Return the attributes of a query.
-
-    Args:
-        k: The number of windows to return.
-        name: The retriever's name, which stands for what it searches; ``None`` if it has none.
-        model: The name of the embedding model; ``None`` if it isn't known.
-    """
-    known = {"gen_ai.data_source.id": name, "gen_ai.request.model": model}
-    named = {key: value for key, value in known.items() if value}
-    return {"gen_ai.operation.name": "retrieval", "gen_ai.request.top_k": float(k), **named}
+def _record_content(span: Any, query: Query) -> None:
+    """Record the question and what was found, if content may be recorded."""
+    if os.environ.get(CAPTURE_CONTENT, "").lower() in _ON_SPANS:
+        found = [{"id": document.id, "score": document.metadata.get(SCORE)} for document in query.documents]
+        span.set_attribute("gen_ai.retrieval.query.text", query.request.search.query)
+        span.set_attribute("gen_ai.retrieval.documents", json.dumps(found))
 
 
 _known: tuple[Any, Any] | None = None
@@ -164,21 +137,19 @@ LOGGER = logging.getLogger(__name__.partition(".")[0])
 LOGGER.addHandler(logging.NullHandler())
 
 
-def log_query(request: Request, retrieval: Retrieval) -> None:
-    """Tell in one line what a query did."""
-    if not LOGGER.isEnabledFor(logging.DEBUG):
-        return
-    found, searched = retrieval.found, retrieval.found.searched
+def _log_query(query: Query) -> None:
+    """Write in one line what a query did."""
+    request, found = query.request, query.found
     LOGGER.debug(
         "the query %s%s returned %s, of %s around %s, in %s%s%s",
         shown(request.search.query),
         " under a filter" if request.scope.is_bound else "",
-        _count(len(retrieval.documents), "window"),
-        f"{len(found.windows):,} found",
-        _count(len(found.expansion.hits), "hit"),
-        _times(retrieval.seconds),
-        _names(searched.heard),
-        _relevance(searched.relevance),
+        _count(len(query.documents), "window"),
+        f"{len(query.windows):,} found",
+        _count(len(query.expansion.hits), "hit"),
+        _times(query.seconds),
+        _names(found.named),
+        _relevance(found.relevance),
     )
 
 

@@ -13,7 +13,7 @@ from langchain_sentence_window.adapters.scope import Scope, scope_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
 from langchain_sentence_window.ranking.name_spans import Evidence
 from langchain_sentence_window.ranking.names import hear, query_words
-from langchain_sentence_window.retrieval.naming import FoundSentences, NamedSearch, found_evidence, named_search
+from langchain_sentence_window.retrieval.found_sentences import Found, found_evidence, named_search
 from tests.toys import WordEmbeddings
 
 QUERY = "Under the contract between Zebra and Motorola, when is the fee due at last?"
@@ -36,11 +36,12 @@ class Searches:
         self.io = io
         self.asked: list[str] = []
 
-    async def __call__(self, text: str, scope: Scope, k: int) -> FoundSentences:
+    async def __call__(self, text: str, scope: Scope, k: int) -> Found:
         self.asked.append(text)
         scored = await scope.adapter.search(self.io, text, {"k": k, **scope.search_settings})
         sentences = [scope.adapter.read(document) for document, _ in scored]
-        return sentences, [as_hit(sentence, score) for sentence, (_, score) in zip(sentences, scored, strict=True)]
+        hits = [as_hit(sentence, score) for sentence, (_, score) in zip(sentences, scored, strict=True)]
+        return Found(sentences, hits)
 
 
 @pytest.fixture(params=[FaissStore, InMemoryVectorStore])
@@ -50,7 +51,7 @@ def store(request: pytest.FixtureRequest, words: WordEmbeddings) -> VectorStore:
     return made
 
 
-def documents_of(found: NamedSearch) -> list[str]:
+def documents_of(found: Found) -> list[str]:
     assert [(each.doc_id, each.index) for each in found.sentences] == [(hit.doc_id, hit.index) for hit in found.hits]
     return list(dict.fromkeys(each.doc_id for each in found.sentences))
 
@@ -59,9 +60,9 @@ def documents_of(found: NamedSearch) -> list[str]:
 async def test_named_documents_come_first(store: VectorStore, io: IO) -> None:
     find = Searches(io)
     found = await named_search(io, scope_of(store, {}), QUERY, find, k=50)
-    assert found.heard is not None
-    assert [each.doc_id for each in found.heard.documents] == ["zebra-motorola"]
-    assert found.heard.left_out == ("Under the contract between Zebra and Motorola",)
+    assert found.named is not None
+    assert [each.doc_id for each in found.named.documents] == ["zebra-motorola"]
+    assert found.named.left_out == ("Under the contract between Zebra and Motorola",)
     assert documents_of(found)[0] == "zebra-motorola"
     assert set(documents_of(found)) == {"zebra-motorola", "tribune-tube", "acme-globex"}
     first = [each.doc_id == "zebra-motorola" for each in found.sentences]
@@ -87,8 +88,8 @@ async def test_a_query_that_names_nothing_is_untouched(store: VectorStore, names
     scope = scope_of(store, {})
     query = "when is the fee due?"
     found = await named_search(BLOCKING, scope, query, find, k=50, names=names)
-    assert found.heard is None
-    assert (found.sentences, found.hits) == await find(query, scope, 50)
+    assert found.named is None
+    assert found == await find(query, scope, 50)
     assert find.asked == [query, query]
 
 
@@ -110,23 +111,23 @@ async def test_each_of_several_named_documents_is_found(words: WordEmbeddings, i
 
 async def test_names_are_switched_off_or_in_other_keys(store: VectorStore) -> None:
     find = Searches(BLOCKING)
-    assert (await named_search(BLOCKING, scope_of(store, {}), QUERY, find, k=50, names=False)).heard is None
+    assert (await named_search(BLOCKING, scope_of(store, {}), QUERY, find, k=50, names=False)).named is None
     assert find.asked == [QUERY]
     query = "When is the fee of Acme77 Globex due?"
     for names, expected in (([], 0), (["code"], 1)):
         found = await named_search(BLOCKING, scope_of(store, {}), query, Searches(BLOCKING), k=50, names=names)
-        assert (0 if found.heard is None else len(found.heard.documents)) == expected
+        assert (0 if found.named is None else len(found.named.documents)) == expected
 
 
 async def test_a_filter_binds(store: VectorStore) -> None:
     allowed = {"source": {"$in": ["tribune.md", "acme.md"]}}
     scope = scope_of(store, {}, allowed)
     found = await named_search(BLOCKING, scope, QUERY, Searches(BLOCKING), k=50)
-    assert found.heard is None
+    assert found.named is None
     assert set(documents_of(found)) == {"tribune-tube", "acme-globex"}
     query = "What do Tribune and Tube pay at last?"
     found = await named_search(BLOCKING, scope, query, Searches(BLOCKING), k=50)
-    assert found.heard is not None
+    assert found.named is not None
     assert documents_of(found) == ["tribune-tube", "acme-globex"]
 
 

@@ -5,7 +5,7 @@ Each setting is tried before it is advised, so none is named that doesn't help.
 
 import math
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor
@@ -19,10 +19,9 @@ from langchain_sentence_window.documents.keys import DOC_ID, WINDOW_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.window_documents import read_lead_ins
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
-from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.expansion import read_expansion
-from langchain_sentence_window.retrieval.query import Request, Retrieval, retrieve
+from langchain_sentence_window.retrieval.query import Query, Request
 from langchain_sentence_window.retrieval.telemetry import observed
 from langchain_sentence_window.retrieval.tracing.outcomes import Outcomes
 from langchain_sentence_window.retrieval.tracing.sentence_outcome import (
@@ -75,15 +74,12 @@ async def why(
         return replace(
             found, outcome="filtered", reason=reason, advice=told.text, tried=told.tried, advised=told.advised
         )
-    watch = _Watch()
-    watched = replace(request, search=replace(request.search, observe=watch))
-    retrieval = await observed(io, watched, reranker, None)
+    asked = await observed(Query(io, request, reranker))
     ranks = await own_ranks(io, request, sentence)
-    found = _ranked(found, retrieval, watch, ranks)
-    found = _told(found, retrieval, sentence, request)
+    found = _told(_ranked(found, asked, ranks), asked, sentence)
     if found.is_shown:
         return replace(found, advice=ranks.sentence(found.rank, found.candidates))
-    told = await advise(io, request, reranker, key, outcome=found.outcome, ranks=ranks, retrieval=retrieval)
+    told = await advise(io, request, reranker, key, outcome=found.outcome, ranks=ranks, asked=asked)
     advice = " ".join(filter(None, [ranks.sentence(found.rank, found.candidates), told.text]))
     return replace(found, advice=advice, tried=told.tried, advised=told.advised)
 
@@ -100,24 +96,7 @@ async def _read(io: IO, scope: Scope, key: SentenceKey, query: str) -> StoredSen
     return scope.adapter.read(found[0]) if found else None
 
 
-@dataclass(slots=True)
-class _Watch:
-    """Keeps what each reordering of candidates came to."""
-
-    made: list[tuple[Candidates, Reordered]] = field(default_factory=list)
-
-    def __call__(self, candidates: Candidates, result: Reordered) -> None:
-        """Keep the result of a reordering."""
-        self.made.append((candidates, result))
-
-    def about(self, key: SentenceKey) -> tuple[Candidates, Reordered] | None:
-        """Return the last reordering that a sentence was in, or the last one."""
-        with_it = [each for each in self.made if key in each[0].keys]
-        about = with_it or self.made
-        return about[-1] if about else None
-
-
-def _ranked(found: SentenceFate, retrieval: Retrieval, watch: _Watch, ranks: OwnRanks) -> SentenceFate:
+def _ranked(found: SentenceFate, query: Query, ranks: OwnRanks) -> SentenceFate:
     """Add how the sentence ranked, and the candidates to compare it with."""
     found = replace(
         found,
@@ -126,10 +105,12 @@ def _ranked(found: SentenceFate, retrieval: Retrieval, watch: _Watch, ranks: Own
         lexical_rank=ranks.lexical_rank,
         lexical_score=ranks.lexical_score,
     )
-    hits, about = list(retrieval.found.searched.hits), watch.about((found.doc_id, found.index))
-    if about is None:
+    hits, searches = list(query.found.hits), query.found.candidates
+    if not searches:
         return _ranked_as_found(found, hits)
-    candidates, result = about
+    candidates, result = next(
+        (each for each in reversed(searches) if (found.doc_id, found.index) in each[0].keys), searches[-1]
+    )
     order = result.order.tolist()
     taken = {hit.key for hit in hits}
     ranked = [
@@ -176,14 +157,14 @@ def _lower(result: Reordered, own: int, last: int) -> dict[str, tuple[float, flo
     return dict(sorted(lower, key=lambda each: each[1][0] - each[1][1]))
 
 
-def _told(found: SentenceFate, retrieval: Retrieval, sentence: StoredSentence, request: Request) -> SentenceFate:
+def _told(found: SentenceFate, query: Query, sentence: StoredSentence) -> SentenceFate:
     """Add what became of the sentence, and why."""
-    held = returned_window(retrieval, sentence.key)
+    held = returned_window(query, sentence.key)
     if held is not None:
         position, window = held
         is_hit = sentence.key in {hit.key for hit in window.hits}
         how = "as one of its hits" if is_hit else "beside its hits"
-        document = retrieval.documents[position - 1]
+        document = query.documents[position - 1]
         return replace(
             found,
             outcome="returned",
@@ -191,13 +172,13 @@ def _told(found: SentenceFate, retrieval: Retrieval, sentence: StoredSentence, r
             window=position,
             window_id=str(document.metadata[WINDOW_ID]),
         )
-    for position, document in enumerate(retrieval.documents, 1):
+    for position, document in enumerate(query.documents, 1):
         same = document.metadata[DOC_ID] == sentence.doc_id
         if same and any(_is_within(span, sentence) for span, _ in read_lead_ins(document)):
             reason = f"window {position} has it as a lead-in, which isn't part of its text"
             return replace(found, outcome="leads_in", reason=reason)
-    outcome, reason = _outcome(found, retrieval, sentence, request)
-    return replace(found, outcome=outcome, reason=reason, nearest=_nearest(retrieval, sentence))
+    outcome, reason = _outcome(found, query, sentence)
+    return replace(found, outcome=outcome, reason=reason, nearest=_nearest(query, sentence))
 
 
 def _is_within(span: Span, sentence: StoredSentence) -> bool:
@@ -205,10 +186,8 @@ def _is_within(span: Span, sentence: StoredSentence) -> bool:
     return sentence.start <= span[0] and span[1] <= sentence.end
 
 
-def _outcome(
-    found: SentenceFate, retrieval: Retrieval, sentence: StoredSentence, request: Request
-) -> tuple[Outcome, str]:
-    key, facts = sentence.key, Outcomes.of(retrieval)
+def _outcome(found: SentenceFate, query: Query, sentence: StoredSentence) -> tuple[Outcome, str]:
+    key, facts = sentence.key, Outcomes.of(query)
     number = facts.windows.get(key)
     if number is not None:
         if number in facts.returned:
@@ -222,33 +201,36 @@ def _outcome(
         return outcome, f"it was in a window that was {reason}"
     if key in facts.ranks:
         return "no_window", f"it was the {ordinal(facts.ranks[key])} hit, and there were k windows of better ones"
-    return _outcome_without_window(found, retrieval, request)
+    return _outcome_without_window(found, query)
 
 
-def _outcome_without_window(found: SentenceFate, retrieval: Retrieval, request: Request) -> tuple[Outcome, str]:
-    key, searched = (found.doc_id, found.index), retrieval.found.searched
+def _outcome_without_window(found: SentenceFate, query: Query) -> tuple[Outcome, str]:
+    key, searched = (found.doc_id, found.index), query.found
     hit = next((each for each in searched.hits if each.key == key), None)
     if hit is not None and searched.relevance is not None and not searched.relevance.supported:
         return "min_relevance", "nothing that was found supports the question, by min_relevance"
     if hit is not None:
-        return "min_score", f"its similarity, {hit.similarity or 0.0:.3f}, is below min_score, {request.min_score}"
+        return (
+            "min_score",
+            f"its similarity, {hit.similarity or 0.0:.3f}, is below min_score, {query.request.min_score}",
+        )
     if found.rank is not None:
         ranked = f"it ranked {ordinal(found.rank)} of {found.candidates:,} candidates"
         return "ranked_below", f"{ranked}, and {found.hits:,} were taken as hits"
     return "no_candidate", f"it wasn't among the best {found.candidates:,} that the search found"
 
 
-def _nearest(retrieval: Retrieval, sentence: StoredSentence) -> str:
+def _nearest(query: Query, sentence: StoredSentence) -> str:
     """Say how the nearest returned window of the document relates to a sentence that none holds."""
     windows = [
         (max(each.window.first - sentence.index, sentence.index - each.window.last), each.window, document)
-        for each, document in zip(retrieval.assembly.assembly.windows, retrieval.assembly.documents, strict=True)
+        for each, document in zip(query.assembled.assembly.windows, query.assembled.documents, strict=True)
         if each.window.doc_id == sentence.doc_id
     ]
     if not windows:
         return ""
     apart, window, nearest = min(windows, key=lambda each: each[0])
-    position = next(at for at, document in enumerate(retrieval.documents, 1) if document is nearest)
+    position = next(at for at, document in enumerate(query.documents, 1) if document is nearest)
     between = f"{apart} sentence{'' if apart == 1 else 's'}"
     if sentence.index > window.last:
         ends = ", at the end of its section" if window.hits[0].section_end == window.last + 1 else ""
@@ -329,12 +311,12 @@ class _Trial:
         )
 
 
-def returned_window(retrieval: Retrieval, key: SentenceKey) -> tuple[int, Window] | None:
+def returned_window(query: Query, key: SentenceKey) -> tuple[int, Window] | None:
     """Return the position, from 1, of the returned window that holds a sentence, and the window."""
     doc_id, index = key
-    for each, document in zip(retrieval.assembly.assembly.windows, retrieval.assembly.documents, strict=True):
+    for each, document in zip(query.assembled.assembly.windows, query.assembled.documents, strict=True):
         if each.window.doc_id == doc_id and each.window.first <= index <= each.window.last:
-            return next(at for at, other in enumerate(retrieval.documents, 1) if other is document), each.window
+            return next(at for at, other in enumerate(query.documents, 1) if other is document), each.window
     return None
 
 
@@ -346,7 +328,7 @@ async def advise(
     *,
     outcome: Outcome,
     ranks: OwnRanks,
-    retrieval: Retrieval | None = None,
+    asked: Query | None = None,
 ) -> Advice:
     """Try settings that may return a sentence, and name those that do.
 
@@ -357,15 +339,15 @@ async def advise(
         key: The document and the index of the sentence.
         outcome: What became of it.
         ranks: How it ranks.
-        retrieval: The query's results; ``None`` if the query wasn't run.
+        asked: The query after its run; ``None`` if it wasn't run.
     """
     trials = _Trials(io, reranker, key)
-    if retrieval is None:
+    if asked is None:
         if await trials.returns(request) is not None:
             without = AdvisedSettings("no filter", {"filter": None})
             return Advice("Without the filter of this call it is returned.", advised=(without,))
         return Advice("Without the filter of this call it isn't returned, either: ask why without it.")
-    good = [trial async for trial in trials.successful(_trials(request, key, outcome, ranks, retrieval))]
+    good = [trial async for trial in trials.successful(_trials(request, key, outcome, ranks, asked))]
     if good:
         advised = tuple(AdvisedSettings(each.written, each.settings) for each in good)
         text = f"With {' or '.join(each.written for each in good)} it is returned."
@@ -402,25 +384,23 @@ class _Trials:
     async def returns(self, request: Request) -> int | None:
         """Return the position at which a query returns the sentence, best first; ``None`` if it doesn't."""
         try:
-            retrieval = await retrieve(self._io, replace(request, order="relevance"), self._reranker, None)
+            query = await Query(self._io, replace(request, order="relevance"), self._reranker).run()
         except SentenceWindowError:  # such as a budget that is too small
             return None
-        held = returned_window(retrieval, self._key)
+        held = returned_window(query, self._key)
         return None if held is None else held[0]
 
 
-def _trials(
-    request: Request, key: SentenceKey, outcome: Outcome, ranks: OwnRanks, retrieval: Retrieval
-) -> Iterator[_Trial]:
+def _trials(request: Request, key: SentenceKey, outcome: Outcome, ranks: OwnRanks, query: Query) -> Iterator[_Trial]:
     """Yield what may return a sentence, the most likely first."""
     search = request.search
     if outcome == "min_relevance":
         yield _Trial({"min_relevance": None}, replace(request, search=replace(search, min_relevance=None)))
     if outcome == "min_score":
-        hits = {hit.key: hit for hit in retrieval.found.searched.hits}
+        hits = {hit.key: hit for hit in query.found.hits}
         lower = math.floor(1_000 * (hits[key].similarity or 0.0)) / 1_000
         yield _Trial({"min_score": lower}, replace(request, min_score=lower))
-    yield from _wider(request, key, retrieval)
+    yield from _wider(request, key, query)
     if request.max_tokens is not None:
         for times in (2, 4, 8):
             budget = times * request.max_tokens
@@ -428,19 +408,19 @@ def _trials(
     if outcome in ("min_relevance", "min_score"):
         return
     yield from _more(request)
-    if retrieval.found.searched.heard is not None:
+    if query.found.named is not None:
         yield _Trial({"names": False}, replace(request, search=replace(search, names=False)))
     yield from _other_weights(request, ranks)
     if search.ranking is not None:
         yield _Trial({"ranking": None}, replace(request, search=replace(search, ranking=None)))
 
 
-def _wider(request: Request, key: SentenceKey, retrieval: Retrieval) -> Iterator[_Trial]:
+def _wider(request: Request, key: SentenceKey, query: Query) -> Iterator[_Trial]:
     """Yield a window around a returned hit of the same section that reaches the sentence."""
     doc_id, index = key
     reaches = [
         hit.index - index
-        for each in retrieval.assembly.assembly.windows
+        for each in query.assembled.assembly.windows
         for hit in each.window.hits
         if hit.doc_id == doc_id and hit.section_start <= index < hit.section_end
     ]

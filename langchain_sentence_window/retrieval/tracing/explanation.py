@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor
@@ -17,7 +17,8 @@ from langchain_sentence_window.errors import IncompleteWindowError, InvalidInput
 from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
 from langchain_sentence_window.ranking.name_spans import Heard
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking, Reordered
-from langchain_sentence_window.retrieval.query import Found, Request, Retrieval
+from langchain_sentence_window.retrieval.found_sentences import Found
+from langchain_sentence_window.retrieval.query import Query, Request
 from langchain_sentence_window.retrieval.search import fill_bm25_index, find_sentences
 from langchain_sentence_window.retrieval.stored_sentences import fetch_sentences
 from langchain_sentence_window.retrieval.telemetry import observed
@@ -38,35 +39,22 @@ from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED
 
 async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | None) -> Trace:
     """Run a query and return a trace of it."""
-    seen = Observed()
-    watched = replace(request, search=replace(request.search, observe=seen))
-
-    async def read_more(scope: Scope, retrieval: Retrieval) -> tuple[Ranks, Ranks, SentencesByKey]:
-        depth = max(CANDIDATES, len(retrieval.found.expansion.hits))
-        try:
-            dense, lexical = await _rankings(io, replace(request, scope=scope), depth)
-        except StoreChangedError:  # then ranks are of a later state than windows, as no index of theirs is left
-            dense, lexical = await _rankings(io, request, depth)
-        also = [key for candidates, _ in seen.searches(retrieval.found) for key in candidates.keys]
-        return dense, lexical, await _read_around(io, scope, retrieval, list(dict.fromkeys(also)))
-
-    retrieval = await observed(io, watched, reranker, None, read_more)
-    searches = seen.searches(retrieval.found)
-    dense, lexical, around = retrieval.more
-    outcomes = Outcomes.of(retrieval)
-    hits = hit_traces(retrieval, outcomes, Rankings(dense, lexical, contributions_of(searches)), around)
-    windows = window_traces(retrieval, outcomes, around, request.count_tokens, reranked=reranker is not None)
-    candidates = candidate_traces(retrieval.found, searches, dense, lexical, {**around, **retrieval.sentences})
-    searched = retrieval.found.searched
+    query = _ExplainedQuery(io, request, reranker)
+    await observed(query)
+    found, dense, lexical, around = query.found, query.dense, query.lexical, query.around
+    outcomes = Outcomes.of(query)
+    hits = hit_traces(query, outcomes, Rankings(dense, lexical, contributions_of(found.candidates)), around)
+    windows = window_traces(query, outcomes, around, request.count_tokens, reranked=reranker is not None)
+    candidates = candidate_traces(query, dense, lexical, {**around, **query.sentences})
     return Trace(
         request.search.query,
         _settings(request, reranker),
         hits,
         windows,
-        dict(retrieval.seconds),
-        named=[] if searched.heard is None else _named(searched.heard),
-        searched_as="" if searched.heard is None else searched.heard.question,
-        relevance={} if searched.relevance is None else dict(searched.relevance.numbers),
+        dict(query.seconds),
+        named=[] if found.named is None else _named(found.named),
+        searched_as="" if found.named is None else found.named.question,
+        relevance={} if found.relevance is None else dict(found.relevance.numbers),
         candidates=candidates,
         counts={
             "dense": len(dense),
@@ -75,14 +63,57 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
             "candidates": len(candidates),
             "hits": len(hits),
             "windows": len(windows),
-            "returned": len(retrieval.documents),
+            "returned": len(query.documents),
         },
         tokens={
             "hits": sum(request.count_tokens(hit.text) for hit in hits),
             "windows": sum(window.tokens for window in windows),
-            "returned": sum(request.count_tokens(shown_text(document)) for document in retrieval.documents),
+            "returned": sum(request.count_tokens(shown_text(document)) for document in query.documents),
         },
     )
+
+
+class _ExplainedQuery(Query):
+    """A query that reads for its trace, in the same state of the store.
+
+    Attributes:
+        dense: The ranks and scores of sentences by meaning alone.
+        lexical: Those by words alone.
+        around: The candidates and the sentences around windows; none if the store can't fetch them by id, or not
+            within the filter.
+    """
+
+    dense: Ranks
+    lexical: Ranks
+    around: SentencesByKey
+
+    async def run_in(self, scope: Scope) -> bool:
+        """Run all steps in a scope, then search by meaning and by words alone, and read around windows."""
+        if not await super().run_in(scope):
+            return False
+        depth = max(CANDIDATES, len(self.expansion.hits))
+        try:
+            self.dense, self.lexical = await _rankings(self._io, replace(self.request, scope=scope), depth)
+        except StoreChangedError:  # then ranks are of a later state than windows, as no index of theirs is left
+            self.dense, self.lexical = await _rankings(self._io, self.request, depth)
+        also = dict.fromkeys(key for candidates, _ in self.found.candidates for key in candidates.keys)
+        try:
+            self.around = await fetch_sentences(self._io, scope, self._keys_around(), self.sentences, also=list(also))
+        except (IncompleteWindowError, InvalidInputError):
+            self.around = {}
+        return True
+
+    def _keys_around(self) -> list[SentenceKey]:
+        """Return the keys of the sentences around windows, and of the first after each hit's section.
+
+        Where that one doesn't exist, the document ends with the section.
+        """
+        keys = {
+            (window.doc_id, index): None
+            for window in self.windows
+            for index in range(max(0, window.first - SURROUNDING_SENTENCES), window.last + SURROUNDING_SENTENCES + 1)
+        }
+        return list(keys | {(hit.doc_id, hit.section_end): None for hit in self.expansion.hits})
 
 
 def _settings(request: Request, reranker: BaseDocumentCompressor | None) -> dict[str, Any]:
@@ -128,18 +159,8 @@ def _shown(value: Any, write: Callable[[Any], str]) -> Any:
     return value
 
 
-def _named(heard: Heard) -> list[NameTrace]:
-    return [NameTrace(each.doc_id, tuple(each.words), each.name) for each in heard.documents]
-
-
-async def _read_around(
-    io: IO, scope: Scope, retrieval: Retrieval, also: Sequence[SentenceKey]
-) -> dict[SentenceKey, StoredSentence]:
-    """Read the sentences around windows; none if the store can't fetch them by id, or not within the filter."""
-    try:
-        return await fetch_sentences(io, scope, list(_around(retrieval)), retrieval.sentences, also=also)
-    except (IncompleteWindowError, InvalidInputError):
-        return {}
+def _named(named: Heard) -> list[NameTrace]:
+    return [NameTrace(each.doc_id, tuple(each.words), each.name) for each in named.documents]
 
 
 async def _rankings(io: IO, request: Request, depth: int) -> tuple[Ranks, Ranks]:
@@ -168,41 +189,6 @@ def _ranked(found: Sequence[tuple[StoredSentence, float]]) -> Ranks:
     return {each.key: (rank, score) for rank, (each, score) in enumerate(found, 1)}
 
 
-def _around(retrieval: Retrieval) -> dict[SentenceKey, None]:
-    """Return the keys of the sentences around windows, and of the first after each hit's section.
-
-    Where that one doesn't exist, the document ends with the section.
-    """
-    keys = {
-        (window.doc_id, index): None
-        for window in retrieval.found.windows
-        for index in range(max(0, window.first - SURROUNDING_SENTENCES), window.last + SURROUNDING_SENTENCES + 1)
-    }
-    return keys | {(hit.doc_id, hit.section_end): None for hit in retrieval.found.expansion.hits}
-
-
-@dataclass(slots=True)
-class Observed:
-    """The candidates seen in a query's searches: each call has the candidates and their new order."""
-
-    _calls: list[tuple[Candidates, Reordered]] = field(default_factory=list)
-
-    def __call__(self, candidates: Candidates, result: Reordered) -> None:
-        """Note the candidates of a search; see `langchain_sentence_window.retrieval.search.Search`."""
-        self._calls.append((candidates, result))
-
-    def searches(self, found: Found) -> list[tuple[Candidates, Reordered]]:
-        """Return the searches that the hits came from: in the documents that the question names, and everywhere.
-
-        Others were repeated with a larger ``fetch_k``, or because a document had changed.
-        """
-        heard = found.searched.heard
-        named = set() if heard is None else {each.doc_id for each in heard.documents}
-        inside = [each for each in self._calls if named and {doc_id for doc_id, _ in each[0].keys} <= named]
-        outside = [each for each in self._calls if not any(each is other for other in inside)]
-        return inside[-1:] + outside[-1:]
-
-
 def contributions_of(searches: Sequence[tuple[Candidates, Reordered]]) -> dict[SentenceKey, Mapping[str, float]]:
     """Return the part of each signal in the score of each candidate; of two searches, the first counts."""
     found: dict[SentenceKey, Mapping[str, float]] = {}
@@ -212,28 +198,22 @@ def contributions_of(searches: Sequence[tuple[Candidates, Reordered]]) -> dict[S
     return found
 
 
-def candidate_traces(
-    found: Found,
-    searches: Sequence[tuple[Candidates, Reordered]],
-    dense: Ranks,
-    lexical: Ranks,
-    known: SentencesByKey,
-) -> list[CandidateTrace]:
+def candidate_traces(query: Query, dense: Ranks, lexical: Ranks, known: SentencesByKey) -> list[CandidateTrace]:
     """Return the traces of all candidates, in their new order; of the hits alone if nothing reordered them.
 
     Args:
-        found: What the query found.
-        searches: Its searches; see `Observed`.
+        query: The query that found them.
         dense: How sentences rank by meaning alone.
         lexical: How they rank by words alone.
         known: Those of them that could be read.
     """
-    hits = {hit.key: rank for rank, hit in enumerate(found.expansion.hits, 1)}
-    dropped = {(hit.doc_id, hit.index) for hit in found.searched.hits} - hits.keys()
-    relevance = found.searched.relevance
-    reason = IS_UNSUPPORTED if relevance is not None and not relevance.supported else BELOW_MIN_SCORE
+    found = query.found
+    hits = {hit.key: rank for rank, hit in enumerate(query.expansion.hits, 1)}
+    dropped = {hit.key for hit in found.hits} - hits.keys()
+    is_unsupported = found.relevance is not None and not found.relevance.supported
+    reason = IS_UNSUPPORTED if is_unsupported else BELOW_MIN_SCORE
     traces: dict[SentenceKey, CandidateTrace] = {}
-    for key, text, score, searched in _in_order(found, searches):
+    for key, text, score, searched in _in_order(found):
         if key in traces:
             continue
         read = known.get(key)
@@ -254,15 +234,13 @@ def candidate_traces(
     return list(traces.values())
 
 
-def _in_order(
-    found: Found, searches: Sequence[tuple[Candidates, Reordered]]
-) -> list[tuple[SentenceKey, str, float, int]]:
+def _in_order(found: Found) -> list[tuple[SentenceKey, str, float, int]]:
     """Return the key, the text, the score and the rank in its search of each candidate, in their new order."""
-    if not searches:
-        both = zip(found.searched.sentences, found.searched.hits, strict=True)
+    if not found.candidates:
+        both = zip(found.sentences, found.hits, strict=True)
         return [(sentence.key, sentence.text, hit.score, rank) for rank, (sentence, hit) in enumerate(both, 1)]
     rows, before = list[tuple[SentenceKey, str, float, int]](), 0
-    for candidates, result in searches:
+    for candidates, result in found.candidates:
         scores = result.scores.tolist()
         rows += [
             (candidates.keys[at], candidates.texts[at], scores[at], before + at + 1) for at in result.order.tolist()

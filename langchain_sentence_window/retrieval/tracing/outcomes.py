@@ -11,7 +11,7 @@ from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import shown_lead_ins, shown_text
 from langchain_sentence_window.retrieval.expansion import Expansion
-from langchain_sentence_window.retrieval.query import Retrieval
+from langchain_sentence_window.retrieval.query import Query
 from langchain_sentence_window.retrieval.tracing.trace import (
     TRIMMED,
     WIDENED,
@@ -94,15 +94,15 @@ class Outcomes:
     returned: Mapping[int, Returned]
 
     @classmethod
-    def of(cls, retrieval: Retrieval) -> "Outcomes":
+    def of(cls, query: Query) -> "Outcomes":
         """Collect the facts about a query that was run."""
-        windows, expansion = retrieval.found.windows, retrieval.found.expansion
+        windows, expansion = query.windows, query.expansion
         numbers = {key: number for number, window in enumerate(windows, 1) for key in window.keys}
         by_place = {(window.doc_id, window.first): number for number, window in enumerate(windows, 1)}
-        ranked = [by_place[each.window.doc_id, each.window.first] for each in retrieval.ranked]
-        positions = {id(document): position for position, document in enumerate(retrieval.documents, 1)}
+        ranked = [by_place[each.window.doc_id, each.window.first] for each in query.ranked]
+        positions = {id(document): position for position, document in enumerate(query.documents, 1)}
         returned: dict[int, Returned] = {}
-        assembled = retrieval.assembly
+        assembled = query.assembled
         for each, document in zip(assembled.assembly.windows, assembled.documents, strict=True):
             together = [ranked[rank] for rank in each.ranks]
             for number in together:
@@ -158,7 +158,7 @@ class Rankings:
 
 
 def hit_traces(
-    retrieval: Retrieval,
+    query: Query,
     outcomes: Outcomes,
     rankings: Rankings,
     around: SentencesByKey,
@@ -166,16 +166,16 @@ def hit_traces(
     """Return the traces of all hits, best first.
 
     Args:
-        retrieval: The query.
+        query: The query.
         outcomes: The outcomes of its hits.
         rankings: How they rank by meaning alone and by words alone.
         around: Sentences around them, as far as they can be read.
     """
-    expansion = retrieval.found.expansion
+    expansion = query.expansion
     traces = list[HitTrace]()
     for rank, hit in enumerate(expansion.hits, 1):
         key = hit.key
-        sentence = retrieval.sentences[key]
+        sentence = query.sentences[key]
         window = outcomes.alone[key]
         before, after = cut_by(hit, expansion, around)
         dense_rank, dense_score = rankings.dense.get(key, (None, None))
@@ -233,7 +233,7 @@ SURROUNDING_SENTENCES = 4
 
 
 def window_traces(
-    retrieval: Retrieval,
+    query: Query,
     outcomes: Outcomes,
     around: SentencesByKey,
     count_tokens: Callable[[str], int],
@@ -243,35 +243,35 @@ def window_traces(
     """Return the traces of all windows.
 
     Args:
-        retrieval: The query.
+        query: The query.
         outcomes: The outcomes of its windows.
         around: Sentences around them; see `SURROUNDING_SENTENCES`.
         count_tokens: Counts the tokens of a text.
         reranked: Whether there was a reranker.
     """
     return [
-        _window(number, window, retrieval, around, count_tokens, outcomes=outcomes, reranked=reranked)
-        for number, window in enumerate(retrieval.found.windows, 1)
+        _window(number, window, query, around, count_tokens, outcomes=outcomes, reranked=reranked)
+        for number, window in enumerate(query.windows, 1)
     ]
 
 
 def _window(
     number: int,
     window: Window,
-    retrieval: Retrieval,
+    query: Query,
     around: SentencesByKey,
     count_tokens: Callable[[str], int],
     *,
     outcomes: Outcomes,
     reranked: bool,
 ) -> WindowTrace:
-    expansion = retrieval.found.expansion
+    expansion = query.expansion
     rank, back = outcomes.ranked.get(number), outcomes.returned.get(number)
     kept = None if back is None else back.sentences
     hit_ranks = sorted(outcomes.ranks[hit.key] for hit in window.hits)
-    held = _held(window, retrieval, around)
+    held = _held(window, query, around)
     text = "".join(each.text + each.separator for each in held[:-1]) + held[-1].text
-    reranked_as = None if rank is None or not reranked else retrieval.ranked[rank - 1].document
+    reranked_as = None if rank is None or not reranked else query.ranked[rank - 1].document
     score = None if reranked_as is None else reranked_as.metadata.get(RELEVANCE_SCORE)
     ends = _ends(window, outcomes, expansion, around)
     joined = () if back is None else tuple(other for other in back.together if other != number)
@@ -283,7 +283,7 @@ def _window(
         sentences=(window.first, window.last),
         start=held[0].start,
         end=held[-1].end,
-        heading=retrieval.sentences[window.best.key].heading,
+        heading=query.sentences[window.best.key].heading,
         text=text,
         score=window.score,
         hits=tuple(hit_ranks),
@@ -304,11 +304,11 @@ def _window(
     )
 
 
-def _held(window: Window, retrieval: Retrieval, around: SentencesByKey) -> list[StoredSentence]:
+def _held(window: Window, query: Query, around: SentencesByKey) -> list[StoredSentence]:
     """Return the sentences of a window, or its best hit if others can't be read: a window that was left out isn't."""
-    found = [retrieval.sentences.get(key) or around.get(key) for key in window.keys]
+    found = [query.sentences.get(key) or around.get(key) for key in window.keys]
     held = [each for each in found if each is not None]
-    return held if len(held) == len(found) else [retrieval.sentences[window.best.key]]
+    return held if len(held) == len(found) else [query.sentences[window.best.key]]
 
 
 def _change(window: Window, kept: tuple[int, int], joined: Sequence[int]) -> str | None:

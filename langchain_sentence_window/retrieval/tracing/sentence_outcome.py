@@ -267,7 +267,6 @@ async def own_ranks(io: IO, request: Request, sentence: StoredSentence) -> OwnRa
         bm25_index=None,
         names=False,
         min_relevance=None,
-        observe=None,
     )
     searched = await find_sentences(io, request.scope, by_meaning, depth)
     at = next((at for at, each in enumerate(searched.sentences) if each.key == sentence.key), None)
