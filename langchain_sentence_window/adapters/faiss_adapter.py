@@ -105,8 +105,8 @@ class FaissStoreAdapter(StoreAdapter):
         self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool, **keywords: Any
     ) -> bool:
         """Replace them in one transaction, which checks the filter too."""
-        replace = partial(self.store.replace_documents, show_progress=show_progress)
-        await io.call(replace, self.store.areplace_documents, sentences, doc_ids, **keywords)
+        replacement = await self.store.prepare_replacement(io, sentences, doc_ids, **keywords)
+        await replacement.make(io, show_progress=show_progress)
         return True
 
     async def prepare_replacement(

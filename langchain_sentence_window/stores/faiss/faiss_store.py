@@ -1,6 +1,7 @@
 """`FaissStore`: the embedded vector store."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -10,35 +11,28 @@ from langchain_core.runnables import run_in_executor
 
 from langchain_sentence_window._arguments import as_documents, check_order, checked_documents
 from langchain_sentence_window._display import summary_repr
-from langchain_sentence_window._io import ASYNC, BLOCKING, OpenFiles, run
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, OpenFiles, run
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window._validation import checked_count, checked_neighbor_weights
-from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window._validation import checked_neighbor_weights
 from langchain_sentence_window.documents.keys import checked_ids
 from langchain_sentence_window.embedding.embedder_state import watch_of
 from langchain_sentence_window.embedding.named_embedders import checked_embedding
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
-from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
-from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
 from langchain_sentence_window.stores.faiss.database.database_opening import holds_index
-from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
-from langchain_sentence_window.stores.faiss.database.reads import (
-    count_sources,
-    list_sources,
-)
+from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter
+from langchain_sentence_window.stores.faiss.database.schema import of_documents, with_ids
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, as_folder
-from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard, closest_matches
+from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+from langchain_sentence_window.stores.faiss.embedder_guard import EmbedderGuard
 from langchain_sentence_window.stores.faiss.estimates import ClosestMatches
 from langchain_sentence_window.stores.faiss.index_state import checked_effort
 from langchain_sentence_window.stores.faiss.session import IndexSession
 from langchain_sentence_window.stores.faiss.store_searches import IndexSearch
-from langchain_sentence_window.stores.faiss.store_upkeep import FileMethods, RecallMethods
-from langchain_sentence_window.stores.faiss.store_writes import WriteMethods
+from langchain_sentence_window.stores.faiss.store_writer import Replacement, StoreWriter
 
 
-class FaissStore(OpenFiles, IndexSearch, WriteMethods, FileMethods, RecallMethods):
+class FaissStore(OpenFiles, IndexSearch):
     """A LangChain vector store in one folder, or in memory: SQLite stores it, FAISS searches it.
 
     Every call is one SQLite transaction: it takes effect completely or not at all. The FAISS index and the lexical
@@ -114,6 +108,7 @@ class FaissStore(OpenFiles, IndexSearch, WriteMethods, FileMethods, RecallMethod
         self._matches = ClosestMatches(self._session)
         try:
             self._guard = EmbedderGuard(self._embedding, watch, self._session)
+            self._writer = StoreWriter(self._session, self._guard)
             self._guard.check_made_with()
         except BaseException:
             self._session.close()
@@ -216,132 +211,206 @@ class FaissStore(OpenFiles, IndexSearch, WriteMethods, FileMethods, RecallMethod
         """The embedder of texts and queries."""
         return self._embedding
 
-    # Reading
+    # Writing
 
-    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Fetch documents, in the order of the ids; ids that don't exist are left out.
-
-        Raises:
-            InvalidInputError: The ids aren't a list of strings.
-        """
-        wanted = checked_ids(ids)
-        found = self._session.read(lambda state: state.snapshot.by_ids(wanted))
-        return to_documents([found[id_] for id_ in dict.fromkeys(wanted) if id_ in found])
-
-    def get_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
-        """Fetch the documents that match a filter, in the order of the ids.
-
-        Raises:
-            InvalidInputError: The ids aren't a list of strings.
-            FilterError: The filter is invalid.
-        """
-        wanted = checked_ids(ids)
-        condition = compile_filter(filter)
-        found = self._session.read(lambda state: state.snapshot.by_ids(wanted, condition))
-        return to_documents([found[id_] for id_ in dict.fromkeys(wanted) if id_ in found])
-
-    async def aget_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
-        """Async version of `get_by_ids_within`."""
-        return await run_in_executor(None, self.get_by_ids_within, ids, filter)
-
-    def list_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
-        """List the documents that a retriever added, in the order in which they were last written.
-
-        No sentence is read, unless the filter asks for what differs among a document's sentences.
+    def add_texts(
+        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
+    ) -> list[str]:
+        """Embed texts and add them; see `add_documents`.
 
         Args:
-            filter: A filter on the metadata of their sentences; ``None`` for no filter. A document of which it matches
-                a part is listed with that part's sentences and pages.
-
-        Raises:
-            FilterError: The filter is invalid.
-        """
-        given = {} if filter is None else filter
-        of_sources, of_sentences = compile_for_sources(given), compile_filter(given)
-        sources = self._session.read(lambda state: list_sources(state.snapshot.execute, of_sources, of_sentences))
-        return to_indexed_documents(sources)
-
-    async def alist_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
-        """Async version of `list_documents`."""
-        return await run_in_executor(None, self.list_documents, filter)
-
-    def count_documents(self, filter: Filter | None = None) -> int:
-        """Count the documents that `list_documents` lists, without reading them.
-
-        Args:
-            filter: A filter on the metadata of their sentences; ``None`` for no filter.
-
-        Raises:
-            FilterError: The filter is invalid.
-        """
-        given = {} if filter is None else filter
-        of_sources, of_sentences = compile_for_sources(given), compile_filter(given)
-        return self._session.read(lambda state: count_sources(state.snapshot.execute, of_sources, of_sentences))
-
-    async def acount_documents(self, filter: Filter | None = None) -> int:
-        """Async version of `count_documents`."""
-        return await run_in_executor(None, self.count_documents, filter)
-
-    def sample_embedded(self) -> list[tuple[str, Vectors]]:
-        """Return a few texts as they were embedded, with their unit vectors.
-
-        By these, one can tell whether an embedder is the store's. They are long, as a model that truncates its input
-        may give the same vectors for short ones.
-        """
-        return self._guard.sample(TEXTS_TO_WRITE)[1]
-
-    def closest_matches(self, sample: int = SAMPLED_SENTENCES) -> Numbers:
-        """Return how close sentences usually come to others elsewhere in the store, by which a query can be judged.
-
-        A query whose best cosine is far below these asks about something that the store doesn't speak of; see
-        `langchain_sentence_window.ranking.relevance`. The sentences are spread evenly over the whole store, so the
-        cosines are the same whatever filter a query has.
-
-        The sentences are embedded again as a question is, without a heading: in one call of the embedder, and one more
-        for a single text, which tells whether it embeds questions otherwise than documents. If it does, up to 32
-        sentences are embedded one by one instead. The cosines are kept in memory until more than a tenth of the
-        sentences were added or removed.
-
-        Args:
-            sample: The most sentences to search with. Fewer are, if the store is large.
+            texts: The texts.
+            metadatas: One dict for each text; ``None`` for empty metadata.
+            **kwargs: As for `add_documents`.
 
         Returns:
-            For each sentence, the cosine of its text alone and the nearest vector that is searched, other than those up
-            to `NEARBY` sentences away in the same document and those whose text differs in case and white space only.
-            Sentences without such a match are left out, so there is none for an empty store.
+            The ids, in the order of the texts.
 
         Raises:
-            InvalidInputError: ``sample`` isn't a whole number above 0.
-            EmbeddingError: The embedder's vectors are unusable, or of another length than the store's.
-            IndexMismatchError: The store's vectors are from another embedder.
+            InvalidInputError: The texts are a single string or aren't strings, or there isn't one dict or id for each.
         """
-        return run(closest_matches(BLOCKING, self._matches, self._guard, checked_count("sample", sample)))
+        return self.add_documents(as_documents(texts, metadatas), **kwargs)
 
-    async def aclosest_matches(self, sample: int = SAMPLED_SENTENCES) -> Numbers:
-        """Async version of `closest_matches`."""
-        return await closest_matches(ASYNC, self._matches, self._guard, checked_count("sample", sample))
+    async def aadd_texts(
+        self, texts: Iterable[str], metadatas: list[dict[str, Any]] | None = None, **kwargs: Any
+    ) -> list[str]:
+        """Async version of `add_texts`."""
+        return await self.aadd_documents(as_documents(texts, metadatas), **kwargs)
 
-    def is_made_with(self, embedding: Embeddings) -> bool:
-        """Return whether an embedder is known to have made the vectors, without embedding anything."""
-        return self._guard.is_made_with(embedding)
+    def add_documents(
+        self, documents: Iterable[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
+    ) -> list[str]:
+        """Embed documents and add them; a document replaces the one with the same id.
 
-    def export(self) -> Iterator[tuple[list[Document], Vectors]]:
-        """Yield all documents with their vectors as they were embedded, in slices; the reverse of `add_embeddings`.
+        Texts that have a vector in the store aren't embedded again. If a long call is interrupted, for example by
+        Ctrl-C, it adds no document and keeps the vectors that it has made. The same call embeds only the rest when it
+        is made again.
 
-        Yields:
-            Documents and unit vectors of shape ``(n, dimension)``, in the order of source documents and sentences. No
-            section is in two slices. All slices are from the state of the store at the first one.
+        A list is added all at once. An iterator may be of any length: it is read and added in batches of
+        `DOCUMENT_BATCH_SIZE`, each in one transaction, unless ids are given.
+
+        Args:
+            documents: The documents. A document without an id gets a new one. Of several with the same id, the last
+                is added.
+            ids: Ids to use instead of the documents' own.
+            show_progress: Whether to show a progress bar while embedding.
+            **kwargs: Ignored; LangChain's signature.
+
+        Returns:
+            The ids, in the order of the documents.
+
+        Raises:
+            InvalidInputError: The metadata can't be stored as JSON, or an id can't be stored.
+            EmbeddingError: The vectors are unusable, or of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
         """
-        for records, vectors in self._session.in_order():
-            yield to_documents(records), vectors
+        return run(self._writer.add(BLOCKING, documents, ids, show_progress=show_progress))
 
-    def __len__(self) -> int:
-        """Return the number of documents in the store; a retriever adds one for each sentence."""
-        return self._session.read(lambda state: state.snapshot.state.sentences)
+    async def aadd_documents(
+        self, documents: Iterable[Document], *, ids: list[str] | None = None, show_progress: bool = False, **kwargs: Any
+    ) -> list[str]:
+        """Async version of `add_documents`."""
+        return await self._writer.add(ASYNC, documents, ids, show_progress=show_progress)
 
-    def __bool__(self) -> bool:
-        """Return true, also for an empty store."""
+    def add_embeddings(self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors) -> list[str]:
+        """Add documents with vectors that the store's embedder made elsewhere.
+
+        Args:
+            documents: As for `add_documents`.
+            vectors: One vector for each document; they are scaled to length 1.
+
+        Returns:
+            The ids, in the order of the documents.
+
+        Raises:
+            InvalidInputError: The metadata can't be stored as JSON, or an id can't be stored.
+            EmbeddingError: There isn't one vector for each document, or they have another dimension than the store's.
+            IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
+        """
+        return self._writer.add_vectors(checked_documents(documents), vectors)
+
+    async def aadd_embeddings(
+        self, documents: Sequence[Document], vectors: Sequence[Sequence[float]] | Vectors
+    ) -> list[str]:
+        """Async version of `add_embeddings`."""
+        return await run_in_executor(None, self.add_embeddings, documents, vectors)
+
+    def replace_documents(
+        self,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        *,
+        contexts: Sequence[str] | None = None,
+        within: Filter | None = None,
+        show_progress: bool = False,
+    ) -> None:
+        """Replace all sentences of some source documents, in one transaction.
+
+        Args:
+            sentences: Sentence Documents, as `SentenceSplitter` makes them.
+            doc_ids: The source documents to replace; those without new sentences are removed.
+            contexts: Text to put before each sentence when it is embedded, and nowhere else.
+            within: A filter that everything replaced must match; ``None`` for no restriction.
+            show_progress: Whether to show a progress bar while embedding.
+
+        Raises:
+            InvalidInputError: The filter doesn't match everything that would be replaced; nothing was changed.
+            EmbeddingError: The vectors are unusable, or of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
+        """
+        flow = self._writer.replace(
+            BLOCKING, checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress
+        )
+        run(flow)
+
+    async def areplace_documents(
+        self,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        *,
+        contexts: Sequence[str] | None = None,
+        within: Filter | None = None,
+        show_progress: bool = False,
+    ) -> None:
+        """Async version of `replace_documents`."""
+        await self._writer.replace(
+            ASYNC, checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress
+        )
+
+    def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
+        """Delete documents by id, or all that match a filter; ids that don't exist are ignored.
+
+        Args:
+            ids: Ids of documents.
+            filter: A metadata filter; ``{}`` matches every document.
+            **kwargs: Ignored; LangChain's signature.
+
+        Returns:
+            True.
+
+        Raises:
+            InvalidInputError: There are neither ids nor a filter, or both, or the ids aren't a list of strings.
+            FilterError: The filter is invalid.
+        """
+        if (ids is None) == (filter is None):
+            raise InvalidInputError("delete takes either ids or a filter; filter={} matches every document")
+        condition = compile_filter(filter) if filter is not None else with_ids(checked_ids(ids))
+        self._session.write(lambda transaction: transaction.remove(condition))
         return True
+
+    def delete_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> int:
+        """Delete whole documents that a retriever added, in one transaction.
+
+        Args:
+            doc_ids: Their names; those that don't exist are ignored. ``None`` for any.
+            filter: A filter on the metadata of their sentences; ``None`` for any.
+
+        Returns:
+            The number of documents deleted.
+
+        Raises:
+            InvalidInputError: There are neither names nor a filter, or the filter matches only a part of a document;
+                nothing was deleted.
+            FilterError: The filter is invalid.
+        """
+        return len(self.remove_documents(doc_ids, filter=filter))
+
+    def remove_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> list[str]:
+        """Delete what `delete_documents` deletes, and return the names of the documents."""
+        if doc_ids is None and filter is None:
+            raise InvalidInputError("delete_documents takes doc_ids or a filter; filter={} matches every document")
+        conditions = [] if filter is None else [compile_filter(filter)]
+        conditions += [] if doc_ids is None else [of_documents(checked_ids(doc_ids))]
+        sql = " AND ".join(f"({sql})" for sql, _ in conditions)
+        condition = sql, [value for _, values in conditions for value in values]
+        return self._session.write(lambda transaction: transaction.remove_documents(condition))
+
+    async def adelete_documents(self, doc_ids: Sequence[str] | None = None, *, filter: Filter | None = None) -> int:
+        """Async version of `delete_documents`."""
+        return await run_in_executor(None, partial(self.delete_documents, doc_ids, filter=filter))
+
+    async def prepare_replacement(
+        self,
+        io: IO,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        contexts: Sequence[str] | None = None,
+        within: Filter | None = None,
+    ) -> Replacement:
+        """Prepare what `replace_documents` does, to be written alone or with others."""
+        return await self._writer.replacement(io, checked_documents(sentences), doc_ids, contexts, within)
+
+    def catch_up(self) -> None:
+        """Bring the indexes up to date after parts were written; else the next searches do."""
+        self._session.catch_up_after_parts()
+
+    def discard_staged(self) -> int:
+        """Drop the texts and vectors of interrupted calls, which are kept for a retry.
+
+        Returns:
+            The number of texts dropped.
+        """
+        return self._session.write(Transaction.discard_staged, is_part=True)
 
     def __repr__(self) -> str:
         """Show the path, the contents and the settings that aren't the default; never raises."""

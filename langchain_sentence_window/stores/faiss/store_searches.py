@@ -9,7 +9,6 @@ from typing import Any, Self, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.runnables import run_in_executor
-from langchain_core.vectorstores import VectorStore
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window._display import shown
@@ -30,20 +29,18 @@ from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.conversion import to_documents
 from langchain_sentence_window.stores.faiss.database.filters import Filter
 from langchain_sentence_window.stores.faiss.database.schema import Record
-from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_READ, EmbedderGuard
+from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_READ
 from langchain_sentence_window.stores.faiss.index_state import IndexState, checked_effort, condition_of
+from langchain_sentence_window.stores.faiss.open_index import OpenIndex
 from langchain_sentence_window.stores.faiss.origin import UnprovenError
 from langchain_sentence_window.stores.faiss.search_reads import Rank, order_by
-from langchain_sentence_window.stores.faiss.session import IndexSession
 
 T = TypeVar("T")
 
 
-class IndexSearch(VectorStore):
+class IndexSearch(OpenIndex):
     """The searches of an open index, as LangChain asks for them and as a retriever does."""
 
-    _session: IndexSession
-    _guard: EmbedderGuard
     _prepared: PreparedQueries
 
     def similarity_search(

@@ -11,8 +11,8 @@ from langchain_sentence_window import FaissStore
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss import session
-from langchain_sentence_window.stores.faiss import store_writes as replacement
-from langchain_sentence_window.stores.faiss import store_writes as write_methods
+from langchain_sentence_window.stores.faiss import store_writer as replacement
+from langchain_sentence_window.stores.faiss import store_writer as write_methods
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.lexical_cache import LexicalCache
 from tests.conftest import Invoke

@@ -1,0 +1,356 @@
+"""An open index, as LangChain sees it: what it holds, its size, its soundness, its files."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.runnables import run_in_executor
+from langchain_core.vectorstores import VectorStore
+
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._primitives import Vectors
+from langchain_sentence_window._validation import checked_count, checked_list
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window.documents.keys import checked_ids
+from langchain_sentence_window.embedding.vectors import normalized
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.candidates import Numbers
+from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
+from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
+from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
+from langchain_sentence_window.stores.faiss.database.reads import count_sources, list_sources
+from langchain_sentence_window.stores.faiss.database.restoring import restore_index
+from langchain_sentence_window.stores.faiss.database.store_files import as_folder
+from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard, closest_matches
+from langchain_sentence_window.stores.faiss.estimates import ClosestMatches, RecallEstimate, estimate_recall
+from langchain_sentence_window.stores.faiss.index_state import checked_effort
+from langchain_sentence_window.stores.faiss.session import IndexSession
+from langchain_sentence_window.stores.faiss.soundness import StoreStats
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.stores.faiss.soundness import CheckResult
+
+
+SAMPLED_QUESTIONS = 100
+"""Sentences that are searched with, unless questions are given."""
+
+
+class OpenIndex(VectorStore):
+    """An open index, apart from its searches: what it holds, its size, its soundness, its files."""
+
+    _session: IndexSession
+    _guard: EmbedderGuard
+    _matches: ClosestMatches
+
+    # Reading
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Fetch documents, in the order of the ids; ids that don't exist are left out.
+
+        Raises:
+            InvalidInputError: The ids aren't a list of strings.
+        """
+        wanted = checked_ids(ids)
+        found = self._session.read(lambda state: state.snapshot.by_ids(wanted))
+        return to_documents([found[id_] for id_ in dict.fromkeys(wanted) if id_ in found])
+
+    def get_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
+        """Fetch the documents that match a filter, in the order of the ids.
+
+        Raises:
+            InvalidInputError: The ids aren't a list of strings.
+            FilterError: The filter is invalid.
+        """
+        wanted = checked_ids(ids)
+        condition = compile_filter(filter)
+        found = self._session.read(lambda state: state.snapshot.by_ids(wanted, condition))
+        return to_documents([found[id_] for id_ in dict.fromkeys(wanted) if id_ in found])
+
+    async def aget_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
+        """Async version of `get_by_ids_within`."""
+        return await run_in_executor(None, self.get_by_ids_within, ids, filter)
+
+    def list_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
+        """List the documents that a retriever added, in the order in which they were last written.
+
+        No sentence is read, unless the filter asks for what differs among a document's sentences.
+
+        Args:
+            filter: A filter on the metadata of their sentences; ``None`` for no filter. A document of which it matches
+                a part is listed with that part's sentences and pages.
+
+        Raises:
+            FilterError: The filter is invalid.
+        """
+        given = {} if filter is None else filter
+        of_sources, of_sentences = compile_for_sources(given), compile_filter(given)
+        sources = self._session.read(lambda state: list_sources(state.snapshot.execute, of_sources, of_sentences))
+        return to_indexed_documents(sources)
+
+    async def alist_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
+        """Async version of `list_documents`."""
+        return await run_in_executor(None, self.list_documents, filter)
+
+    def count_documents(self, filter: Filter | None = None) -> int:
+        """Count the documents that `list_documents` lists, without reading them.
+
+        Args:
+            filter: A filter on the metadata of their sentences; ``None`` for no filter.
+
+        Raises:
+            FilterError: The filter is invalid.
+        """
+        given = {} if filter is None else filter
+        of_sources, of_sentences = compile_for_sources(given), compile_filter(given)
+        return self._session.read(lambda state: count_sources(state.snapshot.execute, of_sources, of_sentences))
+
+    async def acount_documents(self, filter: Filter | None = None) -> int:
+        """Async version of `count_documents`."""
+        return await run_in_executor(None, self.count_documents, filter)
+
+    def sample_embedded(self) -> list[tuple[str, Vectors]]:
+        """Return a few texts as they were embedded, with their unit vectors.
+
+        By these, one can tell whether an embedder is the store's. They are long, as a model that truncates its input
+        may give the same vectors for short ones.
+        """
+        return self._guard.sample(TEXTS_TO_WRITE)[1]
+
+    def closest_matches(self, sample: int = SAMPLED_SENTENCES) -> Numbers:
+        """Return how close sentences usually come to others elsewhere in the store, by which a query can be judged.
+
+        A query whose best cosine is far below these asks about something that the store doesn't speak of; see
+        `langchain_sentence_window.ranking.relevance`. The sentences are spread evenly over the whole store, so the
+        cosines are the same whatever filter a query has.
+
+        The sentences are embedded again as a question is, without a heading: in one call of the embedder, and one more
+        for a single text, which tells whether it embeds questions otherwise than documents. If it does, up to 32
+        sentences are embedded one by one instead. The cosines are kept in memory until more than a tenth of the
+        sentences were added or removed.
+
+        Args:
+            sample: The most sentences to search with. Fewer are, if the store is large.
+
+        Returns:
+            For each sentence, the cosine of its text alone and the nearest vector that is searched, other than those up
+            to `NEARBY` sentences away in the same document and those whose text differs in case and white space only.
+            Sentences without such a match are left out, so there is none for an empty store.
+
+        Raises:
+            InvalidInputError: ``sample`` isn't a whole number above 0.
+            EmbeddingError: The embedder's vectors are unusable, or of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder.
+        """
+        return run(closest_matches(BLOCKING, self._matches, self._guard, checked_count("sample", sample)))
+
+    async def aclosest_matches(self, sample: int = SAMPLED_SENTENCES) -> Numbers:
+        """Async version of `closest_matches`."""
+        return await closest_matches(ASYNC, self._matches, self._guard, checked_count("sample", sample))
+
+    def is_made_with(self, embedding: Embeddings) -> bool:
+        """Return whether an embedder is known to have made the vectors, without embedding anything."""
+        return self._guard.is_made_with(embedding)
+
+    def export(self) -> Iterator[tuple[list[Document], Vectors]]:
+        """Yield all documents with their vectors as they were embedded, in slices; the reverse of `add_embeddings`.
+
+        Yields:
+            Documents and unit vectors of shape ``(n, dimension)``, in the order of source documents and sentences. No
+            section is in two slices. All slices are from the state of the store at the first one.
+        """
+        for records, vectors in self._session.in_order():
+            yield to_documents(records), vectors
+
+    def __len__(self) -> int:
+        """Return the number of documents in the store; a retriever adds one for each sentence."""
+        return self._session.read(lambda state: state.snapshot.state.sentences)
+
+    def __bool__(self) -> bool:
+        """Return true, also for an empty store."""
+        return True
+
+    # What searches find
+
+    def recall_estimate(
+        self,
+        questions: Sequence[str] | None = None,
+        *,
+        sample: int = SAMPLED_QUESTIONS,
+        k: int = 50,
+        search_effort: float | None = None,
+    ) -> RecallEstimate:
+        """Estimate how many of the ``k`` nearest documents a search finds, compared with an exact search.
+
+        All vectors are read and compared with each question, part by part, while others read and write. Questions like
+        those of your users give the best estimate; those farther from any sentence find less.
+
+        Args:
+            questions: Texts to search with; ``None`` for sentences of the store, by their stored vectors.
+            sample: The number of sentences, spread evenly over the store, if no questions are given.
+            k: The number of nearest documents.
+            search_effort: The effort to estimate for; ``None`` for that of the store.
+
+        Raises:
+            InvalidInputError: ``questions`` isn't a list of strings, ``sample`` or ``k`` isn't a whole number above 0,
+                or ``search_effort`` isn't a number above 0.
+            EmbeddingError: The embedder's vectors are unusable, or of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder.
+        """
+        asked = self._asked(questions, sample, k, search_effort)
+        return run(_estimate(BLOCKING, self._session, self._guard, asked))
+
+    async def arecall_estimate(
+        self,
+        questions: Sequence[str] | None = None,
+        *,
+        sample: int = SAMPLED_QUESTIONS,
+        k: int = 50,
+        search_effort: float | None = None,
+    ) -> RecallEstimate:
+        """Async version of `recall_estimate`."""
+        asked = self._asked(questions, sample, k, search_effort)
+        return await _estimate(ASYNC, self._session, self._guard, asked)
+
+    def _asked(self, questions: Sequence[str] | None, sample: int, k: int, search_effort: float | None) -> "_Asked":
+        effort = self._session.effort if search_effort is None else checked_effort(search_effort)
+        return _Asked(_checked(questions, sample), checked_count("k", k), effort)
+
+    # The files
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the store, as an absolute path; ``None`` for a store in memory."""
+        return self._session.folder
+
+    def stats(self) -> StoreStats:
+        """Count the contents of the store and measure its size; see `StoreStats`."""
+        return self._session.stats()
+
+    async def astats(self) -> StoreStats:
+        """Async version of `stats`."""
+        return await run_in_executor(None, self.stats)
+
+    def check(self) -> "CheckResult":
+        """Read everything that the store holds, and list what is wrong.
+
+        Each row of the database is compared with its checksum, the sentences of each document with each other, and the
+        saved FAISS index and lexical index with the database. One that is only behind is no problem: it catches up
+        before the next search. Nothing is changed or embedded.
+        """
+        return self._session.check()
+
+    async def acheck(self) -> "CheckResult":
+        """Async version of `check`."""
+        return await run_in_executor(None, self.check)
+
+    def save(self, path: str | PathLike[str] | None = None) -> None:
+        """Write the FAISS index and the lexical index beside the database, so that the next opening is fast.
+
+        Documents need no saving: they are in the database when the call that adds them returns.
+
+        Args:
+            path: A folder without an index to copy the store into instead, as `backup` does. This is the only way to
+                save a store in memory.
+
+        Raises:
+            StoreError: The folder holds an index already, or a store in memory got no path.
+        """
+        if path is None:
+            self._session.save()
+        else:
+            self.backup(path)
+
+    async def asave(self, path: str | PathLike[str] | None = None) -> None:
+        """Async version of `save`."""
+        await run_in_executor(None, self.save, path)
+
+    def backup(self, path: str | PathLike[str]) -> None:
+        """Copy the current state of the store into a folder, while others read and write.
+
+        The copy appears only when it is complete. Its FAISS index and lexical index are built at its first search.
+
+        Args:
+            path: A folder that holds no index yet.
+
+        Raises:
+            StoreError: The folder holds an index already, or can't be written.
+        """
+        self._session.copy_to(as_folder(path))
+
+    async def abackup(self, path: str | PathLike[str]) -> None:
+        """Async version of `backup`."""
+        await run_in_executor(None, self.backup, path)
+
+    @staticmethod
+    def restore(backup: str | PathLike[str], path: str | PathLike[str]) -> None:
+        """Replace an index, whatever its state, with a backup.
+
+        The backup is checked row by row before anything is changed. If the call fails, or is interrupted by Ctrl-C,
+        the old index is unchanged. If the process is killed, make the call again: until then, opening the path gives
+        the old index, the new one, or an error. Stores that are open at the path raise `StoreError` from then on; open
+        them again.
+
+        Args:
+            backup: A folder that `backup` or ``save(path)`` made, or that of any closed index.
+            path: The folder of the index to replace; it is created if it doesn't exist.
+
+        Raises:
+            IndexNotFoundError: There is no index in the backup's folder.
+            StoreError: The backup is damaged, or the path can't be written; nothing was changed.
+        """
+        restore_index(as_folder(backup), as_folder(path))
+
+    def close(self) -> None:
+        """Wait for running calls and close the files.
+
+        Later calls raise `StoreError`. Nothing needs to be saved first.
+        """
+        self._session.close()
+
+    def __enter__(self) -> Self:
+        """Use the store in a ``with`` block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the store."""
+        self.close()
+
+
+class _Asked(NamedTuple):
+    questions: list[str] | int
+    k: int
+    effort: float
+
+
+def _checked(questions: Sequence[str] | None, sample: int) -> list[str] | int:
+    """Return the questions, or how many sentences to search with."""
+    if questions is None:
+        return checked_count("sample", sample)
+    given = checked_list("questions", questions)
+    texts = [each for each in given if isinstance(each, str)]
+    if len(texts) < len(given):
+        raise InvalidInputError(f"questions are {shown(questions)}; give a list of strings")
+    return texts
+
+
+async def _estimate(io: IO, session: IndexSession, guard: EmbedderGuard, asked: _Asked) -> RecallEstimate:
+    if isinstance(asked.questions, int):
+        size = asked.questions
+        sampled = await io.in_thread(session.read, lambda state: state.snapshot.sample_embedded(size))
+        vectors = [vector for _, vector in sampled]
+    else:
+        vectors = [await io.call(guard.queries.embed, guard.queries.aembed, text) for text in asked.questions]
+    stacked: Vectors = normalized(np.stack(vectors)) if vectors else np.empty((0, 0), dtype=np.float32)
+    is_embedded = not isinstance(asked.questions, int)
+    estimate = partial(estimate_recall, session, stacked, asked.k, asked.effort, is_embedded=is_embedded)
+    found: RecallEstimate = await io.in_thread(guard.run_proven, estimate)
+    return found
