@@ -9,9 +9,9 @@ one of the sentence.
 import json
 import math
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from operator import is_, itemgetter
+from operator import is_
 from typing import Any
 
 import orjson
@@ -161,7 +161,7 @@ class _MetadataParts:
 
     def __init__(self) -> None:
         self._keys: list[str] = []
-        self._own: list[str] = []
+        self._own, self._in_source, self._in_section = list[str](), list[str](), list[str]()
         self._of_source, self._of_section = _SharedPart(), _SharedPart()
 
     def split(self, metadata: Mapping[str, Any], *, is_placed: bool) -> tuple[str, str, str]:
@@ -175,11 +175,12 @@ class _MetadataParts:
         if keys != self._keys:
             self._keys = keys
             self._own = [key for key in keys if key in PER_SENTENCE_KEYS]
-            self._of_section.choose([key for key in keys if key in PER_SECTION_KEYS])
-            self._of_source.choose([key for key in keys if key not in PER_SENTENCE_KEYS | PER_SECTION_KEYS])
+            self._in_section = [key for key in keys if key in PER_SECTION_KEYS]
+            self._in_source = [key for key in keys if key not in PER_SENTENCE_KEYS | PER_SECTION_KEYS]
         own = {key: metadata[key] for key in self._own if not is_placed or key not in _PLACES}
         written = _to_json(own) if own or not is_placed else ""
-        return written, self._of_source.write(metadata), self._of_section.write(metadata)
+        of_source = self._of_source.write(metadata, self._in_source)
+        return written, of_source, self._of_section.write(metadata, self._in_section)
 
 
 class _SharedPart:
@@ -187,38 +188,23 @@ class _SharedPart:
 
     def __init__(self) -> None:
         self._keys: list[str] = []
-        self._values_of = _getter([])
-        self._values: tuple[Any, ...] = ()
+        self._values: list[Any] = []
         self._types: list[type] = []
         self._text = ""
 
-    def choose(self, keys: list[str]) -> None:
-        """Set the keys to write from now on."""
-        if keys != self._keys:
-            self._keys, self._values_of, self._text = keys, _getter(keys), ""
-
-    def write(self, metadata: Mapping[str, Any]) -> str:
-        """Return the JSON of the chosen keys."""
-        values = self._values_of(metadata)
-        if self._text and self._are_unchanged(values):
-            return self._text
-        self._values, self._types = values, list(map(type, values))
-        self._text = _to_json(dict(zip(self._keys, values, strict=True)))
+    def write(self, metadata: Mapping[str, Any], keys: list[str]) -> str:
+        """Return the JSON of the keys."""
+        values = [metadata[key] for key in keys]
+        if self._text and keys == self._keys:
+            if all(map(is_, values, self._values)):
+                return self._text
+            # Equal values of different types may differ in JSON.
+            types = list(map(type, values))
+            if types == self._types and _ALIKE.issuperset(types) and values == self._values:
+                return self._text
+        self._keys, self._values, self._types = keys, values, list(map(type, values))
+        self._text = _to_json(dict(zip(keys, values, strict=True)))
         return self._text
-
-    def _are_unchanged(self, values: tuple[Any, ...]) -> bool:
-        if all(map(is_, values, self._values)):
-            return True
-        # Equal values of different types may differ in JSON.
-        types = list(map(type, values))
-        return types == self._types and _ALIKE.issuperset(types) and values == self._values
-
-
-def _getter(keys: Sequence[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """Return a function that returns the values of some keys."""
-    if len(keys) > 1:
-        return itemgetter(*keys)  # of one key, this returns no tuple
-    return lambda metadata: tuple([metadata[key] for key in keys])
 
 
 def _to_json(metadata: dict[str, Any]) -> str:

@@ -308,7 +308,7 @@ def test_a_growing_array_is_a_list_from_which_the_last_move_into_gaps(first: int
             array.remove(np.array(at, dtype=np.intp))
             model = _without(model, at)
         assert array.filled.tolist() == model
-        assert len(array) == len(model)
+        assert len(array.filled) == len(model)
 
 
 def test_the_first_rows_that_are_added_have_room() -> None:

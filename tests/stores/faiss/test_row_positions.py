@@ -31,9 +31,9 @@ def test_rows_in_rising_order_are_kept_once() -> None:
         rows.append(np.arange(start, start + 10))
     (run,) = rows._runs
     assert run.rows is None
-    assert len(rows._rows._starts) == 1
+    assert len(rows._rows._starts.filled) == 1
     rows.append(np.arange(6_000, 6_010))
-    assert len(rows._rows._starts) == 2
+    assert len(rows._rows._starts.filled) == 2
     assert rows.positions_of(np.array([6_000, 5_999, 5_000, 4_999])).tolist() == [5_000, -1, -1, 4_999]
     assert rows.positions_of(np.array([4_999, 0])).tolist() == [4_999, 0]
 

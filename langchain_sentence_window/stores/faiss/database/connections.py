@@ -251,7 +251,7 @@ class Connections:
             sqlite3.OperationalError: Another process held its transaction for too long.
             StoreError: The path doesn't lead to the file that was opened.
         """
-        writer = self.writer
+        writer = self._writer or self.writer
         until_unlocked(lambda: writer.execute("BEGIN IMMEDIATE"))
         self.file.check_identity()
         if self.path is not None:

@@ -245,7 +245,7 @@ class Database:
                 finally:
                     # Again, in case an exception such as Ctrl-C interrupted the first.
                     lease.end()
-                if not lease.is_outdated():
+                if lease.stamp is None or not lease.is_outdated():
                     return result
         except ERRORS as error:
             raise self.unreadable(error) from error

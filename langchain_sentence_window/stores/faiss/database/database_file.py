@@ -156,7 +156,7 @@ class DatabaseFile:
         self._held: Identity | None = None
         self.later_check: LaterCheck | None = None
         # A user who may not write in the folder can't lock the file either, so it may change while it is read.
-        self._cannot_lock = path is not None and read_only and not os.access(path.parent, os.W_OK)
+        self.cannot_lock = path is not None and read_only and not os.access(path.parent, os.W_OK)
 
     # Identity
 
@@ -209,7 +209,7 @@ class DatabaseFile:
         The connection of such a user assumes that the file never changes. What it reads is right as long as the stamp
         stays the same and there is no log.
         """
-        if not self._cannot_lock or self.path is None or size_of(log_of(self.path)):
+        if not self.cannot_lock or self.path is None or size_of(log_of(self.path)):
             return None
         try:
             status = self.path.stat()

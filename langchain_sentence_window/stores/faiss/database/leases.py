@@ -33,9 +33,10 @@ class Lease:
 
     def take(self, *, begins: bool = True) -> Snapshot:
         """Take a connection that no other thread has, and begin to read one state with it."""
-        self.stamp = self._connections.file.stamp()
+        file = self._connections.file
+        self.stamp = file.stamp() if file.cannot_lock else None
         self.connection = self._connections.take_reader(self.stamp)
-        self._connections.file.check_identity()
+        file.check_identity()
         if begins:
             self.connection.execute("BEGIN")
         return Snapshot(self.connection)

@@ -37,7 +37,7 @@ from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import get_ident
-from typing import Any, BinaryIO, Protocol, TypeAlias, TypeVar
+from typing import BinaryIO, Protocol, TypeAlias, TypeVar
 
 from langchain_sentence_window._io import COMPUTING_THREADS
 from langchain_sentence_window.errors import StoreError
@@ -118,7 +118,7 @@ class AccessLock:
         if get_ident() in list(self._readers.values()):
             self._at_the_end = finish
             return
-        _wait_until(lambda _: not self._readers, finish)
+        _wait_until(lambda: not self._readers)
         finish()
 
     def pause(self, seconds: float) -> bool:
@@ -132,7 +132,7 @@ class AccessLock:
         """
         self._paused_by = get_ident()
         deadline = time.monotonic() + seconds
-        _wait_until(lambda _: not self._others() or time.monotonic() > deadline, None)
+        _wait_until(lambda: not self._others() or time.monotonic() > deadline)
         return not self._others()
 
     def resume(self) -> None:
@@ -237,7 +237,10 @@ def within(gates: Sequence[Gate], work: Callable[[], T]) -> T:
         try:
             try:
                 for gate in gates:
-                    _wait_until(gate._begin, token)
+                    pause = _MIN_PAUSE_SECONDS
+                    while not gate._begin(token):
+                        time.sleep(pause)
+                        pause = min(pause * 1.5, _MAX_PAUSE_SECONDS)
                 return work()
             finally:
                 for gate in inside_out:
@@ -250,9 +253,9 @@ def within(gates: Sequence[Gate], work: Callable[[], T]) -> T:
             gate._end(token)
 
 
-def _wait_until(is_so: Callable[[Any], bool], asked: object) -> None:
+def _wait_until(is_so: Callable[[], bool]) -> None:
     pause = _MIN_PAUSE_SECONDS
-    while not is_so(asked):
+    while not is_so():
         time.sleep(pause)
         pause = min(pause * 1.5, _MAX_PAUSE_SECONDS)
 

@@ -270,11 +270,6 @@ class Matched(NamedTuple):
     doc_ids: list[str]
     partly: str | None
 
-    @property
-    def condition(self) -> Condition:
-        """The condition that a sentence is of one of them."""
-        return IS_ONE_OF.format("document"), [json.dumps(self.documents)]
-
 
 def list_sources(execute: _Execute, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
     """Read what is known of each document, in the order in which they were last written.

@@ -135,7 +135,8 @@ CHECKSUMS = {
 Staged vectors add nothing: one that is lost is embedded again.
 """
 
-_DIGESTS = 2**62
+DIGESTS = 2**62
+"""The number of digests; the digest of a state is the sum of its rows' checksums, modulo this."""
 
 IS_ONE_OF = "{} IN (SELECT value FROM json_each(?))"  # one parameter for any number of values
 
@@ -295,7 +296,7 @@ def source_row(key: int, document: int, sentences: int, metadata: str) -> tuple[
 
 def digest_of(*parts: int) -> int:
     """Add up checksums and digests; those of removed rows are negative."""
-    return sum(parts) % _DIGESTS
+    return sum(parts) % DIGESTS
 
 
 def stored_text(text: str) -> bytes:
@@ -314,14 +315,12 @@ _IS_UUID, _ARE_UUIDS = re.compile(_UUID), re.compile(f"(?:{_UUID})*")
 
 def uuid_numbers(ids: Sequence[str]) -> list[tuple[int, int] | tuple[None, None]]:
     """Return the halves of each UUID as signed numbers of 64 bits; ``None`` for other ids, also those in upper case."""
-    if set(map(len, ids)) == {ID_LENGTH} and _ARE_UUIDS.fullmatch("".join(ids)):
-        return [*_halves(ids)]  # as almost always; one by one takes twice as long
-    return [_halves([id_])[0] if _IS_UUID.fullmatch(id_) else (None, None) for id_ in ids]
-
-
-def _halves(uuids: Sequence[str]) -> list[tuple[int, int]]:
+    # All at once, as almost always; one by one takes twice as long.
+    are_uuids = set(map(len, ids)) == {ID_LENGTH} and _ARE_UUIDS.fullmatch("".join(ids)) is not None
+    uuids = ids if are_uuids else list(filter(_IS_UUID.fullmatch, ids))
     numbers = np.frombuffer(bytes.fromhex("".join(uuids).replace("-", "")), dtype=">i8").tolist()
-    return list(zip(numbers[::2], numbers[1::2], strict=True))
+    pairs = zip(numbers[::2], numbers[1::2], strict=True)
+    return list(pairs) if are_uuids else [next(pairs) if _IS_UUID.fullmatch(id_) else (None, None) for id_ in ids]
 
 
 class _Check(NamedTuple):

@@ -17,12 +17,12 @@ from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.reads import match_documents
 from langchain_sentence_window.stores.faiss.database.schema import (
     CHECKSUMS,
+    DIGESTS,
     IS_ONE_OF,
     REMOVAL_CHECKSUM,
     Record,
     State,
     checksum_of,
-    digest_of,
     own_column,
     source_row,
     stored_text,
@@ -106,7 +106,7 @@ class Transaction(Snapshot):
                 "it, or delete it by its id with a retriever that has no filter. Nothing was deleted."
             )
         if matched.documents:
-            self.remove(matched.condition)
+            self.remove((IS_ONE_OF.format("document"), [json.dumps(matched.documents)]))
         return matched.doc_ids
 
     def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
@@ -184,11 +184,6 @@ class Transaction(Snapshot):
         state = self._begun()
         written = state.generation, state.token, state.last_row, state.last_removal
         self._insert("writes", [(*written, checksum_of(*written))])
-        self._shorten_log()
-        self.set_fact("state", asdict(self._begun()))
-
-    def _shorten_log(self) -> None:
-        state = self._begun()
         oldest, removals = self.execute("SELECT generation, last_removal FROM writes LIMIT 1").fetchone()
         too_many = state.last_removal - removals > 2 * max(MIN_LOGGED, state.sentences)
         if too_many or state.generation - oldest > 2 * MIN_LOGGED:
@@ -198,6 +193,7 @@ class Transaction(Snapshot):
                 "removal <= (SELECT last_removal FROM writes ORDER BY generation LIMIT 1) AND removal < ?",
                 [state.last_removal],
             )
+        self.set_fact("state", asdict(self._begun()))
 
     def _documents(self, doc_ids: set[str]) -> dict[str, int]:
         """Return the numbers of source documents, which are written now; new ones get a number."""
@@ -256,7 +252,7 @@ class Transaction(Snapshot):
     def _count(self, checksums: int, **changed: int) -> None:
         """Change the state: add checksums to its digest, and set other fields."""
         state = self._begun()
-        self._after = replace(state, digest=digest_of(state.digest, checksums), **changed)
+        self._after = replace(state, digest=(state.digest + checksums) % DIGESTS, **changed)
 
 
 Row: TypeAlias = tuple[Any, ...]

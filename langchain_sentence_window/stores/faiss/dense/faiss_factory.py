@@ -62,7 +62,7 @@ def choose(asked: str, dimension: int, count: int, present: str | None = None) -
         count: Their number.
         present: The name of the present index, if there is one. It is kept if the number is close to a limit.
     """
-    chosen = Choice(asked, "it was asked for") if asked != AUTO else _chosen(dimension, count, present)
+    chosen = Choice(asked, "it was asked for") if asked != AUTO else _automatic(dimension, count, present)
     if chosen.name == present:
         return chosen
     fresh = make_faiss_index(chosen.name, dimension)
@@ -76,9 +76,10 @@ def is_automatic(asked: str, name: str) -> bool:
     return asked == AUTO and (name == "Flat" or _CODES.fullmatch(name) is not None)
 
 
-def _chosen(dimension: int, count: int, present: str | None) -> Choice:
+def _automatic(dimension: int, count: int, present: str | None) -> Choice:
     numbers, size = count * dimension, f"{count:,} vectors of {dimension:,} numbers"
-    clusters = _clusters_in(present or "")
+    codes = _CODES.fullmatch(present or "")
+    clusters = int(codes[1] or 0) if codes else 0
     if numbers > MAX_WHOLE_NUMBERS or (clusters > 1 and numbers > KEPT_SHARE * MAX_WHOLE_NUMBERS):
         wanted = _clusters_for(count)
         if clusters > 1 and wanted < _MAX_CLUSTER_GROWTH * clusters:
@@ -98,12 +99,6 @@ def _codes(dimension: int, clusters: int = 1) -> str:
     if dimension % 2 == 0:
         return f"IVF{clusters},PQ{dimension // 2}x4fs"
     return f"IVF{clusters},RaBitQ2" if clusters > 1 else "RaBitQ2"
-
-
-def _clusters_in(name: str) -> int:
-    """Return the number of clusters of an index of codes; 0 for another index."""
-    codes = _CODES.fullmatch(name)
-    return int(codes[1] or 0) if codes else 0
 
 
 def _clusters_for(count: int) -> int:
@@ -289,10 +284,10 @@ class CodeBuffer:
 
     def __init__(self, index: Any) -> None:
         """Take over the codes of an index, which may be empty, or mapped to a file."""
-        self._index = index
+        self._index, self._library = index, load_faiss()
         count, size = index.ntotal, index.code_size
         if count:
-            given = load_faiss().rev_swig_ptr(index.codes.data(), count * size).reshape(count, size)
+            given = self._library.rev_swig_ptr(index.codes.data(), count * size).reshape(count, size)
         else:
             given = np.empty((0, size), dtype=np.uint8)
         self._codes: GrowableArray[np.uint8] = GrowableArray(given)
@@ -315,7 +310,7 @@ class CodeBuffer:
 
     def _show(self) -> None:
         """Point FAISS to the current vectors."""
-        faiss, codes = load_faiss(), self._codes.filled
+        faiss, codes = self._library, self._codes.filled
         nobody = faiss.MaybeOwnedVectorUInt8()  # A view needs an owner in C++; this object owns the memory.
         self._index.codes = faiss.MaybeOwnedVectorUInt8.create_view(faiss.swig_ptr(codes), codes.size, nobody.owner)
         self._index.ntotal = len(codes)

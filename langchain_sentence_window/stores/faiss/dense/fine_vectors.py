@@ -299,12 +299,12 @@ class FineVectors:
 
     def __len__(self) -> int:
         """Return the number of vectors."""
-        return self._saved + len(self._added)
+        return self._saved + len(self._added.filled)
 
     @property
     def in_memory(self) -> int:
         """The number of vectors that aren't in the file."""
-        return len(self._added)
+        return len(self._added.filled)
 
     @property
     def is_appending(self) -> bool:

@@ -195,11 +195,14 @@ class IndexMaker:
             return
         # All sentences of a changed document may have new neighbors.
         numbers = ",".join(map(str, sorted(changes.documents)))
-        index.remove(snapshot.rows((f"document IN ({numbers})", [])))
-        for rows, vectors in of_documents(snapshot, changes.documents, self._weights):
-            index.add(rows, vectors)
-        for rows, vectors in of_none(snapshot, changes.last_row):
-            index.add(rows, vectors)
+        changed = snapshot.rows((f"document IN ({numbers})", []))
+        if len(changed):
+            index.remove(changed)
+            for rows, vectors in of_documents(snapshot, changes.documents, self._weights):
+                index.add(rows, vectors)
+        if snapshot.state.last_row > changes.last_row:
+            for rows, vectors in of_none(snapshot, changes.last_row):
+                index.add(rows, vectors)
 
     def _plan(self, snapshot: Snapshot, present: str | None) -> _Plan | None:
         dimension, count = snapshot.fact("dimension"), snapshot.state.sentences

@@ -42,7 +42,12 @@ _DEAD = -1
 
 
 class VectorIndex:
-    """Unit vectors by row, searched by inner product, which is their cosine."""
+    """Unit vectors by row, searched by inner product, which is their cosine.
+
+    Attributes:
+        dimension: The length of the vectors.
+        in_memory: The number of vectors that another kind of index has in a file.
+    """
 
     def __init__(
         self,
@@ -65,6 +70,8 @@ class VectorIndex:
             is_mapped: Whether its vectors are mapped from a file, so that none can be added or removed.
         """
         self.name = name
+        self.dimension = int(index.d)
+        self.in_memory = 0
         self.is_exact = is_exact(index)
         self._faiss = index
         self._owner = owner
@@ -75,25 +82,15 @@ class VectorIndex:
         self.is_mapped = is_mapped
         self.tombstones = int(np.count_nonzero(rows == _DEAD))
 
-    @property
-    def dimension(self) -> int:
-        """The length of the vectors."""
-        return int(self._faiss.d)
-
     def __len__(self) -> int:
         """Return the number of vectors, without tombstones."""
-        return len(self._rows) - self.tombstones
+        return len(self._rows.filled) - self.tombstones
 
     @property
     def wasted_bytes(self) -> int:
         """The bytes of memory that tombstones take up."""
         clustered_or_flat = self._faiss if hasattr(self._faiss, "code_size") else self._storage()
         return self.tombstones * int(clustered_or_flat.code_size)
-
-    @property
-    def in_memory(self) -> int:
-        """The number of vectors that another kind of index has in a file."""
-        return 0
 
     @property
     def faiss_index(self) -> Any:
@@ -254,7 +251,7 @@ class VectorIndex:
         if clusters:
             probes = max(1, math.ceil(min(clusters, max(8, clusters // 16) * effort)))
             return self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersIVF, nprobe=probes)
-        visited = max(k, math.ceil(min(len(self._rows), max(MIN_EF_SEARCH, 2 * k) * effort)))
+        visited = max(k, math.ceil(min(len(self._rows.filled), max(MIN_EF_SEARCH, 2 * k) * effort)))
         return self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersHNSW, efSearch=visited)
 
     def _compare_all(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
