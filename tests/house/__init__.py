@@ -1,1 +1,1 @@
-"""What `make check` asks of the repository besides style, types and imports."""
+"""Checks of the house, which `make check` runs: the package's size and shape, and what the guides say of both."""

@@ -1,0 +1,154 @@
+"""The package as a tree of modules: their lines, and who imports whom."""
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+
+NAME = "langchain_sentence_window"
+ROOT = Path(__file__).parent.parent.parent
+PACKAGE = ROOT / NAME
+
+_NO_CODE = frozenset(
+    {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+)
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of the package.
+
+    Attributes:
+        path: Its path in the package, such as ``stores/faiss/faiss_store.py``.
+        source: Its text.
+    """
+
+    path: str
+    source: str
+
+    @property
+    def stem(self) -> str:
+        return Path(self.path).stem
+
+    @property
+    def folder(self) -> str:
+        """The path of its folder; empty for the package's own."""
+        return self.path.rpartition("/")[0]
+
+    @property
+    def is_face(self) -> bool:
+        """Whether it only stands for others: the package itself, or what runs it."""
+        return self.stem in ("__init__", "__main__")
+
+    @property
+    def name(self) -> str:
+        """Its dotted name, without the package's."""
+        return self.path.removesuffix(".py").removesuffix("__init__").rstrip("/").replace("/", ".")
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.source)
+
+    @property
+    def lines(self) -> int:
+        return len(self.source.splitlines())
+
+    @property
+    def code_lines(self) -> int:
+        """Lines with code: no blank ones, no comments, no docstrings of anything."""
+        code: set[int] = set()
+        for token in tokenize.generate_tokens(io.StringIO(self.source).readline):
+            if token.type not in _NO_CODE:
+                code.update(range(token.start[0], token.end[0] + 1))
+        for node in ast.walk(self.tree):
+            if (
+                isinstance(node, ast.Expr)
+                and isinstance(node.value, ast.Constant)
+                and isinstance(node.value.value, str)
+            ):
+                code.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        return len(code)
+
+    @cached_property
+    def imported(self) -> Sequence[tuple[str, str]]:
+        """The module and the name of each import, those in functions and for types too."""
+        return list(_imported(self.tree, in_functions=True))
+
+    @cached_property
+    def imported_at_once(self) -> Sequence[tuple[str, str]]:
+        """The same without those in functions, which are made when the function is called."""
+        return list(_imported(self.tree, in_functions=False))
+
+    @cached_property
+    def libraries(self) -> frozenset[str]:
+        """What it imports from outside of the package."""
+        return frozenset(each for each, _ in self.imported if each.partition(".")[0] != NAME)
+
+
+def _imported(tree: ast.Module, *, in_functions: bool) -> Iterator[tuple[str, str]]:
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.module, each.name) for each in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((each.name, "") for each in node.names)
+        elif in_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            todo += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt | ast.ExceptHandler)]
+
+
+@cache
+def modules() -> Mapping[str, Module]:
+    """All modules of the package by their dotted names."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    found = [Module(path.relative_to(PACKAGE).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
+    return {each.name: each for each in found}
+
+
+@cache
+def imports() -> Mapping[str, frozenset[str]]:
+    """The modules of the package that each of them imports."""
+    return {name: _used(each, each.imported) for name, each in modules().items()}
+
+
+def _used(module: Module, imported: Sequence[tuple[str, str]]) -> frozenset[str]:
+    inside = [(each, name) for each, name in imported if f"{each}.".startswith(f"{NAME}.")]
+    return frozenset(_target(each.removeprefix(NAME).lstrip("."), name) for each, name in inside) - {module.name}
+
+
+def _target(module: str, name: str) -> str:
+    inner = f"{module}.{name}".lstrip(".")
+    return inner if inner in modules() else module
+
+
+@cache
+def imports_on_use() -> frozenset[str]:
+    """The modules of the package that are imported in functions alone, so that they are loaded when they are needed."""
+    at_once = {used for each in modules().values() for used in _used(each, each.imported_at_once)}
+    return frozenset(modules().keys() - at_once)
+
+
+@cache
+def importers() -> Mapping[str, frozenset[str]]:
+    """The modules that import each module of the package."""
+    return {name: frozenset(each for each, used in imports().items() if name in used) for name in modules()}
+
+
+def circles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """Return the groups of nodes of which each reaches each other, sorted; nodes alone aren't among them."""
+    found = {node: reached(graph, node) for node in graph}
+    groups = {frozenset(each for each in found[node] if node in found[each]) for node in graph}
+    return sorted(sorted(group) for group in groups if len(group) > 1)
+
+
+def reached(graph: Mapping[str, frozenset[str]], start: str) -> set[str]:
+    """Return the nodes that one leads to, by any number of steps."""
+    seen, todo = set[str](), [start]
+    while todo:
+        new = graph.get(todo.pop(), frozenset()) - seen
+        seen |= new
+        todo += new
+    return seen
