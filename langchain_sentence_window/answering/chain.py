@@ -97,7 +97,8 @@ def create_rag_chain(
         filter=ConfigurableField(id="filter", name="filter", description="Which documents to search, as metadata."),
         window=ConfigurableField(id="window", name="window", description="Sentences on each side of a hit."),
     )
-    asked = RunnableLambda(partial(_prompt_values, shows_history=_shows_history(prompt))) | prompt
+    shows_history = HISTORY in {*prompt.input_variables, *prompt.optional_variables}
+    asked = RunnableLambda(partial(_prompt_values, shows_history=shows_history)) | prompt
     known = frozenset(spec.id for each in (retrieve, asked | llm) for spec in each.config_specs)
     chain: Runnable[Any, Any] = RunnableLambda(
         partial(_with_question, known=known, has_history=history), name="_with_question"
@@ -201,10 +202,6 @@ def _with_question(
 def _searched_with(state: Mapping[str, Any]) -> str:
     question: str = state.get(STANDALONE, state[QUESTION])
     return question
-
-
-def _shows_history(prompt: BasePromptTemplate[Any]) -> bool:
-    return HISTORY in {*prompt.input_variables, *prompt.optional_variables}
 
 
 def _prompt_values(state: Mapping[str, Any], *, shows_history: bool) -> dict[str, Any]:

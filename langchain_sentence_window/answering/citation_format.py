@@ -12,7 +12,8 @@ right, whatever strange characters replace the others.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from langchain_sentence_window._primitives import Span
 
@@ -53,10 +54,45 @@ HOW_TO_CITE = f"Cite the source of every statement by its number in square brack
 """The line of a prompt that asks for citations."""
 
 
-def cited_numbers(answer: str) -> Iterator[Span]:
-    """Yield the first and last number of each range that an answer cites; both are the same for a single number."""
-    for _, ranges in citation_marks(answer):
-        yield from ranges
+def each_once(ranges: Iterable[Span], count: int) -> Iterator[int]:
+    """Yield the numbers of the ranges that name some of so many sources, each once, in the order of the ranges."""
+    seen = MergedSpans()
+    for first, last in ranges:
+        if 1 <= first <= last <= count:
+            for start, end in seen.add((first, last + 1)):
+                yield from range(start, end)
+
+
+class MergedSpans:
+    """Spans of one text. Adding ``n`` of them takes ``n log n`` comparisons, in any order."""
+
+    def __init__(self) -> None:
+        """Start without spans."""
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def holds(self, span: Span) -> bool:
+        """Return whether all of a span has been added."""
+        start, end = span
+        number = bisect_left(self._ends, end)
+        return start >= end or (number < len(self._starts) and self._starts[number] <= start)
+
+    def add(self, span: Span) -> list[Span]:
+        """Add a span.
+
+        Returns:
+            The parts of it that are new, in order, none empty.
+        """
+        start, end = span
+        if start >= end:
+            return []
+        # Spans that it overlaps or touches are merged with it, so each is visited once.
+        first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
+        starts, ends = self._starts[first:last], self._ends[first:last]
+        gaps = zip([start, *ends], [*starts, end], strict=True)
+        self._starts[first:last] = [min([start, *starts[:1]])]
+        self._ends[first:last] = [max([end, *ends[-1:]])]
+        return [(left, right) for left, right in gaps if left < right]
 
 
 def citation_marks(answer: str) -> Iterator[tuple[Span, tuple[Span, ...]]]:
@@ -154,12 +190,18 @@ _NUMBER = re.compile(FORGED_NUMBER)
 _LINE_HEAD = re.compile(rf"^(?:{FORGED_NUMBER}|[\d_]|[^\w\n])++", re.MULTILINE)
 
 
-class _Looks(dict[int, str]):
-    """The look of each character, computed on first use."""
+class CharacterTable(dict[int, str]):
+    """A table for `str.translate` that finds what replaces a character on first use."""
+
+    def __init__(self, find: Callable[[str], str]) -> None:
+        """Begin without characters."""
+        super().__init__()
+        self._find = find
 
     def __missing__(self, code: int) -> str:
-        look = self[code] = _look(chr(code))
-        return look
+        """Find what replaces a character."""
+        found = self[code] = self._find(chr(code))
+        return found
 
 
 def _look(character: str) -> str:
@@ -191,7 +233,7 @@ def _named(character: str) -> str:
 
 
 _LISTED = {each: look for look, characters in _LOOK_ALIKES.items() for each in characters}
-_LOOKS = _Looks()
+_LOOKS = CharacterTable(_look)
 
 
 def looks(text: str) -> str:

@@ -8,6 +8,7 @@ there. So a message can cite nothing but what it quotes.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from langchain_core.documents import Document
@@ -17,9 +18,9 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.answering.citation_format import cited_numbers
-from langchain_sentence_window.answering.context import SearchResult, ShownSpans, search_results
-from langchain_sentence_window.answering.locations import describe_location, source_address
+from langchain_sentence_window.answering.citation_format import citation_marks, each_once
+from langchain_sentence_window.answering.context import SearchResult, search_results
+from langchain_sentence_window.answering.locations import describe_location, doc_id_of, source_address
 from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, PAGES, SENTENCES, START_INDEX
 from langchain_sentence_window.documents.metadata_values import is_index
@@ -89,13 +90,13 @@ def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None
         InvalidInputError: The answer is neither a string nor an AIMessage, or the documents aren't a list of Documents.
     """
     if documents is None:
-        return [_carried(each) for each in carried_citations(checked_answer(answer))]
+        return list(_carried_citations(checked_answer(answer)))
     sources = checked_documents(documents)
     if isinstance(answer, str):
         return _numbered(answer, sources)
-    carried = read_message_citations(checked_answer(answer), sources)
-    found = [_citation(each, sources) for each in carried.found]
-    return found if carried.are_numbered else [*_numbered(message_text(answer), sources), *found]
+    stretches, are_numbered = read_message_citations(checked_answer(answer), sources)
+    found = [_citation(each, sources) for each in stretches]
+    return found if are_numbered else [*_numbered(message_text(answer), sources), *found]
 
 
 def checked_answer(answer: object) -> AIMessage:
@@ -124,61 +125,16 @@ class CitedStretch:
     statement: Span | None
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedCitation:
-    """A citation as `cited_message` wrote it, with what it says of its source.
-
-    Attributes:
-        number: The source's number in its turn, from 1.
-        location: Where the cited text is from.
-        document: The cited text, with the metadata that is known of it.
-        sentences: Index of the first and the last sentence; ``None`` if they aren't known.
-        pages: The pages, from 0; empty if they aren't known.
-        statement: The span of the message's text that it supports; ``None`` if it isn't known.
-    """
-
-    number: int
-    location: str
-    document: Document
-    sentences: Span | None
-    pages: tuple[int, ...]
-    statement: Span | None
-
-
-def _carried(cited: CarriedCitation) -> Citation:
-    """Return a citation whose source is known by what the message says of it."""
-    document = cited.document
-    start, end = (as_integer(document.metadata.get(key)) for key in (START_INDEX, END_INDEX))
-    text = document.page_content
-    return Citation(
-        cited.number, cited.location, document, text, start, end, cited.sentences, cited.pages, cited.statement
-    )
-
-
 def _numbered(answer: str, sources: Sequence[Document]) -> list[Citation]:
-    cited = ShownSpans()
-    return [
-        Citation(number, describe_location(sources[number - 1]), sources[number - 1])
-        for first, last in cited_numbers(answer)
-        if 1 <= first <= last <= len(sources)
-        for start, end in cited.add((first, last + 1))
-        for number in range(start, end)
-    ]
+    ranges = (each for _, ranges in citation_marks(answer) for each in ranges)
+    numbers = each_once(ranges, len(sources))
+    return [Citation(number, describe_location(sources[number - 1]), sources[number - 1]) for number in numbers]
 
 
 def _citation(cited: CitedStretch, sources: Sequence[Document]) -> Citation:
-    stretch = cited.stretch
-    return Citation(
-        cited.number,
-        stretch.location,
-        sources[cited.number - 1],
-        stretch.text,
-        stretch.start,
-        stretch.end,
-        stretch.sentences,
-        stretch.pages,
-        cited.statement,
-    )
+    it, document = cited.stretch, sources[cited.number - 1]
+    place = it.text, it.start, it.end, it.sentences, it.pages
+    return Citation(cited.number, it.location, document, *place, cited.statement)
 
 
 NUMBER, LOCATION, SOURCE_START, SOURCE_END = "number", "location", "start", "end"
@@ -187,30 +143,21 @@ NUMBER, LOCATION, SOURCE_START, SOURCE_END = "number", "location", "start", "end
 _RESULT_INDEX = "search_result_index"
 
 
-@dataclass(frozen=True, slots=True)
-class MessageCitations:
-    """The citations that a message carries.
-
-    Attributes:
-        found: Those that hold, in order, each once.
-        are_numbered: Whether the message carries citations of numbered sources, even if none of them holds.
-    """
-
-    found: Sequence[CitedStretch]
-    are_numbered: bool
-
-
 def message_text(message: AIMessage) -> str:
     """Return the text of a message: that of all its text blocks, as ``message.text``."""
     return "".join(text for text, _ in _text_blocks(message))
 
 
-def read_message_citations(message: AIMessage, documents: Sequence[Document]) -> MessageCitations:
+def read_message_citations(message: AIMessage, documents: Sequence[Document]) -> tuple[list[CitedStretch], bool]:
     """Read the citations that a message carries.
 
     Args:
         message: The message.
         documents: The sources that it may cite.
+
+    Returns:
+        Those that hold, in order, each once; and whether the message carries citations of numbered sources, even if
+        none of them holds.
     """
     sources = _Sources(documents)
     found: dict[CitedStretch, None] = {}
@@ -222,11 +169,11 @@ def read_message_citations(message: AIMessage, documents: Sequence[Document]) ->
             for number, stretch in sources.stretches(fields):
                 found[CitedStretch(number, stretch, _statement(fields, text, at))] = None
         at += len(text)
-    return MessageCitations(list(found), are_numbered)
+    return list(found), are_numbered
 
 
-def carried_citations(message: AIMessage) -> Iterator[CarriedCitation]:
-    """Yield the citations that `cited_message` wrote into a message, without their sources.
+def _carried_citations(message: AIMessage) -> Iterator[Citation]:
+    """Yield the citations that `cited_message` wrote into a message, with what they say of their sources.
 
     Those of another form are left out. Nothing is compared, as the sources aren't at hand.
     """
@@ -235,11 +182,12 @@ def carried_citations(message: AIMessage) -> Iterator[CarriedCitation]:
         for fields in map(_fields, given):
             number, location, cited = as_integer(fields.get(NUMBER)), fields.get(LOCATION), fields.get("cited_text")
             if number is not None and isinstance(location, str) and isinstance(cited, str) and cited:
-                sentences = read_span(fields.get(SENTENCES))
-                pages = fields.get(PAGES)
-                known = tuple(pages) if isinstance(pages, list) and all(map(is_index, pages)) else ()
                 document = Document(page_content=cited, metadata=_metadata_of(fields))
-                yield CarriedCitation(number, location, document, sentences, known, _statement(fields, text, at))
+                start, end = (as_integer(fields.get(key)) for key in (SOURCE_START, SOURCE_END))
+                sentences, pages = read_span(fields.get(SENTENCES)), fields.get(PAGES)
+                known = tuple(pages) if isinstance(pages, list) and all(map(is_index, pages)) else ()
+                statement = _statement(fields, text, at)
+                yield Citation(number, location, document, cited, start, end, sentences, known, statement)
         at += len(text)
 
 
@@ -256,9 +204,19 @@ class _Sources:
 
     def __init__(self, documents: Sequence[Document]) -> None:
         self._documents = documents
-        self._results: list[SearchResult] | None = None
-        self._by_address: dict[str, list[int]] | None = None
         self._texts = SourceTexts(documents)
+
+    @cached_property
+    def _results(self) -> list[SearchResult]:
+        return search_results(self._documents)
+
+    @cached_property
+    def _by_address(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, document in enumerate(self._documents, 1):
+            if address := source_address(document):
+                found.setdefault(address, []).append(number)
+        return found
 
     def stretches(self, fields: Mapping[str, Any]) -> Iterator[tuple[int, Stretch]]:
         """Yield the number and the stretch of each source that a citation cites and whose text it quotes rightly."""
@@ -270,8 +228,6 @@ class _Sources:
             yield from self._of_address(address, fields.get("cited_text"))
 
     def _of_search_result(self, fields: Mapping[str, Any]) -> Iterator[tuple[int, Stretch]]:
-        if self._results is None:
-            self._results = search_results(self._documents)
         index = as_integer(fields[_RESULT_INDEX])
         first, end = as_integer(fields.get("start_block_index")), as_integer(fields.get("end_block_index"))
         quoted = fields.get("cited_text")
@@ -290,8 +246,7 @@ class _Sources:
         if number is None or not 0 < number <= len(self._documents) or not isinstance(quoted, str) or not quoted:
             return
         document = self._documents[number - 1]
-        doc_id = document.metadata.get(DOC_ID)
-        if fields.get(DOC_ID) != (doc_id if isinstance(doc_id, str) else None):
+        if fields.get(DOC_ID) != doc_id_of(document):
             return
         stretch = self._texts.placed(number, as_integer(fields.get(SOURCE_START)), quoted)
         if stretch is not None:
@@ -299,11 +254,6 @@ class _Sources:
 
     def _of_address(self, address: str, quoted: object) -> Iterator[tuple[int, Stretch]]:
         """Yield the one source that has an address, if the citation's text stands in it."""
-        if self._by_address is None:
-            self._by_address = {}
-            for number, document in enumerate(self._documents, 1):
-                if own := source_address(document):
-                    self._by_address.setdefault(own, []).append(number)
         numbers = self._by_address.get(address, [])
         if len(numbers) == 1:
             text = self._documents[numbers[0] - 1].page_content if quoted is None else quoted

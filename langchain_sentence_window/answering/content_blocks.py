@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
@@ -21,7 +21,7 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer, checked_list
-from langchain_sentence_window.answering.citation_format import citation_marks
+from langchain_sentence_window.answering.citation_format import citation_marks, each_once
 from langchain_sentence_window.answering.citations import (
     LOCATION,
     NUMBER,
@@ -32,7 +32,7 @@ from langchain_sentence_window.answering.citations import (
     message_text,
     read_message_citations,
 )
-from langchain_sentence_window.answering.locations import document_title, source_address
+from langchain_sentence_window.answering.locations import doc_id_of, document_title, source_address
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote
 from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch, split_text
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, PAGES, SENTENCES, START_INDEX
@@ -106,12 +106,9 @@ def citation_blocks(
     sources, checked = checked_documents(windows), _checked_quotes(quotes)
     text = _text_of(answer)
     if isinstance(answer, AIMessage):
-        carried = read_message_citations(answer, sources)
-        key = _key(text)
-        found = [_block(key, each, sources) for each in carried.found]
-        if carried.are_numbered:
-            return found
-        return [*_of_text(text, sources, checked), *found]
+        stretches, are_numbered = read_message_citations(answer, sources)
+        found = [_block(_key(text), each, sources) for each in stretches]
+        return found if are_numbered else [*_of_text(text, sources, checked), *found]
     return _of_text(text, sources, checked)
 
 
@@ -213,9 +210,9 @@ def _block(
     key: uuid.UUID, cited: CitedStretch, sources: Sequence[Document], more: Mapping[str, Any] | None = None
 ) -> CitationBlock:
     document, stretch = sources[cited.number - 1], cited.stretch
-    doc_id, heading = document.metadata.get(DOC_ID), document.metadata.get(HEADING)
+    heading = document.metadata.get(HEADING)
     known = {
-        DOC_ID: doc_id if isinstance(doc_id, str) else None,
+        DOC_ID: doc_id_of(document),
         SOURCE_START: stretch.start,
         SOURCE_END: stretch.end,
         SENTENCES: None if stretch.sentences is None else list(stretch.sentences),
@@ -306,8 +303,7 @@ def cited_statements(answer: str, count: int) -> list[CitedStatement]:
 def _marks(answer: str, count: int) -> Iterator[CitationMark]:
     """Yield the citations that name one of so many sources."""
     for (start, end), given in citation_marks(answer):
-        ranges = (range(first, last + 1) for first, last in given if 1 <= first <= last <= count)
-        if numbers := tuple(islice(dict.fromkeys(chain.from_iterable(ranges)), MAX_NUMBERS)):
+        if numbers := tuple(islice(each_once(given, count), MAX_NUMBERS)):
             yield CitationMark(start, end, numbers)
 
 

@@ -5,7 +5,6 @@ makes it cite single sentences. `search_results` tells which blocks there are, f
 who read citations of them.
 """
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,6 +15,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window.answering.citation_format import (
+    MergedSpans,
     escape_leading_numbers,
     escape_numbers,
     escape_tags,
@@ -57,8 +57,8 @@ def format_context(documents: Iterable[Document]) -> str:
     Raises:
         InvalidInputError: The documents aren't a list of Documents.
     """
-    spans: dict[str, ShownSpans] = {}
-    led: dict[str, ShownSpans] = {}
+    spans: dict[str, MergedSpans] = {}
+    led: dict[str, MergedSpans] = {}
     begun: dict[tuple[str, int], str] = {}
     texts: set[str] = set()
     blocks: list[str] = []
@@ -67,10 +67,10 @@ def format_context(documents: Iterable[Document]) -> str:
         if span:
             # Not by file: the pages of one file are documents of their own, each counted from 0.
             key = text_key(document, span[0], begun)
-            known = spans.setdefault(key, ShownSpans())
+            known = spans.setdefault(key, MergedSpans())
             parts = (document.page_content[start - span[0] : end - span[0]] for start, end in known.add(span))
             text = GAP.join(part.strip() for part in parts if part.strip())
-            leads = _new_lead_ins(document, known, led.setdefault(key, ShownSpans())) if text else []
+            leads = _new_lead_ins(document, known, led.setdefault(key, MergedSpans())) if text else []
             text = "\n".join([*leads, text])
         else:
             text = "" if document.page_content in texts else document.page_content
@@ -119,39 +119,7 @@ def as_search_results(windows: Iterable[Document]) -> list[dict[str, Any]]:
     ]
 
 
-class ShownSpans:
-    """Spans of one text. Adding ``n`` of them takes ``n log n`` comparisons, in any order."""
-
-    def __init__(self) -> None:
-        """Start without spans."""
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-
-    def holds(self, span: Span) -> bool:
-        """Return whether all of a span has been added."""
-        start, end = span
-        number = bisect_left(self._ends, end)
-        return start >= end or (number < len(self._starts) and self._starts[number] <= start)
-
-    def add(self, span: Span) -> list[Span]:
-        """Add a span.
-
-        Returns:
-            The parts of it that are new, in order, none empty.
-        """
-        start, end = span
-        if start >= end:
-            return []
-        # Spans that it overlaps or touches are merged with it, so each is visited once.
-        first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
-        starts, ends = self._starts[first:last], self._ends[first:last]
-        gaps = zip([start, *ends], [*starts, end], strict=True)
-        self._starts[first:last] = [min([start, *starts[:1]])]
-        self._ends[first:last] = [max([end, *ends[-1:]])]
-        return [(left, right) for left, right in gaps if left < right]
-
-
-def _new_lead_ins(document: Document, known: ShownSpans, led: ShownSpans) -> list[str]:
+def _new_lead_ins(document: Document, known: MergedSpans, led: MergedSpans) -> list[str]:
     """Return the lead-ins that aren't shown yet, each on one line.
 
     They don't count as shown text, as a later source of that text would lack its own beginning.
@@ -231,12 +199,5 @@ def _search_result(number: int, document: Document) -> SearchResult:
     # Each block goes on to where the next sentence begins, the first one from the beginning of the text.
     edges = [0, *(low for low, _ in sentences.spans[1:]), len(text)]
     blocks = [lead_in + GAP for _, lead_in in lead_ins] + [text[low:high] for low, high in pairwise(edges)]
-    return SearchResult(
-        number,
-        document,
-        encodable(source_address(document) or source_name(document)),
-        encodable(source_title(document)),
-        list(map(encodable, blocks)),
-        lead_ins,
-        sentences,
-    )
+    source, title = encodable(source_address(document) or source_name(document)), encodable(source_title(document))
+    return SearchResult(number, document, source, title, list(map(encodable, blocks)), lead_ins, sentences)

@@ -93,6 +93,12 @@ _ADDRESS_KEYS = ("url", SOURCE)
 _ADDRESS = re.compile(r"https?://[^\s<>\"\\^`{|}\x00-\x1f\x7f-\x9f\ud800-\udfff]+", re.IGNORECASE)
 
 
+def doc_id_of(document: Document) -> str | None:
+    """Return the ``doc_id`` of a source; ``None`` if its metadata has none."""
+    doc_id = document.metadata.get(DOC_ID)
+    return doc_id if isinstance(doc_id, str) else None
+
+
 def source_address(document: Document) -> str | None:
     """Return the address of a source on the web, as its metadata has it under ``url`` or ``source``.
 

@@ -28,49 +28,36 @@ Unverified: TypeAlias = Literal["mark", "drop"]
 UNVERIFIED = "[unverified]"
 """The mark after a statement for which no quote was verified."""
 
+
+def _object(**properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
+
+
+def _string(description: str) -> dict[str, Any]:
+    return {"type": "string", "description": description}
+
+
+def _array(description: str, items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "description": description, "items": items}
+
+
+_QUOTE = _object(
+    source={"type": "integer", "description": "The number of the source."},
+    quote=_string("Words of that source, copied exactly: a sentence, or a part of it."),
+)
+_STATEMENT = _object(
+    text=_string("One statement of the answer: a sentence or two, without source numbers."),
+    evidence=_array("The quotes that the statement rests on. At least one.", _QUOTE),
+)
 _SCHEMA: dict[str, Any] = {
     "title": "quoted_answer",
     "description": "An answer in statements, each with the words of the sources that it rests on.",
-    "type": "object",
-    "properties": {
-        "statements": {
-            "type": "array",
-            "description": "The answer, one statement after the other. Empty if the sources don't hold the answer.",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "text": {
-                        "type": "string",
-                        "description": "One statement of the answer: a sentence or two, without source numbers.",
-                    },
-                    "evidence": {
-                        "type": "array",
-                        "description": "The quotes that the statement rests on. At least one.",
-                        "items": {
-                            "type": "object",
-                            "properties": {
-                                "source": {"type": "integer", "description": "The number of the source."},
-                                "quote": {
-                                    "type": "string",
-                                    "description": "Words of that source, copied exactly: a sentence, or a part of it.",
-                                },
-                            },
-                            "required": ["source", "quote"],
-                            "additionalProperties": False,
-                        },
-                    },
-                },
-                "required": ["text", "evidence"],
-                "additionalProperties": False,
-            },
-        },
-        "remark": {
-            "type": "string",
-            "description": "What the sources don't answer, in the language of the question. Empty if nothing.",
-        },
-    },
-    "required": ["statements", "remark"],
-    "additionalProperties": False,
+    **_object(
+        statements=_array(
+            "The answer, one statement after the other. Empty if the sources don't hold the answer.", _STATEMENT
+        ),
+        remark=_string("What the sources don't answer, in the language of the question. Empty if nothing."),
+    ),
 }
 
 _AS_JSON = """\

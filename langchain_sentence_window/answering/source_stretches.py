@@ -169,7 +169,7 @@ def lead_in_stretch(document: Document, span: Span, text: str) -> Stretch:
 
 def split_text(text: str) -> list[Span]:
     """Return the spans of a text's sentences, at least one if the text isn't blank."""
-    spans = _splitter().spans(text) or [trim(text, 0, len(text))]
+    spans = plain_splitter().spans(text) or [trim(text, 0, len(text))]
     return [span for span in spans if span[0] < span[1]]
 
 
@@ -197,5 +197,6 @@ def _excerpt(document: Document, sentences: SourceSentences) -> Span:
 
 
 @cache
-def _splitter() -> SentenceSplitter:
+def plain_splitter() -> SentenceSplitter:
+    """Return a splitter with the usual settings."""
     return SentenceSplitter()

@@ -13,7 +13,7 @@ An error is shown to the model as advice: what to do next, without a traceback o
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,8 +24,8 @@ from langchain_core.tools import BaseTool, StructuredTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import BLOCKING, IO, arun, run
-from langchain_sentence_window._primitives import is_storable_id
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
+from langchain_sentence_window._primitives import Span, is_storable_id
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import INVISIBLE, disguised, escaped_offsets, looks, visible
 from langchain_sentence_window.answering.context import tagged
@@ -134,28 +134,26 @@ class _Reader:
     retriever: SentenceWindowRetriever
 
     def search(self, query: str, k: int | None = None, callbacks: Callbacks = None) -> Result:
-        _check_text(query)
-        found = _tried(lambda: self.retriever.invoke(query, {"callbacks": callbacks}, **_given(k)))
-        return _shown(found)
+        return run(self._search(BLOCKING, query, k, callbacks))
 
     async def asearch(self, query: str, k: int | None = None, callbacks: Callbacks = None) -> Result:
+        return await self._search(ASYNC, query, k, callbacks)
+
+    async def _search(self, io: IO, query: str, k: int | None, callbacks: Callbacks) -> Result:
         _check_text(query)
-        try:
-            found = await self.retriever.ainvoke(query, {"callbacks": callbacks}, **_given(k))
-        except SentenceWindowError as error:
-            raise advice(error) from error
-        return _shown(found)
+        given = {} if k is None else {"k": k}
+        return await _shown(
+            io.call(self.retriever.invoke, self.retriever.ainvoke, query, {"callbacks": callbacks}, **given)
+        )
 
     def read_around(self, doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
-        around = before, after
-        return _shown(_tried(lambda: run(_read(BLOCKING, self.retriever.scope(), doc_id, (first, last), around))))
+        return run(self._read_around(BLOCKING, doc_id, (first, last), (before, after)))
 
     async def aread_around(self, doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
-        try:
-            found = await arun(lambda io: _read(io, self.retriever.scope(), doc_id, (first, last), (before, after)))
-        except SentenceWindowError as error:
-            raise advice(error) from error
-        return _shown(found)
+        return await arun(lambda io: self._read_around(io, doc_id, (first, last), (before, after)))
+
+    async def _read_around(self, io: IO, doc_id: str, sentences: Span, around: Span) -> Result:
+        return await _shown(_read(io, self.retriever.scope(), doc_id, sentences, around))
 
 
 def _tool(
@@ -183,10 +181,6 @@ def _check_arguments(retriever: object, prefix: object) -> None:
         )
 
 
-def _given(k: int | None) -> dict[str, Any]:
-    return {} if k is None else {"k": k}
-
-
 def _check_text(query: str) -> None:
     if query and not is_storable_id(query):
         raise ToolException(
@@ -194,16 +188,7 @@ def _check_text(query: str) -> None:
         )
 
 
-def _tried(ask: Callable[[], list[Document]]) -> list[Document]:
-    try:
-        return ask()
-    except SentenceWindowError as error:
-        raise advice(error) from error
-
-
-async def _read(
-    io: IO, scope: Scope, given: str, sentences: tuple[int, int], around: tuple[int, int]
-) -> list[Document]:
+async def _read(io: IO, scope: Scope, given: str, sentences: Span, around: Span) -> list[Document]:
     """Read sentences and those around them, as far as the document goes, as one Document."""
     (first, last), (before, after) = sentences, around
     if last < first:
@@ -227,7 +212,7 @@ async def _read(
     )
 
 
-async def _read_run(io: IO, scope: Scope, *, doc_id: str, sentences: tuple[int, int], wanted: range) -> Document | None:
+async def _read_run(io: IO, scope: Scope, *, doc_id: str, sentences: Span, wanted: range) -> Document | None:
     documents = await scope.fetch(io, [(doc_id, index) for index in wanted])
     if documents is None:
         raise no_reading()
@@ -254,7 +239,7 @@ async def unsearched_window(io: IO, scope: Scope, window: Window, read: Sentence
     return made.model_copy(update={"metadata": metadata})
 
 
-def _run_of(found: Sequence[int], sentences: tuple[int, int], *, bound: bool) -> list[int]:
+def _run_of(found: Sequence[int], sentences: Span, *, bound: bool) -> list[int]:
     """Return the indexes to show of those found; none if the wanted ones aren't among them.
 
     Under a filter it is the first unbroken run, as a missing sentence may be forbidden. Without one a gap is damage,
@@ -271,8 +256,12 @@ def _run_of(found: Sequence[int], sentences: tuple[int, int], *, bound: bool) ->
     return list(range(first, last + 1))
 
 
-def _shown(documents: list[Document]) -> Result:
+async def _shown(found: Awaitable[list[Document]]) -> Result:
     """Return the text for the model, and the Documents themselves."""
+    try:
+        documents = await found
+    except SentenceWindowError as error:
+        raise advice(error) from error
     blocks = [tagged(number, label(document), shown_text(document)) for number, document in enumerate(documents, 1)]
     return "\n\n".join(blocks) or NOTHING_FOUND, documents
 

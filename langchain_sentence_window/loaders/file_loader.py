@@ -6,7 +6,7 @@ is asked, if it is installed.
 
 import codecs
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from os import PathLike, fspath
 from pathlib import Path
@@ -113,7 +113,7 @@ def convert(file: FileBytes, path: str, source: str, pdfs: "PdfProcess | None" =
         if content_type == _PDF and pdfs is not None:
             loaded = pdfs.load(file, name, source)
         else:
-            loaded = _READERS[content_type](file.data, name, source)
+            loaded = _read(content_type, file.data, name, source)
     except (SentenceWindowError, Warning):
         raise
     except Exception as error:  # one odd file of very many mustn't keep the others out
@@ -128,28 +128,28 @@ def convert(file: FileBytes, path: str, source: str, pdfs: "PdfProcess | None" =
     ]
 
 
-def _read_text(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001 - as readers are called
-    text = decode(data, name)
-    front_matter = read_front_matter(text)
-    title = front_matter.title if front_matter else ""
-    return [Document(page_content=text, metadata={TITLE: title} if title else {})]
+def _read(content_type: str, data: bytes, name: str, source: str) -> list[Document]:
+    if content_type == _PDF:
+        return read_pdf(data, name, source)
+    metadata: dict[str, Any] = {}
+    if content_type in (_HTML, _DOCX):
+        text, blocks, title = _page(content_type, data, name)
+        metadata[LAYOUT] = write_layout(blocks)
+    else:
+        text = decode(data, name)
+        front_matter = read_front_matter(text)
+        title = front_matter.title if front_matter else ""
+    return [Document(page_content=text, metadata={TITLE: title, **metadata} if title else metadata)]
 
 
-def _read_html(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001
-    from langchain_sentence_window.loaders.files.html_pages import read_html
+def _page(content_type: str, data: bytes, name: str) -> "HtmlPage":
+    if content_type == _HTML:
+        from langchain_sentence_window.loaders.files.html_pages import read_html
 
-    return [_document(read_html(decode(data, name, is_html=True), name))]
-
-
-def _read_docx(data: bytes, name: str, source: str) -> list[Document]:  # noqa: ARG001
+        return read_html(decode(data, name, is_html=True), name)
     from langchain_sentence_window.loaders.files.docx import read_docx
 
-    return [_document(read_docx(data, name))]
-
-
-def _document(page: "HtmlPage") -> Document:
-    metadata: dict[str, Any] = {LAYOUT: write_layout(page.blocks)}
-    return Document(page_content=page.text, metadata={TITLE: page.title, **metadata} if page.title else metadata)
+    return read_docx(data, name)
 
 
 HEAD_BYTES = 4_096
@@ -239,12 +239,3 @@ def _try(data: bytes, encoding: str) -> str | None:
     except (UnicodeError, LookupError):  # a lone surrogate can't be encoded
         return None
     return text
-
-
-_READERS: Mapping[str, Callable[[bytes, str, str], list[Document]]] = {
-    _MARKDOWN: _read_text,
-    _TEXT: _read_text,
-    _HTML: _read_html,
-    _DOCX: _read_docx,
-    _PDF: read_pdf,
-}

@@ -13,12 +13,13 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import describe_location, find_citations, format_context
 from langchain_sentence_window.answering.citation_format import (
+    MergedSpans,
     escape_leading_numbers,
     escape_numbers,
     escape_tags,
     looks,
 )
-from langchain_sentence_window.answering.context import ShownSpans, tagged
+from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS
 from tests.properties import examples
 
@@ -341,7 +342,7 @@ def test_lead_ins_that_are_none_are_left_out(lead_ins: Any) -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=8), st.integers(0, 30), st.integers(0, 30))
 def test_spans_know_what_they_hold(spans: list[tuple[int, int]], start: int, end: int) -> None:
-    known = ShownSpans()
+    known = MergedSpans()
     for span in spans:
         known.add(span)
     held = {at for first, last in spans for at in range(first, last)}
@@ -419,7 +420,7 @@ class Counted(int):
 
 
 def comparisons(spans: Sequence[tuple[int, int]]) -> int:
-    Counted.compared, known = 0, ShownSpans()
+    Counted.compared, known = 0, MergedSpans()
     for start, end in spans:
         known.add((Counted(start), Counted(end)))
     return Counted.compared

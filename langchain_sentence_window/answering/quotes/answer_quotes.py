@@ -4,14 +4,13 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import Literal
 
 from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.answering.citation_format import citation_marks
 from langchain_sentence_window.answering.quotes.quotation_marks import Quoted, find_quoted, is_marked
-from langchain_sentence_window.documents.splitter import SentenceSplitter
+from langchain_sentence_window.answering.source_stretches import plain_splitter
 
 MAX_NUMBER = 999
 """The largest number in brackets that can only be a citation; a larger one of no source may be a year."""
@@ -85,16 +84,11 @@ def quotes_in(answer: str) -> list[AnswerQuote]:
     return sorted(found, key=lambda each: (each.start, each.end))
 
 
-@cache
-def _splitter() -> SentenceSplitter:
-    return SentenceSplitter()
-
-
 def _sentences(answer: str, quoted: Sequence[Quoted], cited: Sequence[Cited]) -> list[Span]:
     """Return the spans of the answer's sentences; a citation after a full stop belongs to the sentence before it."""
     masked = _masked(answer, quoted, cited)
     found = list[Span]()
-    for start, end in _splitter().spans(masked):
+    for start, end in plain_splitter().spans(masked):
         cuts = [start, *(start + cut.start() for cut in _WIDE_END.finditer(masked[start:end])), end]
         found += [(low, high) for low, high in pairwise(cuts) if masked[low:high].strip()]
     return found

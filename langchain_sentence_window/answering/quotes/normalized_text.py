@@ -6,7 +6,7 @@
 What decides about the meaning is left alone: digits, signs, decimal points, percent, currency, raised and lowered
 figures, fractions and words. So ``m²`` isn't ``m2``, and a hyphen is dropped only where it ends a line.
 
-Each step gives a text, and `Shifts` by which its offsets are found in the text before.
+Each step gives a text, and a `Shift` for each stretch by which its offsets are found in the text before.
 
 Boundaries are kept: words, numbers with their signs and units, and negations.
 
@@ -16,9 +16,13 @@ Boundaries are kept: words, numbers with their signs and units, and negations.
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
+
+from langchain_sentence_window.answering.citation_format import CharacterTable
 
 INVISIBLE, SOFT_HYPHEN = "\x01", "\x02"
 """Characters that `PLAIN` writes for a character that isn't seen, and for a soft hyphen."""
@@ -52,14 +56,6 @@ _MAX_MARKS = 32
 """The longest run of combining marks that is composed; no language needs as many."""
 
 _FIRST_JAMO, _LAST_JAMO = "\u1161", "\u11ff"
-
-
-class _Plain(dict[int, str]):
-    """One plain character for each character, found on first use."""
-
-    def __missing__(self, code: int) -> str:
-        made = self[code] = _plain_character(chr(code))
-        return made
 
 
 def _plain_character(character: str) -> str:
@@ -99,36 +95,17 @@ def _decomposed(character: str) -> str:
     return parts if kind in _COMPATIBLE and parts and " " not in parts else character
 
 
-PLAIN = _Plain()
+PLAIN = CharacterTable(_plain_character)
 """A table for `str.translate`: one plain character for each character."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shifts:
-    """Where stretches of a text were replaced, in order: their starts and ends before and after."""
+class Shift(NamedTuple):
+    """Where a stretch of a text was replaced: its start and end before and after."""
 
-    old_starts: list[int] = field(default_factory=list)
-    old_ends: list[int] = field(default_factory=list)
-    new_starts: list[int] = field(default_factory=list)
-    new_ends: list[int] = field(default_factory=list)
-
-    def old_start(self, at: int) -> int:
-        """Return where a character of the new text begins in the old one."""
-        found = bisect_right(self.new_starts, at) - 1
-        if found < 0:
-            return at
-        if at < self.new_ends[found]:
-            return self.old_starts[found]
-        return at - self.new_ends[found] + self.old_ends[found]
-
-    def old_end(self, at: int) -> int:
-        """Return where the character before an offset of the new text ends in the old one."""
-        found = bisect_right(self.new_starts, at - 1) - 1
-        if found < 0:
-            return at
-        if at <= self.new_ends[found]:
-            return self.old_ends[found]
-        return at - self.new_ends[found] + self.old_ends[found]
+    old_start: int
+    old_end: int
+    new_start: int
+    new_end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +118,27 @@ class PlainText:
     """
 
     text: str
-    steps: tuple[Shifts, ...] = ()
+    steps: tuple[Sequence[Shift], ...] = ()
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the span, in the text that it was made of, of a stretch that isn't empty."""
         for step in self.steps:
-            start, end = step.old_start(start), step.old_end(end)
+            start, end = _old(step, start, is_end=False), _old(step, end, is_end=True)
         return start, end
+
+
+def _old(step: Sequence[Shift], at: int, *, is_end: bool) -> int:
+    """Return where a character of the new text begins in the old one, or where the one before an offset ends there."""
+    found = bisect_right(step, at - is_end, key=_new_start) - 1
+    if found < 0:
+        return at
+    shift = step[found]
+    if at < shift.new_end + is_end:
+        return shift.old_end if is_end else shift.old_start
+    return at - shift.new_end + shift.old_end
+
+
+_new_start = attrgetter("new_start")
 
 
 def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
@@ -157,7 +148,7 @@ def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
         text: Any text.
         compounds: Plain words with a hyphen. A hyphen that ends a line stays if the word is one of them.
     """
-    steps: list[Shifts] = []
+    steps: list[Sequence[Shift]] = []
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
         text, shifts = _composed(text)
         steps.append(shifts)
@@ -165,7 +156,7 @@ def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
     for is_needed, pattern, new in _STEPS:
         if is_needed(text):
             text, shifts = _replaced(text, pattern, _Breaks(compounds) if new is None else new)
-            if shifts.new_starts:
+            if shifts:
                 steps.append(shifts)
         if pattern is _HIDDEN:
             text = text.replace("\n", " ")
@@ -253,11 +244,11 @@ _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[s
 """Which texts need a step, what it replaces, and by what; ``None`` for hyphens at line ends, which depend on words."""
 
 
-def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, Shifts]:
+def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, list[Shift]]:
     return _rewritten(text, ((*found.span(), new(found)) for found in pattern.finditer(text)))
 
 
-def _composed(text: str) -> tuple[str, Shifts]:
+def _composed(text: str) -> tuple[str, list[Shift]]:
     """Compose letters and their marks, as in Unicode's form C."""
     return _rewritten(
         text, ((start, end, unicodedata.normalize("NFC", text[start:end])) for start, end in _letters(text))
@@ -279,9 +270,9 @@ def _is_mark(character: str) -> bool:
     return _FIRST_JAMO <= character <= _LAST_JAMO or unicodedata.category(character) in ("Mn", "Mc", "Me")
 
 
-def _rewritten(text: str, changes: Iterable[tuple[int, int, str]]) -> tuple[str, Shifts]:
+def _rewritten(text: str, changes: Iterable[tuple[int, int, str]]) -> tuple[str, list[Shift]]:
     """Replace stretches of a text: the start and end of each, in order, and what is written there."""
-    shifts = Shifts()
+    shifts: list[Shift] = []
     parts: list[str] = []
     at = length = 0
     for start, end, made in changes:
@@ -289,11 +280,8 @@ def _rewritten(text: str, changes: Iterable[tuple[int, int, str]]) -> tuple[str,
             continue
         parts += [text[at:start], made]
         length += start - at
-        shifts.old_starts.append(start)
-        shifts.old_ends.append(end)
-        shifts.new_starts.append(length)
+        shifts.append(Shift(start, end, length, length + len(made)))
         length += len(made)
-        shifts.new_ends.append(length)
         at = end
     return ("".join([*parts, text[at:]]) if parts else text), shifts
 

@@ -13,25 +13,11 @@ from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.answering.quotes.normalized_text import is_unspaced
 
 _CLOSERS = {
-    '"': '"',
-    "＂": "＂",
-    "“": "”",
-    "„": '“”"',
-    "‟": "”",
-    "”": "”",
-    "«": "»",
-    "»": "«»",
-    "‹": "›",
-    "›": "‹›",
-    "‘": "’",
-    "‚": "‘’",
-    "'": "'",
-    "「": "」",
-    "『": "』",
-    "｢": "｣",
-    "﹁": "﹂",
-    "﹃": "﹄",
-    "〝": "〞〟",
+    pair[0]: pair[1:]
+    for pair in (
+        *('""', "＂＂", "“”", '„“”"', "‟”", "””", "«»", "»«»", "‹›", "›‹›", "‘’", "‚‘’", "''"),
+        *("「」", "『』", "｢｣", "﹁﹂", "﹃﹄", "〝〞〟"),
+    )
 }
 """The marks that close a quotation, for each mark that opens one."""
 

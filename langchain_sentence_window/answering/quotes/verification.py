@@ -11,9 +11,8 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, gathered
-from langchain_sentence_window.answering.citation_format import MARKS, looks
-from langchain_sentence_window.answering.context import ShownSpans
-from langchain_sentence_window.answering.locations import describe_location
+from langchain_sentence_window.answering.citation_format import MARKS, each_once, looks
+from langchain_sentence_window.answering.locations import describe_location, doc_id_of
 from langchain_sentence_window.answering.quotes.answer_quotes import AnswerQuote, Cited, quotes_in
 from langchain_sentence_window.answering.quotes.quotation_marks import find_quoted
 from langchain_sentence_window.answering.quotes.quote_search import (
@@ -27,7 +26,6 @@ from langchain_sentence_window.answering.quotes.quote_search import (
 )
 from langchain_sentence_window.answering.quotes.stitching import Stitching
 from langchain_sentence_window.answering.source_stretches import sentences_of
-from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.window_runs import narrowed_window, pages_touched, source_span
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -62,22 +60,21 @@ class QuotedPlace:
     @property
     def first_sentence(self) -> int | None:
         """Index of the first sentence that it touches, in the document; ``None`` if it isn't known."""
-        numbers = self._sentences()
-        return numbers[0] if numbers else None
+        return self._sentences()[0]
 
     @property
     def last_sentence(self) -> int | None:
         """Index of the last sentence that it touches; ``None`` if it isn't known."""
-        numbers = self._sentences()
-        return numbers[1] if numbers else None
+        return self._sentences()[1]
 
     def window(self) -> Document:
         """Return a window of this place alone: `locate` gives the boxes around it, and `highlight` marks it."""
         return narrowed_window(self.document, self.start, self.end, self.text)
 
-    def _sentences(self) -> Span | None:
+    def _sentences(self) -> Span | tuple[None, None]:
         own = source_span(self.document)
-        return None if own is None else sentences_of(self.document).numbers(self.start - own[0], self.end - own[0])
+        found = own and sentences_of(self.document).numbers(self.start - own[0], self.end - own[0])
+        return found or (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +117,7 @@ class VerifiedQuote:
 
 _Judged = tuple[Verdict, tuple[QuotedPlace, ...]]
 _NOT_FOUND: _Judged = ("not_found", ())
-_FOUND = ("verbatim", "normalized")
+_FOUND: tuple[Verdict, ...] = ("verbatim", "normalized")
 _ESCAPED = re.compile(r"\\(.)|&lt;", re.DOTALL)
 """Marks that `format_context` writes before a bracket and for the beginning of a tag."""
 
@@ -146,10 +143,7 @@ def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]
     if not isinstance(text, str):
         raise InvalidInputError(f"the answer is {shown(text)}; give its text, such as message.text")
     judge = _Judge(checked_documents(windows))
-    made = list[VerifiedQuote]()
-    for quote in quotes_in(text):
-        made.append(_best(judge, quote))
-    return made
+    return [_best(judge, quote) for quote in quotes_in(text)]
 
 
 def verify_quote(quote: str, windows: Iterable[Document], cited: Iterable[int] = ()) -> VerifiedQuote:
@@ -216,16 +210,8 @@ class _Judge:
 
     def numbers(self, cited: Sequence[Cited]) -> tuple[int, ...] | None:
         """Return the sources that are cited, each once in order of citation; ``None`` if nothing is cited."""
-        seen = ShownSpans()
-        found = (
-            number
-            for each in cited
-            for first, last in each.numbers
-            if 1 <= first <= last <= self.count
-            for start, end in seen.add((first, last + 1))
-            for number in range(start, end)
-        )
-        return tuple(found) if cited else None
+        ranges = (each for mark in cited for each in mark.numbers)
+        return tuple(each_once(ranges, self.count)) if cited else None
 
     def judge(
         self, text: str, cited: tuple[int, ...] | None, *, in_full: bool = False, is_claim: bool = False
@@ -265,8 +251,8 @@ class _Judge:
             return "stitched", _places(loose.places)
         if not pieces.are_stretches:
             return _NOT_FOUND
-        apart = [self._anywhere(own, others, piece) for piece in pieces.pieces]
-        places = [each for each in apart if each]
+        apart = [_find([piece], own) or _find([piece], others) for piece in pieces.pieces]
+        places = [each[1] for each in apart if each]
         return ("stitched", _places(places)) if len(places) == len(apart) > 1 else _NOT_FOUND
 
     def _whole(self, forms: Sequence[Wanted], own: Sequence[Source], others: Sequence[Source]) -> _Judged:
@@ -274,10 +260,6 @@ class _Judge:
             if (found := _find(forms, sources)) is not None:
                 return _verdict(found[0], [found[1]], is_own=is_own)
         return _NOT_FOUND
-
-    def _anywhere(self, own: Sequence[Source], others: Sequence[Source], piece: Wanted) -> Found | None:
-        tries = ((sources, exact) for sources in (own, others) for exact in (True, False))
-        return next((found for sources, exact in tries if (found := find_in(sources, piece, exact=exact))), None)
 
     def _stitched(self, plain: str, own: Sequence[Source]) -> _Judged:
         if not self._joined(self._sources).has_words(plain):
@@ -296,12 +278,10 @@ class _Judge:
 
 def _find(forms: Sequence[Wanted], sources: Sequence[Source]) -> tuple[Verdict, Found] | None:
     """Find a text in sources, exactly if it stands so in any of them."""
-    for form in forms:
-        if found := find_in(sources, form, exact=True):
-            return "verbatim", found
-    for form in forms:
-        if found := find_in(sources, form, exact=False):
-            return "normalized", found
+    for verdict in _FOUND:
+        for form in forms:
+            if found := find_in(sources, form, exact=verdict == "verbatim"):
+                return verdict, found
     return None
 
 
@@ -331,14 +311,5 @@ def quoted_place(found: Found) -> QuotedPlace:
     start, end = passage.base + found.start, passage.base + found.end
     text = passage.text[found.start : found.end]
     narrowed = narrowed_window(passage.document, start, end, text)
-    doc_id = passage.document.metadata.get(DOC_ID)
-    return QuotedPlace(
-        passage.number,
-        passage.document,
-        doc_id if isinstance(doc_id, str) else None,
-        start,
-        end,
-        text,
-        pages_touched(narrowed),
-        describe_location(narrowed),
-    )
+    doc_id, pages, location = doc_id_of(passage.document), pages_touched(narrowed), describe_location(narrowed)
+    return QuotedPlace(passage.number, passage.document, doc_id, start, end, text, pages, location)

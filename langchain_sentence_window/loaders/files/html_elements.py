@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import islice
-from typing import Any, Literal, TypeAlias
+from operator import add, sub
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from langchain_sentence_window.errors import MissingExtraError
 
@@ -116,8 +117,7 @@ _TURNS = frozenset({"next", "prev", "previous", "up", "first", "last", "start", 
 _Kind: TypeAlias = Literal["navigation", "list", "turns"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
+class _Count(NamedTuple):
     """Counts of what was read so far.
 
     Attributes:
@@ -131,11 +131,6 @@ class _Count:
     linked: int = 0
     links: int = 0
     turns: int = 0
-
-    def __sub__(self, other: "_Count") -> "_Count":
-        return _Count(
-            self.chars - other.chars, self.linked - other.linked, self.links - other.links, self.turns - other.turns
-        )
 
 
 def find_navigation(root: Any) -> set[Any]:
@@ -155,7 +150,7 @@ def find_navigation(root: Any) -> set[Any]:
             open_links -= is_link
             if event == "end" and opened and opened[-1][0] is element:
                 _, kind, before = opened.pop()
-                if _is_navigation(kind, count - before):
+                if _is_navigation(kind, _Count(*map(sub, count, before))):
                     found.add(element)
                     count = before  # as if it weren't there
             text = element.tail if element is not root else None
@@ -168,12 +163,7 @@ def _counted(count: _Count, link: Any, text: str | None, *, is_linked: bool) -> 
     if link is None and not size:
         return count
     turns = link is not None and not _TURNS.isdisjoint(link.get("rel", "").lower().split())
-    return _Count(
-        count.chars + size,
-        count.linked + size * is_linked,
-        count.links + (link is not None),
-        count.turns + turns,
-    )
+    return _Count(*map(add, count, (size, size * is_linked, link is not None, turns)))
 
 
 def _kind(element: Any) -> "_Kind | None":

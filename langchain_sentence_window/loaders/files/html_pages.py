@@ -9,7 +9,7 @@ are left out, as they only stand between the words; but a paragraph that is whol
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -138,25 +138,16 @@ def _parsed(html: str, name: str) -> Any:
 
 def _main_part(root: Any) -> Any:
     """Return the element that holds what the page is about."""
-    mains = [each for each in root.iter() if _is_main(each) and is_shown(each)]
-    if mains:
-        return mains[0]
+    for each in root.iter():
+        if (each.tag == "main" or each.get("role") == "main") and is_shown(each):
+            return each
     articles = [each for each in root.iter("article") if is_shown(each)]
     return articles[0] if len(articles) == 1 else root
 
 
-def _is_main(element: Any) -> bool:
-    return bool(element.tag == "main" or element.get("role") == "main")
-
-
 def _title(root: Any) -> str:
-    return clean_text(" ".join("".join(_titles(root)).split()))[:MAX_TITLE_CHARS]
-
-
-def _titles(root: Any) -> Iterator[str]:
     found = next((each for each in root.iter("title") if each.getparent().tag != "svg"), None)
-    if found is not None:
-        yield from found.itertext()
+    return "" if found is None else clean_text(" ".join("".join(found.itertext()).split()))[:MAX_TITLE_CHARS]
 
 
 MAX_ROW_CHARS = 2_000
@@ -265,7 +256,8 @@ class BlockWriter:
                 each.is_plain, each.marker = True, ""
         elif tag in _LISTS:
             indent = self._lists[-1].inner[:_MAX_INDENT] if self._lists else ""
-            self._lists.append(_List(_first_number(element), indent, is_plain=self._in_plain_list()))
+            number = _number(element.get("start"), 1) if tag == "ol" else None
+            self._lists.append(_List(number, indent, is_plain=self._in_plain_list()))
         elif tag in _ITEMS:
             self._start_item(element, tag)
         elif tag in _PRE:
@@ -412,10 +404,6 @@ def _heading_level(element: Any) -> int:
     if element.get("role") == HEADING:  # the role has the name of the kind
         return min(MAX_LEVEL, _number(element.get("aria-level"), 2) or 2)
     return 0
-
-
-def _first_number(element: Any) -> int | None:
-    return _number(element.get("start"), 1) if element.tag == "ol" else None
 
 
 def _number(value: str | None, usual: int) -> int:

@@ -15,10 +15,11 @@ Everything is in points from the upper left of the page as it is shown, see `Pag
 import ctypes
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import repeat
 from math import atan2, degrees, hypot, isnan
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -111,9 +112,9 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
     start = boxes.ctypes.data
     deque(map(calls.box, repeat(handle), range(count), range(start, start + 16 * count, 16)), maxlen=0)
     objects = np.fromiter(map(calls.text_object, repeat(handle), range(count)), np.uint64, count)
-    codes = _read_codes(raw, calls, textpage, handle, count)
+    codes = _read_codes(textpage, handle, count)
     halves = _join_halves(codes)
-    origins, sizes, angles, bold, italic = _read_objects(raw, calls, handle, objects)
+    origins, sizes, angles, bold, italic = _read_objects(handle, objects)
     frame = read_frame(page)
     # PDFium's rectangles are left, top, right, bottom, with y up.
     boxes, origins = _displayed(boxes[:, [0, 3, 2, 1]], frame), _displayed(np.tile(origins, 2), frame)[:, :2]
@@ -134,21 +135,9 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Calls:
-    """PDFium's functions that are called often, with plain numbers for handles: fewer conversions."""
-
-    box: Callable[..., int]
-    text_object: Callable[..., int]
-    code: Callable[..., int]
-    matrix: Callable[..., int]
-    size: Callable[..., float]
-    font: Callable[..., int]
-    render_mode: Callable[..., int]
-
-
 @cache
-def _calls() -> _Calls:
+def _calls() -> SimpleNamespace:
+    """Return PDFium's functions that are called often, with plain numbers for handles: fewer conversions."""
     raw = pdfium_raw()
     handle, number = ctypes.c_void_p, ctypes.c_int
 
@@ -157,7 +146,7 @@ def _calls() -> _Calls:
         called: Callable[..., Any] = ctypes.CFUNCTYPE(result, *arguments)(address)
         return called
 
-    return _Calls(
+    return SimpleNamespace(
         box=bound(raw.FPDFText_GetLooseCharBox, number, handle, number, handle),
         text_object=bound(raw.FPDFText_GetTextObject, ctypes.c_size_t, handle, number),
         code=bound(raw.FPDFText_GetUnicode, ctypes.c_uint, handle, number),
@@ -168,16 +157,16 @@ def _calls() -> _Calls:
     )
 
 
-def _read_codes(raw: Any, calls: _Calls, textpage: Any, handle: int | None, count: int) -> npt.NDArray[np.uint32]:
+def _read_codes(textpage: Any, handle: int, count: int) -> npt.NDArray[np.uint32]:
     """Return the code points: from the page's text at once if its units are characters, else one by one."""
     buffer = np.zeros(count + 1, np.uint16)
-    written = raw.FPDFText_GetText(textpage, 0, count, buffer.ctypes.data_as(ctypes.POINTER(ctypes.c_ushort)))
+    written = pdfium_raw().FPDFText_GetText(textpage, 0, count, buffer.ctypes.data_as(ctypes.POINTER(ctypes.c_ushort)))
     units = buffer[:count].astype(np.uint32)
     # The text counts UTF-16 units, all else counts characters. Without surrogates these are the same.
     if written == count + 1 and not bool(((units >= _SURROGATES[0]) & (units <= _SURROGATES[1])).any()):
         units[units == _HYPHEN_IN_TEXT] = HYPHEN
         return units
-    return np.fromiter(map(calls.code, repeat(handle), range(count)), np.uint32, count)
+    return np.fromiter(map(_calls().code, repeat(handle), range(count)), np.uint32, count)
 
 
 def _join_halves(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
@@ -192,10 +181,11 @@ def _join_halves(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     return is_half
 
 
-def _read_objects(raw: Any, calls: _Calls, handle: int, objects: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
+def _read_objects(handle: int, objects: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
     """Return what the text object of each character says: origin, size, angle, bold, italic."""
     starts = np.concatenate([[0], np.flatnonzero(np.diff(objects)) + 1])[: len(objects)]
     lengths = np.diff([*starts.tolist(), len(objects)])
+    calls = _calls()
     known: dict[int, tuple[float, ...]] = {0: (0.0,) * 6}
     fonts: dict[int, tuple[bool, bool]] = {}
     matrix = np.zeros(6, np.float32)
@@ -205,23 +195,24 @@ def _read_objects(raw: Any, calls: _Calls, handle: int, objects: npt.NDArray[np.
             calls.matrix(handle, start, matrix.ctypes.data)
             a, b, c, d, x, y = map(_point, matrix.tolist())
             size = _point(abs(calls.size(handle, start)) * hypot(c, d))
-            known[address] = x, y, size, degrees(atan2(b, a)), *_style(raw, calls, address, fonts)
+            known[address] = x, y, size, degrees(atan2(b, a)), *_style(address, fonts)
         found.append(known[address])
     each = np.repeat(np.array(found, np.float32).reshape(-1, 6), lengths, axis=0)
     return each[:, :2], each[:, 2], each[:, 3], each[:, 4] > 0, each[:, 5] > 0
 
 
-def _style(raw: Any, calls: _Calls, address: int, fonts: dict[int, tuple[bool, bool]]) -> tuple[bool, bool]:
+def _style(address: int, fonts: dict[int, tuple[bool, bool]]) -> tuple[bool, bool]:
     """Return whether a text object is bold, and whether it is italic."""
-    font = calls.font(address)
+    font = _calls().font(address)
     if font not in fonts:
-        fonts[font] = _font_style(raw, font) if font else (False, False)
+        fonts[font] = _font_style(font) if font else (False, False)
     bold, italic = fonts[font]
-    return bold or calls.render_mode(address) == _FILL_AND_STROKE, italic
+    return bold or _calls().render_mode(address) == _FILL_AND_STROKE, italic
 
 
-def _font_style(raw: Any, address: int) -> tuple[bool, bool]:
+def _font_style(address: int) -> tuple[bool, bool]:
     """Return whether a font is bold, and whether it is italic."""
+    raw = pdfium_raw()
     font = ctypes.cast(ctypes.c_void_p(address), raw.FPDF_FONT)
     buffer = ctypes.create_string_buffer(_MAX_NAME_BYTES)
     raw.FPDFFont_GetBaseFontName(font, buffer, _MAX_NAME_BYTES)
@@ -243,56 +234,39 @@ def _point(value: float) -> float:
     return 0.0 if isnan(value) else max(-MAX_POINTS, min(MAX_POINTS, value))
 
 
+_OF_OBJECTS = ("origins", "sizes", "angles", "bold", "italic", "generated")
+"""What is the same for many characters, one after the other."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PackedPage:
     """A page's characters and ruling lines, in little space.
 
     Attributes:
-        number: The page's number, from 0.
-        width: Points of the displayed page from left to right.
-        height: Points from top to bottom.
-        codes: The code points of its ``n`` characters.
-        boxes: Their boxes.
-        lengths: Numbers of characters with the same type and origin, one after the other; they add up to ``n``.
-        types: For each length: x and y of the origin, size, angle, and 1 or 0 for bold, italic and generated.
+        characters: The page, with `_OF_OBJECTS` once for each stretch of characters for which they are the same.
+        lengths: The number of characters of each stretch.
         rules: The page's ruling lines.
     """
 
-    number: int
-    width: float
-    height: float
-    codes: npt.NDArray[np.uint32]
-    boxes: CharacterBoxes
+    characters: PageCharacters
     lengths: npt.NDArray[np.int64]
-    types: npt.NDArray[np.float32]
     rules: Boxes
 
 
 def pack(page: PageCharacters, rules: Boxes) -> PackedPage:
     """Pack a page's characters and ruling lines; nothing of them is lost."""
-    styles = np.stack([page.sizes, page.angles, page.bold, page.italic, page.generated], axis=1).astype(np.float32)
-    types = np.concatenate([page.origins, styles], axis=1)
-    starts = np.concatenate([[0], np.flatnonzero((types[1:] != types[:-1]).any(axis=1)) + 1])[: len(page)]
-    lengths = np.diff([*starts.tolist(), len(page)])
-    return PackedPage(page.number, page.width, page.height, page.codes, page.boxes, lengths, types[starts], rules)
+    table = np.column_stack([getattr(page, name) for name in _OF_OBJECTS])
+    changes = (table[1:] != table[:-1]).any(axis=1)
+    starts = np.concatenate([[0], np.flatnonzero(changes) + 1])[: len(page)]
+    once: dict[str, Any] = {name: getattr(page, name)[starts] for name in _OF_OBJECTS}
+    return PackedPage(replace(page, **once), np.diff([*starts.tolist(), len(page)]), rules)
 
 
 def unpack(packed: PackedPage) -> PageCharacters:
     """Return the characters that were packed."""
-    types = np.repeat(packed.types, packed.lengths, axis=0)
-    return PageCharacters(
-        number=packed.number,
-        width=packed.width,
-        height=packed.height,
-        codes=packed.codes,
-        boxes=packed.boxes,
-        origins=types[:, :2],
-        sizes=types[:, 2],
-        angles=types[:, 3],
-        bold=types[:, 4] > 0,
-        italic=types[:, 5] > 0,
-        generated=types[:, 6] > 0,
-    )
+    page = packed.characters
+    each: dict[str, Any] = {name: np.repeat(getattr(page, name), packed.lengths, axis=0) for name in _OF_OBJECTS}
+    return replace(page, **each)
 
 
 MIN_SHARED_HEIGHT = 0.4

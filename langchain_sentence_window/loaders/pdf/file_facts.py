@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from langchain_sentence_window.loaders.pdf.columns import Gutter, common_gutters, find_gutter
 from langchain_sentence_window.loaders.pdf.hyphens import Vocabulary
-from langchain_sentence_window.loaders.pdf.lines import Line, Run, median
+from langchain_sentence_window.loaders.pdf.lines import Line, median
 from langchain_sentence_window.loaders.pdf.paragraphs import LARGE, Typography
 
 
@@ -112,7 +112,7 @@ def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) 
                 bold += run.bold
                 letters += run.letters
         pitches += _pitches(rows)
-        vocabulary.add((_run_text(row, run), run.x0, run.x1) for row in rows for run in row.runs)
+        vocabulary.add((row.ink.text_of(run.words), run.x0, run.x1) for row in rows for run in row.runs)
         edges.append(_edge_lines(rows))
         gutters.append(find_gutter([run for row in rows for run in row.runs]))
     size = max(sizes, key=lambda each: (sizes[each], each)) if sizes else 1.0
@@ -140,10 +140,6 @@ def _pitches(rows: list[Line]) -> list[float]:
         if below.text[:1].islower()
         and 0 < (distance := (below.base - above.base) / max(above.size, below.size)) < _MAX_PITCH
     ]
-
-
-def _run_text(row: Line, run: Run) -> str:
-    return " ".join([row.ink.text[start:end] for start, end in run.words])
 
 
 def _edge_lines(rows: list[Line]) -> list[EdgeLine]:
@@ -185,24 +181,8 @@ MAX_CHARS = 80
 
 _NUMBER = re.compile(r"\d+")
 _PAGE_WORDS = frozenset(
-    {
-        "",
-        "page",
-        "pg",
-        "p",
-        "of",
-        "pageof",
-        "pof",
-        "seite",
-        "von",
-        "seitevon",
-        "page de",
-        "pagede",
-        "página",
-        "páginade",
-        "pagina",
-        "paginadi",
-    }
+    {"", "page", "pg", "p", "of", "pageof", "pof", "seite", "von", "seitevon", "page de", "pagede"}
+    | {"página", "páginade", "pagina", "paginadi"}
 )
 _PAGE_NUMBER = re.compile(
     r"(?i:[-–—\[(|\s]*(?:page|pg\.?|p\.|seite|página|pagina)?\s*)"
@@ -350,11 +330,7 @@ def _agreeing(key: str, places: list[tuple[int, int, EdgeLine]], page_count: int
         offset = Counter(row[column] - place[0] for row, place in zip(numbers, places, strict=True))
         keep = {i for i, row in enumerate(numbers) if constant[row[column]] >= min(MIN_PAGES, len(pages))}
         if counts_pages:
-            keep |= {
-                i
-                for i, (row, place) in enumerate(zip(numbers, places, strict=True))
-                if offset[row[column] - place[0]] > 1
-            }
+            keep |= {i for i, row in enumerate(numbers) if offset[row[column] - places[i][0]] > 1}
         agreeing &= keep
     return [place for i, place in enumerate(places) if i in agreeing]
 
@@ -416,6 +392,4 @@ def _value(number: str, part: str | None) -> tuple[str, int]:
     if number.isdecimal():
         return "", int(number)
     values = [_ROMAN[letter] for letter in number]
-    return "roman", sum(
-        -value if i + 1 < len(values) and value < values[i + 1] else value for i, value in enumerate(values)
-    )
+    return "roman", sum(-one if one < following else one for one, following in pairwise([*values, 0]))

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 from math import log
 from typing import TypeAlias
 
@@ -83,39 +84,17 @@ class Vocabulary:
 
 def last_letters(word: str) -> str:
     """Return the letters at the end of a word."""
-    at = len(word)
-    while at and word[at - 1].isalpha():
-        at -= 1
-    return word[at:]
+    return first_letters(word[::-1])[::-1]
 
 
 def first_letters(word: str) -> str:
     """Return the letters at the beginning of a word."""
-    at = 0
-    while at < len(word) and word[at].isalpha():
-        at += 1
-    return word[:at]
+    return "".join(takewhile(str.isalpha, word))
 
 
 _COMPOUND_PARTS = frozenset(
-    [
-        "cross",
-        "half",
-        "non",
-        "quasi",
-        "self",
-        "third",
-        "well",
-        "two",
-        "three",
-        "halb",
-        "nicht",
-        "selbst",
-        "deux",
-        "trois",
-        "quatre",
-        "demi",
-    ]
+    {"cross", "half", "non", "quasi", "self", "third", "well", "two", "three"}
+    | {"halb", "nicht", "selbst", "deux", "trois", "quatre", "demi"}
 )
 """First parts of compounds that are hardly ever the syllable of a word."""
 
@@ -128,14 +107,6 @@ _CONJUNCTIONS = frozenset(["and", "or", "und", "oder", "bzw.", "sowie", "et", "o
 """Words before which a hyphen stands for the rest of a compound, as in "pre- and post-war"."""
 
 _SYLLABLES = 2.0
-_KNOWN_WORD = -1.4
-_COMPOUND_PART = -9.0
-_LONG_WORDS = -1.5
-_PREFIX = -1.2
-_FIRST_PART = -1.5
-_LAST_PART = -3.5
-_STEM = 2.0
-_MORE = -1.8
 _MIN_LINES = 100
 _HARDLY_EVER = 0.015
 _SURE = 4
@@ -191,18 +162,19 @@ def _only_parts(left: str, right: str, vocabulary: Vocabulary, *, has_more: bool
     if len(left) == 1:
         return False
     # Weights as in a logistic regression, fitted to the line ends of papers and rounded.
+    known_left, known_right = left in vocabulary.words, right in vocabulary.words
     evidence = (
-        (_KNOWN_WORD, left in vocabulary.words),
-        (_KNOWN_WORD, right in vocabulary.words),
-        (_LONG_WORDS, left in vocabulary.words and right in vocabulary.words and min(len(left), len(right)) >= _LONG),
-        (_COMPOUND_PART, left in _COMPOUND_PARTS),
-        (_PREFIX, left in _PREFIXES),
-        (_FIRST_PART, left in vocabulary.first_parts),
-        (_LAST_PART, right in vocabulary.last_parts),
-        (_MORE, has_more),
-        (_STEM, _has_stem(left, right, vocabulary)),
+        -1.4 * known_left,
+        -1.4 * known_right,
+        -1.5 * (known_left and known_right and min(len(left), len(right)) >= _LONG),
+        -9.0 * (left in _COMPOUND_PARTS),
+        -1.2 * (left in _PREFIXES),
+        -1.5 * (left in vocabulary.first_parts),
+        -3.5 * (right in vocabulary.last_parts),
+        -1.8 * has_more,
+        2.0 * _has_stem(left, right, vocabulary),
     )
-    return habit + _SYLLABLES + sum(weight for weight, holds in evidence if holds) > 0
+    return habit + _SYLLABLES + sum(evidence) > 0
 
 
 def _habit(vocabulary: Vocabulary) -> float:

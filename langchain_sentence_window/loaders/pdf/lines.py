@@ -11,6 +11,7 @@ import numpy.typing as npt
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.loaders.pdf.characters import HYPHEN, PageCharacters
 from langchain_sentence_window.loaders.pdf.characters import CharacterBoxes as Boxes
+from langchain_sentence_window.loaders.pdf.pdfium import turned_back
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +43,10 @@ class Ink:
     def __len__(self) -> int:
         """Return the number of characters."""
         return len(self.text)
+
+    def text_of(self, words: Iterable[Span]) -> str:
+        """Return words with one space between them."""
+        return " ".join([self.text[start:end] for start, end in words])
 
 
 WIDE_GAP = 1.5
@@ -124,7 +129,7 @@ class Line:
     @cached_property
     def text(self) -> str:
         """The words, with one space between them."""
-        return " ".join([self.ink.text[start:end] for start, end in self.words])
+        return self.ink.text_of(self.words)
 
     @cached_property
     def bold(self) -> float:
@@ -146,14 +151,15 @@ def cut_line(line: Line, count: int) -> tuple[Line, Line]:
     for run in line.runs:
         before, after = [word for word in run.words if word[0] < at], [word for word in run.words if word[0] >= at]
         if before and after:
-            left.append(_part_of(line.ink, run, before))
-            right.append(_part_of(line.ink, run, after))
+            left.append(part_of(line.ink, run, before))
+            right.append(part_of(line.ink, run, after))
         else:
             (left if before else right).append(run)
     return Line(line.ink, left), Line(line.ink, right)
 
 
-def _part_of(ink: Ink, run: Run, words: list[Span]) -> Run:
+def part_of(ink: Ink, run: Run, words: list[Span]) -> Run:
+    """Return a run of some characters of another one."""
     start, end = words[0][0], words[-1][1]
     boxes = ink.boxes[start:end]
     (x0, y0), (x1, y1) = boxes[:, :2].min(axis=0).tolist(), boxes[:, 2:].max(axis=0).tolist()
@@ -182,25 +188,17 @@ def find_runs(ink: Ink) -> list[Run]:
     word_starts = np.flatnonzero(new_word)
     words = list(zip(word_starts.tolist(), [*word_starts[1:].tolist(), count], strict=True))
     first_words = np.searchsorted(word_starts, starts).tolist()
-    sides = [
-        np.minimum.reduceat(x0, starts),
-        np.minimum.reduceat(y0, starts),
-        np.maximum.reduceat(x1, starts),
-        np.maximum.reduceat(y1, starts),
-    ]
     middles = (starts + ends) // 2
+    measures = (
+        *(np.minimum.reduceat(side, starts) for side in (x0, y0)),
+        *(np.maximum.reduceat(side, starts) for side in (x1, y1)),
+        *(ink.bases[middles], size[middles], ends - starts),
+        *(np.add.reduceat(style, starts, dtype=np.int64) for style in (ink.bold, ink.italic)),
+    )
     return [
-        Run(words[first:last], left, upper, right, lower, base, size, letters, bold, italic)
-        for first, last, left, upper, right, lower, base, size, letters, bold, italic in zip(
-            first_words,
-            [*first_words[1:], len(words)],
-            *(side.tolist() for side in sides),
-            ink.bases[middles].tolist(),
-            size[middles].tolist(),
-            (ends - starts).tolist(),
-            np.add.reduceat(ink.bold, starts, dtype=np.int64).tolist(),
-            np.add.reduceat(ink.italic, starts, dtype=np.int64).tolist(),
-            strict=True,
+        Run(words[first:last], *measured)
+        for first, last, *measured in zip(
+            first_words, [*first_words[1:], len(words)], *(each.tolist() for each in measures), strict=True
         )
     ]
 
@@ -297,26 +295,15 @@ def _set_tight(page: PageCharacters, seen: npt.NDArray[np.int64]) -> npt.NDArray
 
 def _ink(page: PageCharacters, index: npt.NDArray[np.int64], spaces_before: npt.NDArray[np.int64], turns: int) -> Ink:
     codes = page.codes[index]
-    x0, y0, x1, y1 = page.boxes[index].T
-    x, y = page.origins[index].T
-    if turns == 0:
-        boxes, bases = (x0, y0, x1, y1), y
-    elif turns == 1:  # from top to bottom: what is right becomes up
-        boxes, bases = (y0, page.width - x1, y1, page.width - x0), page.width - x
-    elif turns == 2:  # noqa: PLR2004 - quarter turns
-        boxes = (page.width - x1, page.height - y1, page.width - x0, page.height - y0)
-        bases = page.height - y
-    else:
-        boxes, bases = (page.height - y1, x0, page.height - y0, x1), x
     space_counts = spaces_before[index]
     after_space = np.zeros(len(index), np.bool_)
     after_space[1:] = np.diff(space_counts) > 0
     return Ink(
         text=_text(codes),
         index=index,
-        boxes=np.stack(boxes, axis=1),
+        boxes=turned_back(page.boxes[index], page.width, page.height, turns),
         sizes=page.sizes[index],
-        bases=bases,
+        bases=turned_back(np.tile(page.origins[index], 2), page.width, page.height, turns)[:, 1],
         bold=page.bold[index],
         italic=page.italic[index],
         after_space=after_space,

@@ -3,6 +3,7 @@
 The text comes with the character of the page for each of its code points.
 """
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -244,17 +245,7 @@ MADE = -1
 """The index of white space that isn't on the page."""
 
 _DENSE = (LIST_ITEM, TABLE_ROW)
-_LIGATURES = {
-    "\ufb00": "ff",
-    "\ufb01": "fi",
-    "\ufb02": "fl",
-    "\ufb03": "ffi",
-    "\ufb04": "ffl",
-    "\ufb05": "st",
-    "\ufb06": "st",
-    "\u0132": "IJ",
-    "\u0133": "ij",
-}
+_LIGATURES = {each: unicodedata.normalize("NFKC", each) for each in map(chr, [0x132, 0x133, *range(0xFB00, 0xFB07)])}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

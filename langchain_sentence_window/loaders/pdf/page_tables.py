@@ -20,10 +20,9 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters
 from langchain_sentence_window.loaders.pdf.grids import Grid, find_grids
-from langchain_sentence_window.loaders.pdf.lines import Ink, Line, Run, join_lines
+from langchain_sentence_window.loaders.pdf.lines import Ink, Line, Run, join_lines, part_of
 from langchain_sentence_window.loaders.pdf.paragraphs import has_marker
 from langchain_sentence_window.loaders.pdf.pdfium import Boxes
 
@@ -64,12 +63,8 @@ class Table:
     def box(self) -> tuple[float, float, float, float]:
         """The box around its text: left, top, right, bottom."""
         lines = [line for row in self.rows for cell in row.cells for line in cell]
-        return (
-            min(line.x0 for line in lines),
-            min(line.y0 for line in lines),
-            max(line.x1 for line in lines),
-            max(line.y1 for line in lines),
-        )
+        x0, y0, x1, y1 = zip(*((line.x0, line.y0, line.x1, line.y1) for line in lines), strict=True)
+        return min(x0), min(y0), max(x1), max(y1)
 
 
 def find_tables(page: PageCharacters, ink: Ink, runs: Sequence[Run], rules: Boxes) -> tuple[list[Table], list[Run]]:
@@ -103,19 +98,12 @@ def find_ruled_tables(
     return tables, left
 
 
-def find_aligned_tables(ink: Ink, runs: Sequence[Run]) -> tuple[list[Table], list[Run]]:
-    """Find the tables that only the places of their texts show; see `find_tables`."""
-    found, left = aligned_tables(ink, runs)
-    return [Table([Row(cells) for cells in rows]) for rows in found], left
-
-
 def _ruled_table(page: PageCharacters, ink: Ink, runs: Sequence[Run], grid: Grid) -> tuple[Table, list[Run]] | None:
     """Return the table of a grid, and the runs outside; ``None`` if no row of the grid has two texts."""
     if grid.cells.shape[1] == 1:
         return None
     in_grid = [run for run in runs if _meets(run, grid)]
     inside: dict[int, list[Run]] = {}
-    rest: list[Run] = []
     for run, cells in zip(in_grid, _cells_of(page, ink, in_grid, grid), strict=True):
         for cell, part in _parted(ink, run, cells):
             inside.setdefault(cell, []).append(part)
@@ -163,18 +151,9 @@ def _parted(ink: Ink, run: Run, cells: npt.NDArray[np.intp]) -> list[tuple[int, 
     parts: list[tuple[int, Run]] = []
     for edge in edges:
         words = [(max(low, start), min(high, edge)) for low, high in run.words if low < edge and high > start]
-        parts.append((int(cells[start - run.words[0][0]]), _run(ink, words, run)))
+        parts.append((int(cells[start - run.words[0][0]]), part_of(ink, run, words)))
         start = edge
     return parts
-
-
-def _run(ink: Ink, words: list[Span], like: Run) -> Run:
-    """Make a run of some characters of another one."""
-    start, end = words[0][0], words[-1][1]
-    boxes = ink.boxes[start:end]
-    (x0, y0), (x1, y1) = boxes[:, :2].min(axis=0).tolist(), boxes[:, 2:].max(axis=0).tolist()
-    bold, italic = int(ink.bold[start:end].sum()), int(ink.italic[start:end].sum())
-    return Run(words, x0, y0, x1, y1, like.base, like.size, end - start, bold, italic)
 
 
 MIN_ROWS = 3
@@ -209,8 +188,6 @@ _FORM = re.compile(
 _MAX_FORM_CELLS = 1
 
 _Gap: TypeAlias = tuple[float, float]
-Cells: TypeAlias = list[list[Line]]
-"""The lines of each cell of a row."""
 
 
 @dataclass(slots=True)
@@ -255,22 +232,14 @@ class _Region:
         return [line.text for row in self.rows if (line := row[number]) is not None]
 
 
-def aligned_tables(ink: Ink, runs: Sequence[Run]) -> tuple[list[list[Cells]], list[Run]]:
-    """Find the tables among the runs of a page.
-
-    Args:
-        ink: The ink of the page.
-        runs: Runs that are in no ruled table.
-
-    Returns:
-        The tables from top to bottom, each as rows of cells of lines; and the other runs, in the order given.
-    """
-    tables: list[list[Cells]] = []
+def find_aligned_tables(ink: Ink, runs: Sequence[Run]) -> tuple[list[Table], list[Run]]:
+    """Find the tables that only the places of their texts show; see `find_tables`."""
+    tables: list[Table] = []
     taken: set[int] = set()
     for region in _regions(join_lines(ink, runs)):
         region.cut(ink)
         if _is_table(region):
-            tables.append(_rows(region))
+            tables.append(Table(list(map(Row, _rows(region)))))
             taken.update(id(run) for line in region.lines for run in line.runs)
     return tables, [run for run in runs if id(run) not in taken]
 
@@ -381,9 +350,9 @@ def _is_figure(text: str) -> bool:
     return (figures > 0 and figures >= sum(map(str.isalpha, text))) or bool(_FIGURE_MARK.search(text))
 
 
-def _rows(region: _Region) -> list[Cells]:
+def _rows(region: _Region) -> list[list[list[Line]]]:
     """Return the rows; a line without a text in the first column goes on with the row above."""
-    rows: list[Cells] = []
+    rows: list[list[list[Line]]] = []
     for cells in region.rows:
         if cells[0] is None and rows:
             for cell, line in zip(rows[-1], cells, strict=True):

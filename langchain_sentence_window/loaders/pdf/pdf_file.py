@@ -9,11 +9,10 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 from langchain_sentence_window.errors import DocumentReadError
-from langchain_sentence_window.loaders.file_bytes import clean_text
+from langchain_sentence_window.loaders.file_bytes import clean_text, reason
 from langchain_sentence_window.loaders.pdf.characters import PackedPage, PageCharacters, pack, read_characters, unpack
 from langchain_sentence_window.loaders.pdf.file_facts import FileFacts, find_facts, kept_facts
 from langchain_sentence_window.loaders.pdf.hyphens import drops_hyphen
@@ -61,6 +60,7 @@ class PdfFile:
     Attributes:
         name: Its name in messages.
         page_count: The number of its pages.
+        document: The document of pypdfium2; hold `PDFIUM_LOCK` while you use it.
     """
 
     def __init__(self, document: Any, key: Hashable, name: str) -> None:
@@ -72,7 +72,7 @@ class PdfFile:
             name: Its name in messages.
         """
         self.name = name
-        self._document = document
+        self.document = document
         self._key = key
         self._runs: dict[int, PageRuns] = {}
         self._packed: dict[int, PackedPage] = {}
@@ -85,16 +85,14 @@ class PdfFile:
         """Return the file."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file."""
         self.close()
 
     def close(self) -> None:
         """Close the file; closing it again does nothing."""
         with PDFIUM_LOCK:
-            self._document.close()
+            self.document.close()
 
     @contextmanager
     def open_page(self, number: int) -> Iterator[tuple[Any, Any]]:
@@ -111,7 +109,7 @@ class PdfFile:
         """
         raw = pdfium_raw()
         with PDFIUM_LOCK:
-            page = raw.FPDF_LoadPage(self._document.raw, number)
+            page = raw.FPDF_LoadPage(self.document.raw, number)
             if not page:
                 raise DocumentReadError(
                     f"page {number + 1} of {self.name} can't be read: the file is damaged; repair it or write it anew"
@@ -154,20 +152,20 @@ class PdfFile:
     def about(self) -> dict[str, str]:
         """Return what the file says of itself, by the names that LangChain's loaders give, such as ``title``."""
         with PDFIUM_LOCK:
-            found = self._document.get_metadata_dict(skip_empty=True)
+            found = self.document.get_metadata_dict(skip_empty=True)
         named = {_METADATA.get(key, key.lower()): clean_text(value) for key, value in found.items()}
         return {key: value for key, value in named.items() if value}
 
     def page_labels(self) -> list[str]:
         """Return the label of each page; an empty list if the file has none."""
         with PDFIUM_LOCK:
-            labels = [clean_text(self._document.get_page_label(number)) for number in range(self.page_count)]
+            labels = [clean_text(self.document.get_page_label(number)) for number in range(self.page_count)]
         return labels if any(labels) else []
 
     def page_sizes(self) -> list[tuple[float, float]]:
         """Return the width and the height of each page as it is shown, in points."""
         with PDFIUM_LOCK:
-            return [self._document.get_page_size(number) for number in range(self.page_count)]
+            return [self.document.get_page_size(number) for number in range(self.page_count)]
 
     def render(self, number: int, width: int, max_pixels: int) -> Any:
         """Return a picture of a page, of pillow.
@@ -182,7 +180,7 @@ class PdfFile:
         """
         try:
             with PDFIUM_LOCK:
-                page = self._document[number]
+                page = self.document[number]
                 try:
                     across, down = (max(1.0, side) for side in page.get_size())
                     scale = min(width / across, (max_pixels / (across * down)) ** 0.5)
@@ -206,11 +204,9 @@ class PdfFile:
     def facts(self) -> FileFacts:
         """Return the facts that only the whole file tells."""
         if self._known is None:
-            self._known = kept_facts(self._key, self._find_facts)
+            pages = (self.read_rows(number) for number in range(self.page_count))
+            self._known = kept_facts(self._key, lambda: find_facts(pages, self._read_outline()))
         return self._known
-
-    def _find_facts(self) -> FileFacts:
-        return find_facts((self.read_rows(number) for number in range(self.page_count)), self._read_outline())
 
     def read_rows(self, number: int) -> list[Line]:
         """Read the lines of a page across its columns, running heads and feet included, from top to bottom."""
@@ -263,7 +259,7 @@ class PdfFile:
     def _read_outline(self) -> dict[int, dict[str, int]]:
         found: dict[int, dict[str, int]] = defaultdict(dict)
         with PDFIUM_LOCK:
-            for count, entry in enumerate(self._document.get_toc()):
+            for count, entry in enumerate(self.document.get_toc()):
                 if count >= _MAX_OUTLINE:
                     break
                 destination = entry.get_dest()
@@ -299,7 +295,7 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
             state = path.stat()
             opened = str(path.resolve())
         except (OSError, ValueError) as error:
-            raise DocumentReadError(f"{name} can't be read ({_reason(error)}); check the path") from error
+            raise DocumentReadError(f"{name} can't be read ({reason(error)}); check the path") from error
         key = (opened, state.st_mtime_ns, state.st_size)
         if not path.is_file():
             raise DocumentReadError(f"{name} is a folder; give the path of a PDF")
@@ -316,7 +312,3 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
             f"{name} can't be read as a PDF: it is damaged or of another type; repair it or write it anew"
         ) from error
     return PdfFile(document, key, name)
-
-
-def _reason(error: Exception) -> str:
-    return (isinstance(error, OSError) and error.strerror) or type(error).__name__

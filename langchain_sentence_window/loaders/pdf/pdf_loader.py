@@ -69,7 +69,8 @@ class PDFLoader(BaseLoader):
             MissingExtraError: pypdfium2 isn't installed.
         """
         if isinstance(self._path, bytes):
-            yield from _load_file(self._path, self._source or _name_of(self._path), self._password)
+            name = self._source or f"sha256-{hashlib.sha256(self._path).hexdigest()[:16]}.pdf"
+            yield from _load_file(self._path, name, self._password)
             return
         path = Path(self._path)
         if not path.is_dir():
@@ -99,10 +100,6 @@ def load_pdf(path: PdfSource, *, password: str | None = None, source: str | None
         MissingExtraError: pypdfium2 isn't installed.
     """
     return PDFLoader(path, password=password, source=source).load()
-
-
-def _name_of(data: bytes) -> str:
-    return f"sha256-{hashlib.sha256(data).hexdigest()[:16]}.pdf"
 
 
 def _load_file(path: Path | bytes, name: str, password: str | None) -> Iterator[Document]:

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from queue import SimpleQueue
-from types import TracebackType
 from typing import IO, Any, Self
 
 from langchain_core.documents import Document
@@ -100,9 +99,7 @@ class PdfProcess:
         """Return the process."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End the process."""
         self.close()
 
@@ -311,16 +308,16 @@ class _Reader:
 
     def answer(self, request: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
         if request["has_file"]:
-            self._close()
-            self._data = data
+            file, self._file, self._data = self._file, None, data
+            if file is not None:
+                file.close()
         try:
             result, payload = self._do(request)
         except MissingExtraError as error:
             return _failed(MissingExtraError, error.package, error.extra), b""
-        except InvalidInputError as error:
-            return _failed(InvalidInputError, str(error)), b""
         except SentenceWindowError as error:
-            return _failed(DocumentReadError, str(error)), b""
+            kind = InvalidInputError if isinstance(error, InvalidInputError) else DocumentReadError
+            return _failed(kind, str(error)), b""
         except MemoryError:  # PDFium may have been stopped in the middle
             os._exit(1)
         except Exception as error:  # noqa: BLE001 - one odd file of very many
@@ -371,11 +368,6 @@ class _Reader:
         if self._file is None:
             self._file = open_pdf(self._data, name=name)
         return self._file
-
-    def _close(self) -> None:
-        file, self._file = self._file, None
-        if file is not None:
-            file.close()
 
 
 def _failed(kind: type[Exception], *arguments: str) -> dict[str, Any]:

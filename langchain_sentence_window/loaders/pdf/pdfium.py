@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -53,8 +53,13 @@ def pdfium_raw() -> Any:
 MAX_POINTS = 1e6
 """Points; places of damaged files that are farther away are moved there."""
 
+Indexes = npt.NDArray[np.intp]
+Mask = npt.NDArray[np.bool_]
 Boxes: TypeAlias = npt.NDArray[np.float64]
 """Rectangles ``(n, 4)``; as they are shown ``[x0, y0, x1, y1]``, in a PDF ``[left, bottom, right, top]``."""
+
+
+_Number = TypeVar("_Number", np.float32, np.float64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,16 +99,9 @@ class PageFrame:
         Returns:
             ``(n, 4)``, each ``[x0, y0, x1, y1]`` in points from the upper left of the page as it is shown.
         """
-        left, bottom, right, top = _columns(boxes)
-        from_left, from_right = (left - self.left, right - self.left), (self.right - right, self.right - left)
-        from_bottom, from_top = (bottom - self.bottom, top - self.bottom), (self.top - top, self.top - bottom)
-        (x0, x1), (y0, y1) = (
-            (from_left, from_top),
-            (from_bottom, from_left),
-            (from_right, from_bottom),
-            (from_top, from_right),
-        )[self.turns % 4]
-        return np.stack([x0, y0, x1, y1], axis=1)
+        left, bottom, right, top = np.asarray(boxes, np.float64).reshape(-1, 4).T
+        upright = np.stack([left - self.left, self.top - top, right - self.left, self.top - bottom], axis=1)
+        return turned_back(upright, self.right - self.left, self.top - self.bottom, -self.turns)
 
     def unshow(self, boxes: npt.ArrayLike) -> Boxes:
         """Return the PDF's boxes for boxes as they are shown: the inverse of `show`.
@@ -111,14 +109,28 @@ class PageFrame:
         Args:
             boxes: ``(n, 4)``, each ``[x0, y0, x1, y1]`` in points from the upper left of the page as it is shown.
         """
-        x0, y0, x1, y1 = _columns(boxes)
-        sides: tuple[Callable[[], tuple[Boxes, ...]], ...] = (
-            lambda: (self.left + x0, self.top - y1, self.left + x1, self.top - y0),
-            lambda: (self.left + y0, self.bottom + x0, self.left + y1, self.bottom + x1),
-            lambda: (self.right - x1, self.bottom + y0, self.right - x0, self.bottom + y1),
-            lambda: (self.right - y1, self.top - x1, self.right - y0, self.top - x0),
-        )
-        return np.stack(sides[self.turns % 4](), axis=1)
+        shown = np.asarray(boxes, np.float64).reshape(-1, 4)
+        x0, y0, x1, y1 = turned_back(shown, self.width, self.height, self.turns).T
+        return np.stack([self.left + x0, self.top - y1, self.left + x1, self.top - y0], axis=1)
+
+
+def turned_back(boxes: npt.NDArray[_Number], width: float, height: float, turns: int) -> npt.NDArray[_Number]:
+    """Return boxes of a page as they are once the page is turned back.
+
+    Args:
+        boxes: ``(n, 4)``, each ``[x0, y0, x1, y1]`` in points from the upper left.
+        width: Of the page as it is.
+        height: Of the page as it is.
+        turns: Quarter turns, counterclockwise.
+    """
+    x0, y0, x1, y1 = boxes.T
+    sides = (
+        (x0, y0, x1, y1),
+        (y0, width - x1, y1, width - x0),
+        (width - x1, height - y1, width - x0, height - y0),
+        (height - y1, x0, height - y0, x1),
+    )[turns % 4]
+    return np.stack(sides, axis=1)
 
 
 def read_frame(page: Any) -> PageFrame:
@@ -137,14 +149,6 @@ def read_frame(page: Any) -> PageFrame:
     return PageFrame(left, bottom, right, top, raw.FPDFPage_GetRotation(page) % 4)
 
 
-def _columns(boxes: npt.ArrayLike) -> Boxes:
-    return np.asarray(boxes, np.float64).reshape(-1, 4).T
-
-
-Indexes = npt.NDArray[np.intp]
-Mask = npt.NDArray[np.bool_]
-
-
 MAX_PATHS = 10_000
 """Paths, and straight pieces of paths, of a page whose rules are read."""
 
@@ -161,9 +165,8 @@ MIN_SHAPES = 100
 """Paths of a page without text that may be letters drawn as curves."""
 
 _MAX_DEPTH = 8
-_Matrix: TypeAlias = tuple[float, float, float, float, float, float]
+_Matrix: TypeAlias = Any  # pypdfium2's `PdfMatrix`
 _Point: TypeAlias = tuple[float, float]
-_IDENTITY: _Matrix = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 
 
 def read_rules(page: Any, frame: PageFrame) -> Boxes:
@@ -233,7 +236,7 @@ def _objects(raw: Any, page: Any) -> Iterator[tuple[Any, int, _Matrix]]:
     """Yield what a page and its forms draw, each with its kind and the matrix of its form."""
     seen = 0
     todo: list[tuple[Any, Callable[[Any, int], Any], int, _Matrix, int]] = [
-        (page, raw.FPDFPage_GetObject, raw.FPDFPage_CountObjects(page), _IDENTITY, 0)
+        (page, raw.FPDFPage_GetObject, raw.FPDFPage_CountObjects(page), pdfium().PdfMatrix(), 0)
     ]
     while todo:
         holder, get, count, matrix, depth = todo.pop()
@@ -245,7 +248,7 @@ def _objects(raw: Any, page: Any) -> Iterator[tuple[Any, int, _Matrix]]:
             kind = raw.FPDFPageObj_GetType(each)
             yield each, kind, matrix
             if kind == raw.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
-                inner = _product(_matrix_of(raw, each), matrix)
+                inner = _matrix_of(raw, each).multiply(matrix)
                 todo.append((each, raw.FPDFFormObj_GetObject, raw.FPDFFormObj_CountObjects(each), inner, depth + 1))
 
 
@@ -258,13 +261,13 @@ def _rules_of(raw: Any, path: Any, matrix: _Matrix) -> Iterator[tuple[float, flo
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
     if not raw.FPDFPageObj_GetBounds(path, left, bottom, right, top):
         return
-    around = _box([_moved((left.value, bottom.value), matrix), _moved((right.value, top.value), matrix)])
+    around = _box([matrix.on_point(left.value, bottom.value), matrix.on_point(right.value, top.value)])
     if _is_thin(around):
         yield around
         return
-    inner = _product(_matrix_of(raw, path), matrix)
+    inner = _matrix_of(raw, path).multiply(matrix)
     for points in _straight_pieces(raw, path):
-        corners = [_moved(point, inner) for point in points]
+        corners = [inner.on_point(*point) for point in points]
         if stroke.value:
             yield from (side for side in (_box(pair) for pair in pairwise(corners)) if _is_thin(side))
         elif _is_thin(bar := _box(corners)):
@@ -297,28 +300,8 @@ def _straight_pieces(raw: Any, path: Any) -> Iterator[list[_Point]]:
 
 def _matrix_of(raw: Any, each: Any) -> _Matrix:
     matrix = raw.FS_MATRIX()
-    if not raw.FPDFPageObj_GetMatrix(each, matrix):
-        return _IDENTITY
-    return matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f
-
-
-def _product(first: _Matrix, then: _Matrix) -> _Matrix:
-    """Return the matrix that does one, then the other."""
-    a, b, c, d, e, f = first
-    moved = _moved((e, f), then)
-    return (
-        a * then[0] + b * then[2],
-        a * then[1] + b * then[3],
-        c * then[0] + d * then[2],
-        c * then[1] + d * then[3],
-        *moved,
-    )
-
-
-def _moved(point: _Point, matrix: _Matrix) -> _Point:
-    x, y = point
-    a, b, c, d, e, f = matrix
-    return a * x + c * y + e, b * x + d * y + f
+    known = raw.FPDFPageObj_GetMatrix(each, matrix)
+    return pdfium().PdfMatrix.from_raw(matrix) if known else pdfium().PdfMatrix()
 
 
 def _box(points: list[_Point] | tuple[_Point, _Point]) -> tuple[float, float, float, float]:

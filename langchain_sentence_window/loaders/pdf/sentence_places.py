@@ -9,8 +9,7 @@ import io
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -32,7 +31,6 @@ from langchain_sentence_window.loaders.pdf.pdfium import (
     Indexes,
     Mask,
     PageFrame,
-    pdfium,
     pdfium_raw,
     read_frame,
 )
@@ -280,10 +278,11 @@ def highlight(
     document = window_of(window)
     source = pdf_of(document, pdf)
     target = _target(path, source)
-    with open_pdf(source, password) as opened:
-        marks = _marks(locate_in(opened, sentences_on_pages(document)))
-    with PDFIUM_LOCK, _opened(source, password) as file:
-        written = _image(file, marks) if target.suffix.lower() == ".png" else _annotated(file, marks)
+    with open_pdf(source, password) as file:
+        marks = _marks(locate_in(file, sentences_on_pages(document)))
+        with PDFIUM_LOCK:
+            write = _image if target.suffix.lower() == ".png" else _annotated
+            written = write(file.document, marks)
     unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         unfinished.write_bytes(written)
@@ -310,15 +309,6 @@ def _marks(places: Sequence[SentencePlace]) -> _Marks:
         for page in dict.fromkeys(box.page for box in place.boxes):
             found[page].append((color, [box for box in place.boxes if box.page == page]))
     return dict(sorted(found.items()))
-
-
-@contextmanager
-def _opened(source: PdfSource, password: str | None) -> Iterator[Any]:
-    document = pdfium().PdfDocument(source if isinstance(source, bytes) else str(source), password=password)
-    try:
-        yield document
-    finally:
-        document.close()
 
 
 def _image(document: Any, marks: _Marks) -> bytes:
