@@ -34,14 +34,14 @@ def median_lines() -> int:
     return int(median(each.lines for each in modules().values()))
 
 
-def measure(walks: dict[str, Walk]) -> Figures:
-    """Return all figures by their names."""
+def measure(walks: dict[str, Walk], found: dict[str, list[str]]) -> Figures:
+    """Return all figures by their names: of the tree, of the faults that were found in it, and of the walks."""
     figures = {
         "modules": len(modules()),
         "lines of the longest module": max(each.lines for each in modules().values()),
         "lines of code": sum(each.code_lines for each in modules().values()),
     }
-    figures |= {name: len(found) for name, found in faults().items()}
+    figures |= {name: len(each) for name, each in found.items()}
     return figures | {f"{name}: {what}": value for name, each in walks.items() for what, value in each.figures.items()}
 
 
@@ -53,7 +53,7 @@ def read_limits() -> Figures:
 
 def main() -> None:
     """Print the figures, and lower the limits if asked to."""
-    figures, limits = measure(measured_walks()), read_limits()
+    figures, limits = measure(measured_walks(), faults()), read_limits()
     print(f"{'':32} {'today':>8} {'limit':>8}")
     for name, value in figures.items():
         print(f"{name:32} {value:8,} {limits[name]:8,}")
