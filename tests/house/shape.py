@@ -29,7 +29,7 @@ def faults() -> dict[str, list[str]]:
         "file names of banned words": banned_names(),
         "circles of modules": [" <-> ".join(each) for each in circles(imports())],
         "circles of folders": [" <-> ".join(each) for each in circles(folder_imports())],
-        "exceptions to the layers": exceptions(),
+        "exceptions to the contracts": exceptions(),
         "modules with one importer": lone_modules(),
     }
 
@@ -60,10 +60,11 @@ def folder_imports() -> dict[str, frozenset[str]]:
 
 
 def exceptions() -> list[str]:
-    """List the imports that the contract of the layers ignores."""
+    """List what the contracts of import-linter leave out."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    ignored: list[str] = project["tool"]["importlinter"]["contracts"][0].get("ignore_imports", [])
-    return ignored
+    contracts = project["tool"]["importlinter"]["contracts"]
+    left_out = ("ignore_imports", "exhaustive_ignores", "skip_descendants")
+    return [each for contract in contracts for key in left_out for each in contract.get(key, [])]
 
 
 def lone_modules() -> list[str]:
