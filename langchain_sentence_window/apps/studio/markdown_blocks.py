@@ -1,14 +1,16 @@
 """Markdown as blocks that tile its text, and the marks inside a paragraph.
 
-The blocks are those that the splitter's parser finds. What isn't shown of them, such as ``>``, ``-`` or ``##`` before a
-line's text, is marks. A line that the parser skips is a paragraph, unless it is blank. Inside a paragraph a scanner of
-its own works, as every character must be found again in the source, and the work must be linear in the text. It knows
-code, emphasis, links, images, addresses, escapes and hard breaks. All else, such as HTML, stays as it is.
+Both are read by ``markdown-it-py``, whose rules note where in the source their tokens stand. What isn't shown of a
+block, such as ``>``, ``-`` or ``##`` before a line's text, is marks. A line that is in no block is a paragraph, unless
+it is blank. Links have a rule of this module, as the work of the library's grows faster than the text. HTML and
+entities stay as they are.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -29,23 +31,33 @@ from langchain_sentence_window.apps.studio.document_blocks import (
 from langchain_sentence_window.splitting.markdown import block_parser
 
 if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.rules_block import StateBlock
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
+STRONG = "b"
+EMPHASIS = "i"
+CODE_SPAN = "c"
+LINK = "l"
+IMAGE = "g"
+BREAK = "n"
+"""A newline that is shown as one."""
 
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
-_CONTAINER = re.compile(r"[ \t]*+(?:>|[-+*](?=\s|\Z)|(\d{1,9}[.)])(?=\s|\Z))")
-_SPACE = re.compile(r"[ \t]*+")
-_HASHES = re.compile(r"#{1,6}(?:[ \t]++|(?=[\r\n])|\Z)")
-_FENCE = re.compile(r"`{3,}|~{3,}")
 _PIPE = re.compile(r"(?<!\\)\|")
 _DELIMITERS = re.compile(r"[ \t|:>-]*+")
 _BLANK = " \t\r\n"
+# Without a second try at any character: an address in brackets, or one with balanced pairs; then perhaps a title.
+_ADDRESS = re.compile(
+    r"\([ \t]*+(?:<[^<>\r\n]{0,2000}+>|(?:[^\s()<>]++|\([^\s()]{0,2000}+\)){0,100}+)"
+    r"(?:[ \t]++(?:\"[^\"]{0,1000}+\"|'[^']{0,1000}+'))?+[ \t]*+\)"
+)
 _LEAVES = {
     "heading_open": HEADING,
     "paragraph_open": PARAGRAPH,
     "tr_open": TABLE,
     "fence": CODE,
-    "code_block": CODE,
     "html_block": CODE,
     "hr": RULE,
 }
@@ -60,8 +72,13 @@ class _Leaf:
         level: The level of a heading.
         quotes: The quotes that it is in.
         items: The list items that it is in.
-        begun: Those of them that begin in its first line.
-        is_fenced: Whether it is code between fences.
+        number: The number of the innermost item, such as ``1.``, if that begins here; empty for a bullet; ``None``
+            for a block that begins no item.
+        title: The text of a heading between hashes; ``None`` if it has none.
+        code: The number of lines between fences; ``None`` for HTML.
+        start: The line that ``columns`` begin with.
+        columns: Of each line, the column where it begins inside its quotes, and the white space before its text.
+        indent: The columns that a line of code may be indented by and that aren't shown.
     """
 
     first: int
@@ -70,8 +87,12 @@ class _Leaf:
     level: int = 0
     quotes: int = 0
     items: int = 0
-    begun: int = 0
-    is_fenced: bool = False
+    number: str | None = None
+    title: str | None = None
+    code: int | None = None
+    start: int = 0
+    columns: Sequence[tuple[int, int]] = ()
+    indent: int = 0
 
 
 def markdown_blocks(text: str) -> list[Block]:
@@ -83,22 +104,155 @@ def markdown_blocks(text: str) -> list[Block]:
     Returns:
         Blocks whose runs tile the text; none for an empty text.
     """
-    # The parser replaces NUL by itself.
-    parsed = _parsed(block_parser(False).parse(text.replace("\0", "\ufffd")))  # noqa: FBT003
-    return _Layout(text).blocks(parsed)
+    return _Layout(text).blocks(_leaves(_parser().parse(text)))
 
 
-def _parsed(tokens: Iterable["Token"]) -> Iterator[_Leaf]:
-    quotes, items = 0, list[int]()
-    for token in tokens:
-        if token.type in ("blockquote_open", "blockquote_close"):
-            quotes += token.nesting
+def styled(text: str) -> list[Run]:
+    """Cut the text of a paragraph at its marks.
+
+    Args:
+        text: Any string, whose lines end with a newline, or with two for a carriage return before it.
+
+    Returns:
+        Runs in order that tile the text. Their styles are letters, each once and in order; none for plain text.
+    """
+    parser, places = _parser(), _Places()
+    parser.inline.parse(text, parser, {"places": places}, [])
+    return list(_swept(places.runs(text), len(text)))
+
+
+@cache
+def _parser() -> "MarkdownIt":
+    """Return the splitter's parser of blocks, whose rules note where they match, with rules for what is inside."""
+    from markdown_it import rules_inline
+
+    parser = block_parser.__wrapped__(False)  # noqa: FBT003
+    for rule in parser.block.ruler.__rules__:
+        if rule.name not in ("blockquote", "list"):
+            rule.fn = _measured(rule.fn)
+    inline = {
+        "newline": rules_inline.newline,
+        "escape": rules_inline.escape,
+        "backticks": rules_inline.backtick,
+        "emphasis": rules_inline.emphasis.tokenize,
+        "autolink": rules_inline.autolink,
+    }
+    for name, inline_rule in inline.items():
+        parser.inline.ruler.at(name, _placed(inline_rule))
+    parser.inline.ruler.at("link", _bracket)
+    parser.inline.ruler.enableOnly(["text", "link", *inline])
+    parser.inline.ruler2.enableOnly(["balance_pairs", "emphasis"])
+    return parser
+
+
+def _measured(rule: "Callable[[StateBlock, int, int, bool], bool]") -> "Callable[[StateBlock, int, int, bool], bool]":
+    def measured(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+        known = len(state.tokens)
+        is_match = rule(state, start, end, silent)
+        if is_match and not silent:
+            columns = [
+                (state.bMarks[line] - (state.eMarks[line - 1] + 1 if line else 0), state.tShift[line])
+                for line in range(start, min(state.line, state.lineMax))
+            ]
+            for token in state.tokens[known:]:
+                token.meta = {"start": start, "columns": columns, "indent": state.sCount[start]}
+        return is_match
+
+    return measured
+
+
+def _placed(rule: "Callable[[StateInline, bool], bool]") -> "Callable[[StateInline, bool], bool]":
+    def placed(state: "StateInline", silent: bool) -> bool:  # noqa: FBT001
+        known, start = len(state.tokens), state.pos
+        is_match = rule(state, silent)
+        first = state.pos - len(state.tokens) + known  # of marks that are a token each
+        new = enumerate(state.tokens[known:], first)
+        state.env["places"].tokens += [(token, start, state.pos, at) for at, token in new]
+        return is_match
+
+    return placed
+
+
+def _bracket(state: "StateInline", silent: bool) -> bool:  # noqa: ARG001, FBT001
+    places: _Places = state.env["places"]
+    text, start = state.src, state.pos
+    if text.startswith(("[", "!["), start):
+        state.pos += 1 + (text[start] == "!")
+        places.brackets.append((start, state.pos, IMAGE if text[start] == "!" else LINK))
+    elif text[start] == "]":
+        state.pos += 1
+        if places.brackets:
+            opening, inner, style = places.brackets.pop()
+            if (address := _ADDRESS.match(text, state.pos)) is not None:
+                state.pos = address.end()
+                places.wrap(opening, inner, start, state.pos, style)
+                places.brackets.clear()  # there are no links in links
+    return state.pos > start
+
+
+@dataclass(slots=True)
+class _Places:
+    """Where the tokens of a paragraph stand: what the rule matched that made them, and the place of each mark."""
+
+    tokens: "list[tuple[Token, int, int, int]]" = field(default_factory=list)
+    brackets: list[tuple[int, int, str]] = field(default_factory=list)
+    found: list[Run] = field(default_factory=list)
+
+    def wrap(self, start: int, inner: int, inner_end: int, end: int, style: str) -> None:
+        """Take a stretch with marks around it."""
+        self.found += [(start, inner, MARK), (inner, inner_end, style), (inner_end, end, MARK)]
+
+    def runs(self, text: str) -> list[Run]:
+        """Return the stretches that have a style; they may overlap."""
+        openings: list[tuple[int, int]] = []
+        for token, start, end, at in self.tokens:
+            width = len(token.markup)
+            if token.type == "code_inline":
+                self.wrap(start, start + width, end - width, end, CODE_SPAN)
+            elif token.type == "link_open":
+                self.wrap(start, start + 1, end - 1, end, LINK)
+            elif token.type == "text_special" and token.content != token.markup:
+                self.found.append((start, start + 1, MARK))
+            elif token.type == "hardbreak":
+                is_escape = text[start] == "\\"
+                newline = start + is_escape
+                stop = newline + 1 + text.startswith("\n\n", newline)
+                self.found += [(start, newline, MARK), (newline if is_escape else start - 2, stop, BREAK)]
+            elif token.type in ("em_open", "strong_open"):  # of two marks it is the inner one
+                openings.append((at + 1 - width, at + 1))
+            elif token.type in ("em_close", "strong_close"):
+                self.wrap(*openings.pop(), at, at + width, EMPHASIS if width == 1 else STRONG)
+        return self.found
+
+
+def _swept(found: Iterable[Run], length: int) -> Iterator[Run]:
+    """Yield the stretches between all edges, each with the styles that hold there."""
+    begins, ends = defaultdict[int, Counter[str]](Counter), defaultdict[int, Counter[str]](Counter)
+    for start, end, style in found:
+        if start < end:
+            begins[start][style] += 1
+            ends[end][style] += 1
+    styles = Counter[str]()
+    for start, end in pairwise(sorted({0, length, *begins, *ends})):
+        styles = styles + begins.pop(start, Counter()) - ends.pop(start, Counter())
+        yield start, end, "".join(sorted(styles))
+
+
+def _leaves(tokens: "Sequence[Token]") -> Iterator[_Leaf]:
+    quotes = 0
+    items: list[Token] = []
+    for token, inner in pairwise([*tokens, None]):
+        if token is None or token.type in ("blockquote_open", "blockquote_close"):
+            quotes += token.nesting if token else 0
         elif token.type == "list_item_open":
-            items.append(token.map[0] if token.map else -1)
+            items.append(token)
         elif token.type == "list_item_close":
             items.pop()
         elif token.map is not None and token.type in _LEAVES:
             first, stop = token.map
+            begins_item = bool(items) and items[-1].map is not None and items[-1].map[0] == first
+            number = items[-1].info and items[-1].info + items[-1].markup if begins_item else None
+            has_hashes = inner is not None and inner.type == "inline" and token.type == "heading_open"
             yield _Leaf(
                 first,
                 stop,
@@ -106,8 +260,10 @@ def _parsed(tokens: Iterable["Token"]) -> Iterator[_Leaf]:
                 level=int(token.tag[1:]) if token.type == "heading_open" else 0,
                 quotes=quotes,
                 items=len(items),
-                begun=items.count(first),
-                is_fenced=token.type == "fence",
+                number=number,
+                title=inner.content if has_hashes and inner else None,
+                code=len(_LINE.findall(token.content)) if token.type == "fence" else None,
+                **token.meta,
             )
 
 
@@ -118,111 +274,93 @@ class _Layout:
         self._text = text
         self._lines = [match.span() for match in _LINE.finditer(text)]
 
-    def blocks(self, parsed: Iterable[_Leaf]) -> list[Block]:
+    def blocks(self, leaves: Iterable[_Leaf]) -> list[Block]:
         found: list[Block] = []
-        for leaf in self._tiling(parsed):
+        for leaf in self._tiling(leaves):
             last = found[-1] if found else None
             if not leaf.kind and last is not None:
                 (last.rows[-1].cells[-1] if last.rows else last.runs).extend(tiled(*self._span(leaf), []))
             elif leaf.kind == TABLE:
-                row = Row(self._cells(leaf), self._is_header(leaf))
-                if last is None or last.kind != TABLE or row.is_header or self._is_blank(leaf.first - 1):
+                is_header = leaf.stop < len(self._lines) and self._is_delimiter(leaf.stop)
+                if last is None or last.kind != TABLE or is_header or self._is_blank(leaf.first - 1):
                     found.append(Block(TABLE, level=leaf.items, quotes=leaf.quotes))
-                found[-1].rows.append(row)
+                found[-1].rows.append(Row(self._cells(leaf), is_header))
             else:
                 found.append(self._block(leaf))
         return found
 
-    def _tiling(self, parsed: Iterable[_Leaf]) -> Iterator[_Leaf]:
+    def _tiling(self, leaves: Iterable[_Leaf]) -> Iterator[_Leaf]:
         """Yield leaves that tile the lines."""
         at, is_table = 0, False
-        for leaf in (*parsed, _Leaf(len(self._lines), len(self._lines), PARAGRAPH)):
+        for leaf in (*leaves, _Leaf(len(self._lines), len(self._lines), PARAGRAPH)):
             first, stop = max(leaf.first, at), min(leaf.stop, len(self._lines))
             for line in range(at, first):
                 is_mark = self._is_blank(line) or (is_table and self._is_delimiter(line))
                 is_table = is_table and is_mark
                 yield _Leaf(line, line + 1, "" if is_mark else PARAGRAPH)
             if first < stop:
-                is_cut = first != leaf.first
-                yield replace(leaf, first=first, stop=stop, begun=0) if is_cut or stop != leaf.stop else leaf
+                yield replace(leaf, first=first, stop=stop)
                 is_table = leaf.kind == TABLE
             at = max(at, first, stop)
 
     def _block(self, leaf: _Leaf) -> Block:
-        start, end = self._span(leaf)
+        begin, is_item = self._begin(leaf, leaf.first), leaf.kind == PARAGRAPH and leaf.number is not None
         shown: list[Run] = []
         if leaf.kind == CODE:
             shown = [(*piece, "") for piece in self._code(leaf)]
         elif leaf.kind in (PARAGRAPH, HEADING):
-            numbers, pieces = self._prose(leaf)
-            shown = [*numbers, *self._inline(pieces)]
-        is_numbered = any(style == NUMBER for _, _, style in shown)
-        is_item = leaf.kind == PARAGRAPH and leaf.begun > 0
+            if leaf.number:
+                at = self._text.rindex(leaf.number, 0, begin)
+                shown.append((at, at + len(leaf.number), NUMBER))
+            shown += self._inline(self._prose(leaf))
         return Block(
             ITEM if is_item else leaf.kind or PARAGRAPH,
-            runs=tiled(start, end, sorted(shown)),
+            runs=tiled(*self._span(leaf), shown),
             level=leaf.level if leaf.kind == HEADING else leaf.items,
             quotes=leaf.quotes,
-            is_numbered=is_item and is_numbered,
+            is_numbered=is_item and bool(leaf.number),
         )
 
-    def _prose(self, leaf: _Leaf) -> tuple[list[Run], list[tuple[int, int]]]:
-        """Return the number of a list item, and the stretches of text, one for each line."""
-        numbers: list[Run] = []
-        pieces: list[tuple[int, int]] = []
-        last = leaf.first if leaf.kind == HEADING else leaf.stop - 1  # a heading may have an underline
-        for line in range(leaf.first, last + 1):
-            begin, number = self._prefix(leaf, line)
-            numbers += [(*number, NUMBER)] if number else []
-            end = self._lines[line][1]
-            if line == last:
+    def _prose(self, leaf: _Leaf) -> Iterator[tuple[int, int]]:
+        """Yield the stretches of text, one for each line."""
+        for line in range(leaf.first, leaf.first + 1 if leaf.kind == HEADING else leaf.stop):
+            begin, end = self._begin(leaf, line), self._lines[line][1]
+            if leaf.title is not None:
+                begin = end - len(self._text[begin:end].lstrip("#").lstrip())
+                end = begin + len(leaf.title)
+            if line == leaf.stop - 1 or leaf.kind == HEADING:
                 end = begin + len(self._text[begin:end].rstrip(_BLANK))
-            if leaf.kind == HEADING and (match := _HASHES.match(self._text, begin)):
-                title = self._text[match.end() : end]
-                bare = title.rstrip("#")
-                begin = min(end, match.end())
-                end = begin + len(bare.rstrip(_BLANK) if not bare or bare[-1] in _BLANK else title)
-            if begin < end:
-                pieces.append((begin, end))
-        return numbers, pieces
+            yield begin, end
 
-    def _inline(self, pieces: Sequence[tuple[int, int]]) -> Iterator[Run]:
-        """Yield the runs of stretches that are read as one text."""
-        if len(pieces) == 1:
-            low = pieces[0][0]
-            yield from ((low + start, low + end, style) for start, end, style in styled(self._text[slice(*pieces[0])]))
-            return
-        stretches = iter(styled("".join([self._text[low:high] for low, high in pieces])))
+    def _inline(self, pieces: Iterable[tuple[int, int]]) -> Iterator[Run]:
+        """Yield the runs of lines that are read as one text."""
+        spans = list(pieces)
+        text = "".join([self._text[low:high] for low, high in spans])
+        runs = iter(styled(text.replace("\r\n", "\n\n").replace("\r", "\n")))
         read = end = 0
         style = ""
-        for low, high in pieces:
+        for low, high in spans:
             while low < high:
                 if read == end:
-                    _, end, style = next(stretches)
+                    _, end, style = next(runs)
                 stop = min(high, low + end - read)
                 yield low, stop, style
                 low, read = stop, read + stop - low
 
     def _code(self, leaf: _Leaf) -> Iterator[tuple[int, int]]:
         """Yield the stretches of code, one for each line."""
-        begin = self._prefix(leaf, leaf.first)[0]
-        indent = begin - self._lines[leaf.first][0]
-        fence = _FENCE.match(self._text, begin) if leaf.is_fenced else None
-        for line in range(leaf.first + bool(fence), leaf.stop):
+        lines = range(leaf.first, leaf.stop) if leaf.code is None else range(leaf.first + 1, leaf.first + 1 + leaf.code)
+        for line in lines:
             start, end = self._lines[line]
-            rest = self._text[self._prefix(leaf, line)[0] : end].rstrip(_BLANK)
-            is_last = fence is not None and line == leaf.stop - 1
-            if is_last and rest.startswith(fence[0] if fence else "") and not rest.strip(rest[0]):
-                return
-            for _ in range(leaf.quotes):
-                start = match.end() if (match := _CONTAINER.match(self._text, start, end)) else start
-            space = _SPACE.match(self._text, start, min(end, start + (1 if leaf.quotes else indent)))
-            yield (space.end() if space else start), end
+            quoted, indent = self._column(leaf, line)
+            start += quoted + min(indent, leaf.indent)
+            if start < end:
+                yield start, end
 
     def _cells(self, leaf: _Leaf) -> list[list[Run]]:
         """Return the runs of each cell; each pipe belongs to the cell after it, the last one to the last cell."""
         start, stop = self._span(leaf)
-        begin = self._prefix(leaf, leaf.first)[0]
+        begin = self._begin(leaf, leaf.first)
         end = begin + len(self._text[begin:stop].rstrip(_BLANK))
         pipes = [match.start() for match in _PIPE.finditer(self._text, begin, end)]
         edges = [(begin, begin), *((pipe, pipe + 1) for pipe in pipes)]
@@ -231,29 +369,22 @@ class _Layout:
         if len(edges) > 1 and edges[-1][1] == end:
             end = edges.pop()[0]
         cells: list[list[Run]] = []
-        for number, (low, inner) in enumerate(edges):
-            is_last = number == len(edges) - 1
-            high = end if is_last else edges[number + 1][0]
-            first, last = (low if cells else start), (stop if is_last else high)
-            cells.append(tiled(first, last, self._inline(self._trimmed(inner, high))))
+        for (low, inner), (high, _) in pairwise([*edges, (end, end)]):
+            text = self._text[inner:high]
+            piece = (inner + len(text) - len(text.lstrip(_BLANK)), inner + len(text.rstrip(_BLANK)))
+            last = stop if high == end else high
+            cells.append(tiled(low if cells else start, last, self._inline([piece] if text.strip(_BLANK) else [])))
         return cells
 
-    def _trimmed(self, low: int, high: int) -> list[tuple[int, int]]:
-        text = self._text[low:high]
-        start, end = low + len(text) - len(text.lstrip(_BLANK)), low + len(text.rstrip(_BLANK))
-        return [(start, end)] if start < end else []
+    def _column(self, leaf: _Leaf, line: int) -> tuple[int, int]:
+        if 0 <= line - leaf.start < len(leaf.columns):
+            return leaf.columns[line - leaf.start]
+        text = self._text[slice(*self._lines[line])]
+        return 0, len(text) - len(text.lstrip(" \t"))
 
-    def _prefix(self, leaf: _Leaf, line: int) -> tuple[int, tuple[int, int] | None]:
-        """Return where the text of a line begins, and the span of a number before it."""
-        at, end = self._lines[line]
-        number: tuple[int, int] | None = None
-        for _ in range(leaf.quotes + (leaf.begun if line == leaf.first else 0)):
-            match = _CONTAINER.match(self._text, at, end)
-            if match is None:
-                break
-            at, number = match.end(), match.span(1) if match[1] else None
-        space = _SPACE.match(self._text, at, end)
-        return space.end() if space else at, number
+    def _begin(self, leaf: _Leaf, line: int) -> int:
+        """Return where the text of a line begins."""
+        return min(self._lines[line][1], self._lines[line][0] + sum(self._column(leaf, line)))
 
     def _span(self, leaf: _Leaf) -> tuple[int, int]:
         return self._lines[leaf.first][0], self._lines[leaf.stop - 1][1]
@@ -267,209 +398,3 @@ class _Layout:
     def _is_delimiter(self, line: int) -> bool:
         content = self._content(line)
         return "-" in content and _DELIMITERS.fullmatch(content) is not None
-
-    def _is_header(self, leaf: _Leaf) -> bool:
-        return leaf.stop < len(self._lines) and self._is_delimiter(leaf.stop)
-
-
-STRONG = "b"
-EMPHASIS = "i"
-CODE_SPAN = "c"
-LINK = "l"
-IMAGE = "g"
-BREAK = "n"
-"""A newline that is shown as one."""
-
-
-_SPECIAL = re.compile(r"[\\`<*_\]\[]|  \r?\n")
-_TOKEN = re.compile(
-    r"(?P<escape>\\(?:[!-/:-@\[-`{-~]|\r?\n))|(?P<ticks>`++)|<(?P<address>[A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>]{0,2000})>"
-    r"|(?P<run>\*++|_++)|(?P<open>!?\[)|(?P<close>\])|(?P<hard>  \r?\n)"
-)
-# Without a second try at any character: an address in brackets, or one with balanced pairs; then perhaps a title.
-_TAIL = re.compile(
-    r"\([ \t]*+(?:<[^<>\r\n]{0,2000}+>|(?:[^\s()<>]++|\([^\s()]{0,2000}+\)){0,100}+)"
-    r"(?:[ \t]++(?:\"[^\"]{0,1000}+\"|'[^']{0,1000}+'))?+[ \t]*+\)"
-)
-
-
-def styled(text: str) -> list[tuple[int, int, str]]:
-    """Cut a text at its marks.
-
-    Args:
-        text: Any string, such as a paragraph.
-
-    Returns:
-        Stretches in order that tile the text: the first code point, one past the last, and the style: letters, each
-        once and in order; none for plain text.
-    """
-    if not _SPECIAL.search(text):
-        return [(0, len(text), "")] if text else []
-    scan = _Scan(text)
-    scan.read()
-    return list(_swept(scan.found, len(text)))
-
-
-@dataclass(slots=True)
-class _Run:
-    """A run of asterisks or underscores, as far as it isn't used yet."""
-
-    start: int
-    end: int
-    opens: bool
-    closes: bool
-    length: int
-
-    @property
-    def left(self) -> int:
-        return self.end - self.start
-
-
-class _Scan:
-    """Collects ``(start, end, style)`` of a text; stretches may overlap."""
-
-    def __init__(self, text: str) -> None:
-        self.found: list[tuple[int, int, str]] = []
-        self._text = text
-        self._runs: list[tuple[str, _Run]] = []
-        self._brackets: list[tuple[int, int, str]] = []
-
-    def read(self) -> None:
-        """Read the text once."""
-        at = 0
-        ticks = _Ticks(self._text)
-        while match := _TOKEN.search(self._text, at):
-            start, at = match.span()
-            kind = match.lastgroup
-            if kind in ("escape", "hard"):
-                self._escape(match[0], start)
-            elif kind == "ticks":
-                close = ticks.close_of(start, at)
-                at = at if close is None else self._wrap(start, at, close, close + at - start, CODE_SPAN)
-            elif kind == "address":
-                self._wrap(start, start + 1, at - 1, at, LINK)
-            elif kind == "open":
-                self._brackets.append((start, at, IMAGE if match[0][0] == "!" else LINK))
-            elif kind == "close":
-                at = self._close_bracket(start, at)
-            else:
-                self._runs.append((match[0][0], _run(self._text, start, at)))
-        self._pair()
-
-    def _escape(self, found: str, start: int) -> None:
-        """Take a backslash with the character after it, or a newline that is shown."""
-        if found[0] == "\\":
-            self._mark(start, start + 1)
-            start, found = start + 1, found[1:]
-        if found[-1] == "\n":
-            self.found.append((start, start + len(found), BREAK))
-
-    def _close_bracket(self, start: int, end: int) -> int:
-        """Take a closing bracket, and the address after it; return where to go on."""
-        if not self._brackets:
-            return end
-        tail = _TAIL.match(self._text, end)
-        if tail is None:
-            self._brackets.pop()
-            return end
-        opening, inner, style = self._brackets[-1]
-        self._brackets.clear()  # there are no links in links
-        return self._wrap(opening, inner, start, tail.end(), style)
-
-    def _mark(self, start: int, end: int) -> None:
-        self.found.append((start, end, MARK))
-
-    def _wrap(self, start: int, inner: int, inner_end: int, end: int, style: str) -> int:
-        self._mark(start, inner)
-        self.found.append((inner, inner_end, style))
-        self._mark(inner_end, end)
-        return end
-
-    def _pair(self) -> None:
-        """Pair runs as CommonMark does; the search for each kind ends where it was in vain before."""
-        stack: list[tuple[str, _Run]] = []
-        vain: dict[tuple[str, bool, int], int] = {}
-        for mark, closer in self._runs:
-            while closer.closes and closer.left:
-                key = mark, closer.opens, closer.length % 3
-                at = len(stack) - 1
-                while at >= vain.get(key, 0) and not (stack[at][0] == mark and _fit(stack[at][1], closer)):
-                    at -= 1
-                if at < vain.get(key, 0):
-                    vain[key] = len(stack)
-                    break
-                del stack[at + 1 :]
-                self._emphasize(stack[at][1], closer)
-                if not stack[at][1].left:
-                    del stack[at]
-                vain = {each: min(height, len(stack)) for each, height in vain.items()}
-            if closer.opens and closer.left:
-                stack.append((mark, closer))
-
-    def _emphasize(self, opener: _Run, closer: _Run) -> None:
-        used = 2 if min(opener.left, closer.left) > 1 else 1
-        style = STRONG if used > 1 else EMPHASIS
-        opener.end -= used
-        self._wrap(opener.end, opener.end + used, closer.start, closer.start + used, style)
-        closer.start += used
-
-
-class _Ticks:
-    """Finds where code ends: at the next run of as many backticks."""
-
-    def __init__(self, text: str) -> None:
-        self._runs: dict[int, list[int]] | None = None
-        self._text = text
-
-    def close_of(self, start: int, end: int) -> int | None:
-        """Return where the run begins that closes the one at ``[start, end)``; ``None`` if there is none.
-
-        Runs are asked for from left to right.
-        """
-        if self._runs is None:
-            self._runs = {}
-            for each in re.finditer(r"`++", self._text):
-                self._runs.setdefault(len(each[0]), []).append(each.start())
-            for starts in self._runs.values():
-                starts.reverse()
-        starts = self._runs.get(end - start, [])
-        while starts and starts[-1] < end:
-            starts.pop()
-        return starts[-1] if starts else None
-
-
-def _run(text: str, start: int, end: int) -> _Run:
-    before, after = text[start - 1 : start] or " ", text[end : end + 1] or " "
-    is_before_space, is_after_space = before.isspace(), after.isspace()
-    is_before_mark, is_after_mark = _is_punctuation(before), _is_punctuation(after)
-    left = not is_after_space and (not is_after_mark or is_before_space or is_before_mark)
-    right = not is_before_space and (not is_before_mark or is_after_space or is_after_mark)
-    if text[start] == "_":
-        left, right = left and (not right or is_before_mark), right and (not left or is_after_mark)
-    return _Run(start, end, left, right, end - start)
-
-
-def _is_punctuation(character: str) -> bool:
-    return not character.isalnum() and not character.isspace()
-
-
-def _fit(opener: _Run, closer: _Run) -> bool:
-    is_odd = (opener.closes or closer.opens) and (opener.length + closer.length) % 3 == 0
-    return not is_odd or (opener.length % 3 == 0 and closer.length % 3 == 0)
-
-
-def _swept(found: list[tuple[int, int, str]], length: int) -> Iterator[tuple[int, int, str]]:
-    """Yield the stretches between all edges, each with the styles that hold there."""
-    begins: dict[int, list[str]] = {}
-    ends: dict[int, list[str]] = {}
-    for start, end, style in found:
-        if start < end:
-            begins.setdefault(start, []).append(style)
-            ends.setdefault(end, []).append(style)
-    counts: dict[str, int] = {}
-    for start, end in pairwise(sorted({0, length, *begins, *ends})):
-        for style in begins.get(start, []):
-            counts[style] = counts.get(style, 0) + 1
-        for style in ends.get(start, []):
-            counts[style] -= 1
-        yield start, end, "".join(sorted(style for style, count in counts.items() if count))
