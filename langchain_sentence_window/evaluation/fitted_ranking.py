@@ -19,11 +19,11 @@ import numpy as np
 
 from langchain_sentence_window._display import aligned, shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._validation import checked_count, checked_list
+from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitting_examples import FittingExample, find_examples, stacked
 from langchain_sentence_window.evaluation.fitting_objective import Stack, minimize, smoothed_recall
-from langchain_sentence_window.evaluation.measurement import BUDGETS, OnProgress
+from langchain_sentence_window.evaluation.measurement import BUDGETS, OnProgress, checked_budgets
 from langchain_sentence_window.evaluation.metrics import CONFIDENCE, MeanCI, mean_cis
 from langchain_sentence_window.evaluation.questions import Question, checked_questions
 from langchain_sentence_window.ranking.candidates import Indexes, Numbers
@@ -158,9 +158,7 @@ def fit_ranking(
         InvalidInputError: The retriever isn't a `SentenceWindowRetriever`, there are too few questions, or a budget is
             below 1.
     """
-    return run(
-        _fit_ranking(BLOCKING, retriever, questions, budgets, show_progress=show_progress, on_progress=on_progress)
-    )
+    return run(_fit_ranking(BLOCKING, retriever, questions, budgets, show_progress, on_progress))
 
 
 async def afit_ranking(
@@ -172,9 +170,7 @@ async def afit_ranking(
     on_progress: OnProgress | None = None,
 ) -> FittedRanking:
     """Async version of `fit_ranking`."""
-    return await _fit_ranking(
-        ASYNC, retriever, questions, budgets, show_progress=show_progress, on_progress=on_progress
-    )
+    return await _fit_ranking(ASYNC, retriever, questions, budgets, show_progress, on_progress)
 
 
 def fit(
@@ -195,20 +191,19 @@ def fit(
     """
     if not isinstance(prior, Ranking):
         raise InvalidInputError(f"prior is {shown(prior)}; give a Ranking, such as DEFAULT_RANKING")
-    sizes = _checked_budgets(budgets)
+    sizes = checked_budgets(budgets)
     return _Fitting(_checked(examples), prior, sizes).result()
 
 
-async def _fit_ranking(
+async def _fit_ranking(  # noqa: PLR0917 - as the functions that call it
     io: IO,
     retriever: SentenceWindowRetriever,
     questions: Iterable[Question],
     budgets: Sequence[int],
-    *,
-    show_progress: bool,
+    show_progress: bool,  # noqa: FBT001
     on_progress: OnProgress | None,
 ) -> FittedRanking:
-    asked, sizes = checked_questions(questions), _checked_budgets(budgets)
+    asked, sizes = checked_questions(questions), checked_budgets(budgets)
     examples = await find_examples(io, retriever, asked, show_progress=show_progress, on_progress=on_progress)
     prior = DEFAULT_RANKING if retriever.ranking is None else retriever.ranking
     return await io.in_thread(fit, examples, prior, sizes)
@@ -314,13 +309,6 @@ def _folds(groups: Sequence[str], count: int) -> Indexes:
         part[group] = sizes.index(min(sizes))
         sizes[part[group]] += size
     return np.array([part[group] for group in groups], dtype=np.int64)
-
-
-def _checked_budgets(budgets: object) -> tuple[int, ...]:
-    sizes = tuple(sorted({checked_count("a budget", budget) for budget in checked_list("budgets", budgets)}))
-    if not sizes:
-        raise InvalidInputError("there are no budgets; give at least one, such as [1600]")
-    return sizes
 
 
 def _checked(examples: object) -> list[FittingExample]:

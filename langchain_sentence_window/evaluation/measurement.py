@@ -76,19 +76,9 @@ def evaluate(
             documents, or a passage can't be located in its source.
     """
     asked = {"": retriever}
-    compared = run(
-        ask_all(
-            BLOCKING,
-            asked,
-            questions,
-            budgets,
-            count_tokens,
-            documents,
-            show_progress=show_progress,
-            on_progress=on_progress,
-        )
-    )
-    return compared.reports[""]
+    return run(
+        _ask_all(BLOCKING, asked, questions, budgets, count_tokens, documents, show_progress, on_progress)
+    ).reports[""]
 
 
 async def aevaluate(
@@ -103,9 +93,7 @@ async def aevaluate(
 ) -> Report:
     """Async version of `evaluate`."""
     asked = {"": retriever}
-    compared = await ask_all(
-        ASYNC, asked, questions, budgets, count_tokens, documents, show_progress=show_progress, on_progress=on_progress
-    )
+    compared = await _ask_all(ASYNC, asked, questions, budgets, count_tokens, documents, show_progress, on_progress)
     return compared.reports[""]
 
 
@@ -134,18 +122,7 @@ def compare(
     Raises:
         InvalidInputError: There are no retrievers, or `evaluate` would raise.
     """
-    return run(
-        ask_all(
-            BLOCKING,
-            retrievers,
-            questions,
-            budgets,
-            count_tokens,
-            documents,
-            show_progress=show_progress,
-            on_progress=on_progress,
-        )
-    )
+    return run(_ask_all(BLOCKING, retrievers, questions, budgets, count_tokens, documents, show_progress, on_progress))
 
 
 async def acompare(
@@ -159,16 +136,7 @@ async def acompare(
     on_progress: OnProgress | None = None,
 ) -> Comparison:
     """Async version of `compare`."""
-    return await ask_all(
-        ASYNC,
-        retrievers,
-        questions,
-        budgets,
-        count_tokens,
-        documents,
-        show_progress=show_progress,
-        on_progress=on_progress,
-    )
+    return await _ask_all(ASYNC, retrievers, questions, budgets, count_tokens, documents, show_progress, on_progress)
 
 
 def sweep(
@@ -203,18 +171,7 @@ def sweep(
         InvalidInputError: A setting doesn't exist, one of its values can't be used, or `evaluate` would raise.
     """
     copies = _variants(retriever, settings)
-    return run(
-        ask_all(
-            BLOCKING,
-            copies,
-            questions,
-            budgets,
-            count_tokens,
-            documents,
-            show_progress=show_progress,
-            on_progress=on_progress,
-        )
-    )
+    return run(_ask_all(BLOCKING, copies, questions, budgets, count_tokens, documents, show_progress, on_progress))
 
 
 async def asweep(
@@ -230,9 +187,7 @@ async def asweep(
 ) -> Comparison:
     """Async version of `sweep`."""
     copies = _variants(retriever, settings)
-    return await ask_all(
-        ASYNC, copies, questions, budgets, count_tokens, documents, show_progress=show_progress, on_progress=on_progress
-    )
+    return await _ask_all(ASYNC, copies, questions, budgets, count_tokens, documents, show_progress, on_progress)
 
 
 def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -> dict[str, BaseRetriever]:
@@ -271,20 +226,19 @@ def _written(value: object) -> str:
     return shown(value)
 
 
-async def ask_all(  # noqa: PLR0917 - as the functions that call it
+async def _ask_all(  # noqa: PLR0917 - as the functions that call it
     io: IO,
     retrievers: Mapping[str, BaseRetriever],
     questions: Iterable[Question],
     budgets: Iterable[int],
     count_tokens: Count | None,
     documents: Iterable[Document] | None,
-    *,
-    show_progress: bool,
+    show_progress: bool,  # noqa: FBT001
     on_progress: OnProgress | None,
 ) -> Comparison:
     """Ask each retriever all questions and score the passages; see `evaluate` and `compare`."""
     _check_order(retrievers, questions)
-    questions, budgets = _checked_questions(questions), _checked_budgets(budgets)
+    questions, budgets = _checked_questions(questions), checked_budgets(budgets)
     _check_retrievers(retrievers)
     unit = "characters" if count_tokens is None else "tokens"
     count = len if count_tokens is None else checked_counter("count_tokens", count_tokens)
@@ -389,7 +343,12 @@ def _check_retrievers(retrievers: object) -> None:
             raise InvalidInputError(f"the retriever is {shown(retriever)}; {cure}")
 
 
-def _checked_budgets(budgets: Iterable[int]) -> tuple[int, ...]:
+def checked_budgets(budgets: object) -> tuple[int, ...]:
+    """Return sizes of the context in rising order, each once.
+
+    Raises:
+        InvalidInputError: There is none, or one is no whole number above 0.
+    """
     if isinstance(budgets, int):
         raise InvalidInputError(f"budgets is {shown(budgets)}; give a list, such as [{shown(budgets)}]")
     checked = tuple(sorted({checked_count("a budget", budget) for budget in checked_list("budgets", budgets)}))
