@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event
@@ -22,8 +22,7 @@ from langchain_sentence_window.apps.cli.opened_index import (
     remember,
 )
 from langchain_sentence_window.apps.cli.output import FAILED, MISSING_EXTRA, NOTHING, Output, counted
-from langchain_sentence_window.apps.cli.plain_text import visibly_escaped
-from langchain_sentence_window.apps.cli.terminal import ending, shortened
+from langchain_sentence_window.apps.cli.terminal import ending
 from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, sync_files
 from langchain_sentence_window.apps.folders.file_watch import watch_files
 from langchain_sentence_window.apps.hosts import at_interrupt
@@ -36,9 +35,6 @@ from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 _BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} files, {elapsed}{postfix}"
 _SOME, _NAME_COLUMNS = 3, 30
 """How many files a line names, and how long their names may be."""
-
-_MOST_KINDS, _SUFFIX_COLUMNS = 5, 12
-"""How many kinds of skipped files a line names, and how long their suffixes may be."""
 
 OnProgress = Callable[[SyncProgress], None]
 
@@ -138,19 +134,7 @@ def _save(retriever: SentenceWindowRetriever, done: SyncResult) -> None:
 
 
 def _tell(out: Output, done: SyncResult, *, goes_on: bool = False) -> None:
-    missing = sum(map(len, done.missing_extras.values()))
-    counts = {
-        "added": len(done.added),
-        "updated": len(done.updated),
-        "unchanged": len(done.unchanged),
-        "deleted": len(done.deleted),
-        "failed": len(done.failed),
-        "known to fail": len(done.known_failed),
-        "in need of an extra": missing,
-        f"skipped ({_kinds(done.skipped)})": sum(done.skipped.values()),
-    }
-    line = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "no files"
-    out.line(f"{line}; {counted(done.sentences, 'sentence')}" if done.sentences else line)
+    out.line(f"{done.counts}; {counted(done.sentences, 'sentence')}" if done.sentences else done.counts)
     for reason in done.failed.values():
         out.complain(f"Failed: {reason}")
     for extra, paths in done.missing_extras.items():
@@ -163,17 +147,6 @@ def _tell(out: Output, done: SyncResult, *, goes_on: bool = False) -> None:
     for reason in done.known_failed.values():
         out.note(f"Known to fail: {reason}")
     out.document(done, on_one_line=goes_on)
-
-
-def _kinds(skipped: Mapping[str, int]) -> str:
-    """Return how many files of each kind were skipped, the most frequent kinds first."""
-    kinds = sorted(skipped.items(), key=lambda each: (-each[1], each[0]))
-    told = [
-        f"{count:,} {shortened(visibly_escaped(suffix), _SUFFIX_COLUMNS) or 'without a suffix'}"
-        for suffix, count in kinds[:_MOST_KINDS]
-    ]
-    others = sum(count for _, count in kinds[_MOST_KINDS:])
-    return ", ".join([*told, *([f"{others:,} of other kinds"] if others else [])])
 
 
 def _joined(before: Sequence[str], paths: Sequence[Path]) -> tuple[str, ...]:

@@ -41,6 +41,9 @@ MAX_BATCH_FILES = 32
 MAX_BATCH_CHARS = 1_000_000
 """Characters after which a call is made with fewer files."""
 
+_MAX_KINDS, _MAX_SUFFIX_CHARS = 5, 12
+"""How many kinds of skipped files a summary names, and how long their suffixes may be."""
+
 _NO_LIMITS = StoreLimits("", lambda *_: True, "")
 
 
@@ -102,26 +105,41 @@ class SyncResult:
         """Whether the index was changed."""
         return bool(self.added or self.updated or self.deleted)
 
-    def __str__(self) -> str:
-        """Return the counts on one line, and the files that failed below it."""
-        suffixes = {each if each.isprintable() else ascii(each): count for each, count in self.skipped.items()}
-        kinds = ", ".join(f"{count:,} {suffix or 'without a suffix'}" for suffix, count in suffixes.items())
+    @property
+    def counts(self) -> str:
+        """The numbers of files, by what was done with them, on one line."""
         counts = {
             "added": len(self.added),
             "updated": len(self.updated),
             "unchanged": len(self.unchanged),
             "deleted": len(self.deleted),
             "failed": len(self.failed),
-            "failed before": len(self.known_failed),
-            "without a library": sum(map(len, self.missing_extras.values())),
-            f"skipped ({kinds})": sum(self.skipped.values()),
+            "known to fail": len(self.known_failed),
+            "in need of an extra": sum(map(len, self.missing_extras.values())),
+            f"skipped ({_kinds(self.skipped)})": sum(self.skipped.values()),
         }
-        line = ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "no files"
+        return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "no files"
+
+    def __str__(self) -> str:
+        """Return the counts on one line, and the files that failed below it."""
         missing = [
             f'{len(paths):,} files need: pip install "langchain-sentence-window[{extra}]"'
             for extra, paths in self.missing_extras.items()
         ]
-        return "\n".join([f"{line}; {self.sentences:,} sentences", *missing, *self.failed.values()])
+        return "\n".join([f"{self.counts}; {self.sentences:,} sentences", *missing, *self.failed.values()])
+
+
+def _kinds(skipped: Mapping[str, int]) -> str:
+    """Return how many files of each kind were skipped, the most frequent kinds first."""
+    kinds = sorted(skipped.items(), key=lambda each: (-each[1], each[0]))
+    some = [f"{count:,} {_written(suffix) or 'without a suffix'}" for suffix, count in kinds[:_MAX_KINDS]]
+    others = sum(count for _, count in kinds[_MAX_KINDS:])
+    return ", ".join([*some, *([f"{others:,} of other kinds"] if others else [])])
+
+
+def _written(suffix: str) -> str:
+    text = suffix if suffix.isprintable() else suffix.encode("unicode_escape").decode()
+    return text if len(text) <= _MAX_SUFFIX_CHARS else f"{text[: _MAX_SUFFIX_CHARS - 1]}…"
 
 
 def sync_files(

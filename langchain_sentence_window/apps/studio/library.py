@@ -1,7 +1,7 @@
 """The documents of the index: list them, look into one, add and delete some, and follow their folders."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -80,13 +80,17 @@ class Several(Arguments):
     doc_ids: list[str] = Field(min_length=1, max_length=MAX_DELETED)
 
 
-def document_routes() -> list[BaseRoute]:
+def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
         reading("/api/documents", Wanted, list_documents),
         reading("/api/documents/ids", Searched, list_ids),
         reading("/api/documents/details", One, show_document),
         calling("/api/documents/delete", Several, delete_documents),
+        Route("/api/documents/upload", _upload, methods=["POST"]),
+        calling("/api/documents/add", Received, add_files),
+        reading("/api/sources", Arguments, list_sources),
+        calling("/api/documents/sync", Following, follow_sources),
     ]
 
 
@@ -192,24 +196,8 @@ class Progress:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the page shows."""
-        return {
-            "total": self.total,
-            "done": self.done,
-            "name": self.name,
-            "added": self.added,
-            "same": self.same[:MAX_TOLD],
-            "failed": self.failed[:MAX_TOLD],
-            "failures": len(self.failed),
-            "sentences": self.sentences,
-        }
-
-
-def upload_routes() -> list[BaseRoute]:
-    """Return the calls of this module."""
-    return [
-        Route("/api/documents/upload", _upload, methods=["POST"]),
-        calling("/api/documents/add", Received, add_files),
-    ]
+        same, failed = self.same[:MAX_TOLD], self.failed[:MAX_TOLD]
+        return asdict(self) | {"same": same, "failed": failed, "failures": len(self.failed)}
 
 
 async def add_files(studio: Studio, given: Received) -> object:
@@ -304,11 +292,6 @@ class Following(Arguments):
     """Whether documents whose files have gone are deleted."""
 
     delete: bool = False
-
-
-def source_routes() -> list[BaseRoute]:
-    """Return the calls of this module."""
-    return [reading("/api/sources", Arguments, list_sources), calling("/api/documents/sync", Following, follow_sources)]
 
 
 async def list_sources(studio: Studio, _: Arguments) -> object:

@@ -12,10 +12,10 @@ from starlette.routing import BaseRoute
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.studio.page_state import Job, Studio, calling, check_writable, reading
-from langchain_sentence_window.apps.studio.queries import asked_with
 from langchain_sentence_window.apps.studio.question_list import Entry, Gold, document_name
 from langchain_sentence_window.apps.studio.replies import LINES, Arguments, Refused, not_found
 from langchain_sentence_window.apps.studio.runs import difference
+from langchain_sentence_window.apps.studio.setting_form import to_ask
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare
 from langchain_sentence_window.evaluation.questions import Question, parse_questions
@@ -76,7 +76,7 @@ class Imported(Arguments):
     text: str
 
 
-def question_routes() -> list[BaseRoute]:
+def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
         reading("/api/questions", Arguments, list_questions),
@@ -88,6 +88,13 @@ def question_routes() -> list[BaseRoute]:
         calling("/api/questions/delete", Chosen, delete_questions),
         calling("/api/questions/undo", Arguments, undo_change),
         calling("/api/questions/import", Imported, import_questions),
+        calling("/api/evaluate", Measured, evaluate),
+        calling("/api/sweep", Swept, sweep),
+        reading("/api/runs", Arguments, list_runs),
+        reading("/api/runs/questions", OfRun, questions_of_run),
+        reading("/api/runs/question", OfQuestion, question_of_run),
+        calling("/api/runs/compare", Compared, compare_runs),
+        calling("/api/runs/forget", Forgotten, forget_runs),
     ]
 
 
@@ -261,19 +268,6 @@ class Forgotten(Arguments):
     runs: list[int]
 
 
-def run_routes() -> list[BaseRoute]:
-    """Return the calls of this module."""
-    return [
-        calling("/api/evaluate", Measured, evaluate),
-        calling("/api/sweep", Swept, sweep),
-        reading("/api/runs", Arguments, list_runs),
-        reading("/api/runs/questions", OfRun, questions_of_run),
-        reading("/api/runs/question", OfQuestion, question_of_run),
-        calling("/api/runs/compare", Compared, compare_runs),
-        calling("/api/runs/forget", Forgotten, forget_runs),
-    ]
-
-
 async def evaluate(studio: Studio, given: Measured) -> object:
     """Start to ask the questions with one set of settings; the job's result names the run."""
     name = given.name.strip() or _described(given.settings) or AS_IT_IS
@@ -336,7 +330,7 @@ def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindo
     Raises:
         InvalidInputError: A setting doesn't exist, or its value can't be used.
     """
-    retriever, given = asked_with(studio, settings)
+    retriever, given = to_ask(studio.retriever, settings)
     unknown = sorted(given.keys() - CallSettings.__annotations__.keys())
     if unknown:
         raise InvalidInputError(f"a run can't set {shown(unknown[0])}")

@@ -69,7 +69,7 @@ class Pictured(Paged):
     version: str | None = None
 
 
-def reader_routes() -> list[BaseRoute]:
+def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     pages = _Pages()
     return [

@@ -25,24 +25,22 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.hosts import LOOPBACK, as_sent, check_token, checked_names, name_list
-from langchain_sentence_window.apps.studio.library import document_routes, source_routes, upload_routes
-from langchain_sentence_window.apps.studio.measured_questions import question_routes, run_routes
-from langchain_sentence_window.apps.studio.page_reader import reader_routes
-from langchain_sentence_window.apps.studio.page_state import Jobs, Library, Studio, job_routes, reading
-from langchain_sentence_window.apps.studio.queries import answer_routes, query_routes, trace_routes
+from langchain_sentence_window.apps.studio import library, measured_questions, page_reader, page_state, queries, tuning
+from langchain_sentence_window.apps.studio.page_state import Jobs, Library, Studio, reading
 from langchain_sentence_window.apps.studio.question_list import GoldTexts, QuestionList
 from langchain_sentence_window.apps.studio.replies import Arguments
 from langchain_sentence_window.apps.studio.runs import Runs
-from langchain_sentence_window.apps.studio.tuning import fit_routes, setting_routes
 from langchain_sentence_window.apps.studio.uploads import Uploads, kept_files
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+_PARTS = (queries, tuning, page_reader, library, measured_questions, page_state)
 
 
 def create_studio(
@@ -99,20 +97,10 @@ def create_studio(
     )
     app = Starlette(
         routes=[
-            *about_routes(),
-            *query_routes(),
-            *answer_routes(),
-            *trace_routes(),
-            *setting_routes(),
-            *reader_routes(),
-            *document_routes(),
-            *upload_routes(),
-            *source_routes(),
-            *question_routes(),
-            *run_routes(),
-            *fit_routes(),
-            *job_routes(),
-            *file_routes(),
+            reading("/api/about", Arguments, about),
+            *(route for part in _PARTS for route in part.routes()),
+            Route("/", _index),
+            Route("/static/{name:path}", _file),
         ],
         middleware=[Middleware(Guard, names=allowed, token=token)],
     )
@@ -198,11 +186,6 @@ class _Server(uvicorn.Server):
             sys.stdout.flush()
 
 
-def about_routes() -> list[BaseRoute]:
-    """Return the calls of this module."""
-    return [reading("/api/about", Arguments, about)]
-
-
 async def about(studio: Studio, _: Arguments) -> object:
     """Return what the page shows in its head, and which of its parts there are."""
     documents = await studio.documents()
@@ -222,11 +205,6 @@ TYPES = {
     "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }
-
-
-def file_routes() -> list[BaseRoute]:
-    """Return the routes of the page itself and of its files."""
-    return [Route("/", _index), Route("/static/{name:path}", _file)]
 
 
 @cache

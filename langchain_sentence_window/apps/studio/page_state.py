@@ -350,7 +350,7 @@ class Numbered(Arguments):
     number: int
 
 
-def job_routes() -> list[BaseRoute]:
+def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
         reading("/api/jobs", Arguments, list_jobs),

@@ -86,14 +86,15 @@ class Asking(Arguments):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-def query_routes() -> list[BaseRoute]:
+def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
-    return [calling("/api/ask", Asking, ask), reading("/api/examples", Arguments, examples)]
-
-
-def asked_with(studio: Studio, settings: Mapping[str, Any]) -> tuple[SentenceWindowRetriever, dict[str, Any]]:
-    """Return the retriever to call, and the settings to call it with; see `to_ask`."""
-    return to_ask(studio.retriever, settings)
+    return [
+        calling("/api/ask", Asking, ask),
+        reading("/api/examples", Arguments, examples),
+        calling("/api/answer", Answering, answer),
+        calling("/api/explain", Asking, explain),
+        calling("/api/why", OfSentence, why),
+    ]
 
 
 async def ask(studio: Studio, given: Asking) -> object:
@@ -102,10 +103,8 @@ async def ask(studio: Studio, given: Asking) -> object:
     With them come the ``seconds`` that the retriever took, and ``limits``: the settings by which it may have left
     something out, if it found nothing.
     """
-    retriever, settings = await ASYNC.in_thread(asked_with, studio, given.settings)
-    began = time.perf_counter()
-    windows = await retriever.ainvoke(given.query, **settings)
-    seconds = time.perf_counter() - began
+    retriever, settings = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
+    windows, seconds = await search(retriever, settings, given.query)
     return {
         "windows": [card(window, rank) for rank, window in enumerate(windows, 1)],
         "seconds": seconds,
@@ -192,7 +191,7 @@ MAX_ERROR_CHARS = 500
 """The most characters of a chat model's error that the page shows."""
 
 
-_Found: TypeAlias = tuple[list[Document], float]
+Found: TypeAlias = tuple[list[Document], float]
 """Windows, and the seconds that the retriever took."""
 
 
@@ -210,11 +209,6 @@ class Answering(Asking):
     history: list[Said] = Field(default_factory=list)
 
 
-def answer_routes() -> list[BaseRoute]:
-    """Return the calls of this module."""
-    return [calling("/api/answer", Answering, answer)]
-
-
 async def answer(studio: Studio, given: Answering) -> Response:
     """Answer a question, as lines.
 
@@ -230,23 +224,22 @@ async def answer(studio: Studio, given: Answering) -> Response:
             "this page has no chat model; start it with one: sentence-window serve --model NAME, or "
             "serve_studio(retriever, chat_model=...)",
         )
-    retriever, settings = await ASYNC.in_thread(asked_with, studio, given.settings)
-    search = partial(_search, retriever, settings)
+    retriever, settings = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
+    search_with = partial(search, retriever, settings)
     # What can't be searched with is refused before a line is sent. A follow-up must be rewritten first.
-    found = None if given.history else await search(given.query)
-    return lines(_answered(studio.chat_model, given, search, found))
+    found = None if given.history else await search_with(given.query)
+    return lines(_answered(studio.chat_model, given, search_with, found))
 
 
-async def _search(
-    retriever: SentenceWindowRetriever, settings: Mapping[str, Any], query: str
-) -> tuple[list[Document], float]:
+async def search(retriever: SentenceWindowRetriever, settings: Mapping[str, Any], query: str) -> Found:
+    """Search, and measure the seconds."""
     began = time.perf_counter()
     windows = await retriever.ainvoke(query, **settings)
     return windows, time.perf_counter() - began
 
 
 async def _answered(
-    model: BaseChatModel, given: Answering, search: Callable[[str], Awaitable[_Found]], found: _Found | None
+    model: BaseChatModel, given: Answering, search: Callable[[str], Awaitable[Found]], found: Found | None
 ) -> AsyncIterator[Mapping[str, Any]]:
     began = time.perf_counter()
     said = [{"role": each.role, "content": encodable(each.content)} for each in given.history]
@@ -380,14 +373,9 @@ class OfSentence(Asking):
     sentence: int = Field(ge=0, le=MAX_INDEX)
 
 
-def trace_routes() -> list[BaseRoute]:
-    """Return the calls of this module."""
-    return [calling("/api/explain", Asking, explain), calling("/api/why", OfSentence, why)]
-
-
 async def explain(studio: Studio, given: Asking) -> object:
     """Return the trace of a question, the names of its documents, and the meanings of its signals and codes."""
-    retriever, call = await ASYNC.in_thread(asked_with, studio, given.settings)
+    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     trace = await retriever.aexplain(given.query, **call)
     return {
         **_told(trace, call.get("filter")),
@@ -399,7 +387,7 @@ async def explain(studio: Studio, given: Asking) -> object:
 
 async def why(studio: Studio, given: OfSentence) -> object:
     """Return what became of a sentence, and the settings that would return it."""
-    retriever, call = await ASYNC.in_thread(asked_with, studio, given.settings)
+    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     fate = await retriever.awhy(given.query, given.doc_id, given.sentence, **call)
     meanings = {name: SIGNALS[name].meaning for name in fate.signals if name in SIGNALS}
     return {**fate.to_dict(), "is_shown": fate.is_shown, "meanings": meanings}

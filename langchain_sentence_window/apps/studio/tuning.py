@@ -1,6 +1,5 @@
 """Tune settings and fit the ranking: try them, write them as a program, and make them the index's default."""
 
-import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -24,7 +23,7 @@ from langchain_sentence_window.apps.studio.page_state import (
     check_writable,
     reading,
 )
-from langchain_sentence_window.apps.studio.queries import Asking, card
+from langchain_sentence_window.apps.studio.queries import Asking, card, search
 from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused
 from langchain_sentence_window.apps.studio.setting_form import FIELDS, RERANKER, described, to_ask
 from langchain_sentence_window.documents.window_documents import shown_text
@@ -62,7 +61,7 @@ class Defaults(Arguments):
     settings: dict[str, Any] = Field(default_factory=dict)
 
 
-def setting_routes() -> list[BaseRoute]:
+def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
         reading("/api/settings", Arguments, settings),
@@ -70,6 +69,9 @@ def setting_routes() -> list[BaseRoute]:
         calling("/api/try", Asking, try_settings),
         calling("/api/program", Asking, as_program),
         changing("/api/settings/default", Defaults, make_default),
+        calling("/api/fit", Fit, fit),
+        changing("/api/fit/use", Fitted, use_ranking),
+        reading("/api/fit/ranking", Fitted, export_ranking),
     ]
 
 
@@ -91,9 +93,7 @@ async def filter_keys(studio: Studio, _: Arguments) -> object:
 async def try_settings(studio: Studio, given: Asking) -> object:
     """Return the windows of a question as cards with their tokens, and the seconds that the retriever took."""
     retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
-    began = time.perf_counter()
-    windows = await retriever.ainvoke(given.query, **call)
-    seconds = time.perf_counter() - began
+    windows, seconds = await search(retriever, call, given.query)
     tokens = await ASYNC.in_thread(lambda: [retriever.count_tokens(shown_text(window)) for window in windows])
     cards = [
         {**card(window, rank), "tokens": count}
@@ -123,7 +123,7 @@ async def make_default(studio: Studio, given: Defaults) -> Changed:
         raise InvalidInputError(f"{shown(unknown[0])} isn't a setting of a call; leave it out")
     # The reranker and a filter aren't an index's to remember, see `REMEMBERED`.
     call = to_ask(studio.retriever, {name: value for name, value in given.settings.items() if name != RERANKER})[1]
-    kept = {name: value for name, value in call.items() if can_remember(name)}
+    kept = {name: value for name, value in call.items() if name in REMEMBERED}
     retriever = studio.retriever.model_copy(update=kept)  # checks them
     await ASYNC.in_thread(remember, folder, kept)
     left_out = sorted(given.settings.keys() - kept.keys())
@@ -141,15 +141,6 @@ class Fitted(Arguments):
     """The number of the job that fitted a ranking."""
 
     job: int
-
-
-def fit_routes() -> list[BaseRoute]:
-    """Return the calls of this module."""
-    return [
-        calling("/api/fit", Fit, fit),
-        changing("/api/fit/use", Fitted, use_ranking),
-        reading("/api/fit/ranking", Fitted, export_ranking),
-    ]
 
 
 async def fit(studio: Studio, given: Fit) -> object:
@@ -255,7 +246,7 @@ def program(retriever: SentenceWindowRetriever, query: str, settings: Mapping[st
     """
     asked, call = to_ask(retriever, settings)
     folder = index_folder(retriever)
-    known = remembered_settings(folder)
+    known = IndexSettings() if folder is None else read_index_settings(folder)
     call = _own_settings(retriever, known, folder) | call
     is_reranked = isinstance(asked.reranker, LateInteractionReranker)
     names = [
@@ -341,26 +332,12 @@ RANKING_FILE = "ranking.json"
 _RANKING = "ranking"
 
 
-def can_remember(name: str) -> bool:
-    """Return whether an index remembers a setting."""
-    return name in REMEMBERED
-
-
-def remembered_settings(folder: Path | None) -> IndexSettings:
-    """Return what the index remembers; the defaults for one in memory.
-
-    Raises:
-        StoreError: The file is damaged.
-    """
-    return IndexSettings() if folder is None else read_index_settings(folder)
-
-
 def remember(folder: Path, settings: Mapping[str, Any]) -> None:
     """Add settings to those that an index remembers.
 
     Args:
         folder: The index's folder.
-        settings: Settings of the retriever by name, each one of those that `can_remember` allows. A `Ranking` is
+        settings: Settings of the retriever by name, each one of `REMEMBERED`. A `Ranking` is
             written into a file beside the index.
 
     Raises:
