@@ -8,9 +8,17 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.documents.indexed_documents import TITLE
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, PAGE_LABELS, PAGES, SOURCE, START_INDEX
+from langchain_sentence_window.documents.keys import (
+    CONTRACT_KEYS,
+    DOC_ID,
+    END_INDEX,
+    HEADING,
+    PAGE_LABELS,
+    PAGES,
+    SOURCE,
+    START_INDEX,
+)
 from langchain_sentence_window.documents.metadata_values import is_index
-from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
 from langchain_sentence_window.documents.window_runs import source_span
 
 MAX_LABEL_CHARS = 20

@@ -9,17 +9,14 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.answering.locations import describe_location
-from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.documents.window_documents import read_lead_ins
+from langchain_sentence_window.documents.window_documents import narrowed_window, read_lead_ins, window_slice
 from langchain_sentence_window.documents.window_runs import (
-    PER_SLICE_KEYS,
     best_hit,
     pages_touched,
     sentence_numbers,
     source_span,
     spans_of_sentences,
-    window_slice,
 )
 
 MAX_EXCERPT_CHARS = 500
@@ -162,9 +159,7 @@ def stretch_of(document: Document, low: int, high: int, sentences: SourceSentenc
 
 def lead_in_stretch(document: Document, span: Span, text: str) -> Stretch:
     """Return a lead-in of a window, which stands before the window in the source, as a stretch."""
-    own = {key: value for key, value in document.metadata.items() if key not in PER_SLICE_KEYS}
-    placed = Document(id=document.id, page_content=text, metadata=own | {START_INDEX: span[0], END_INDEX: span[1]})
-    return Stretch(text, *span, None, (), describe_location(placed))
+    return Stretch(text, *span, None, (), describe_location(narrowed_window(document, *span, text)))
 
 
 def split_text(text: str) -> list[Span]:

@@ -30,9 +30,9 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import INVISIBLE, disguised, escaped_offsets, looks, visible
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.locations import describe_location
-from langchain_sentence_window.documents.keys import DOC_ID, HITS, SCORE, SENTENCES
+from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
-from langchain_sentence_window.documents.window_documents import shown_text, window_document
+from langchain_sentence_window.documents.window_documents import shown_text, unsearched, window_document
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import fetch_lead_ins, in_one_state
@@ -234,9 +234,7 @@ async def unsearched_window(io: IO, scope: Scope, window: Window, read: Sentence
         read: Its sentences.
     """
     known = {**read}
-    made = window_document(window, known | await fetch_lead_ins(io, scope, [window], known))
-    metadata = {key: value for key, value in made.metadata.items() if key not in (HITS, SCORE)}
-    return made.model_copy(update={"metadata": metadata})
+    return unsearched(window_document(window, known | await fetch_lead_ins(io, scope, [window], known)))
 
 
 def _run_of(found: Sequence[int], sentences: Span, *, bound: bool) -> list[int]:

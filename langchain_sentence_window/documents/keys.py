@@ -126,7 +126,31 @@ PARTS = "parts"
 PAGES = "pages"
 PAGE_LABELS = "page_labels"
 SENTENCE_SPANS = "sentence_spans"
-PART_METADATA = frozenset({PARTS, PAGES, PAGE_LABELS})
+
+WINDOW_KEYS = frozenset(
+    {
+        DOC_ID,
+        START_INDEX,
+        END_INDEX,
+        HEADING,
+        SEPARATOR,
+        SENTENCES,
+        HITS,
+        SCORE,
+        WINDOW_ID,
+        LEAD_INS,
+        ALSO_IN,
+        RELEVANCE_SCORE,
+        PARTS,
+        PAGES,
+        PAGE_LABELS,
+        SENTENCE_SPANS,
+    }
+)
+"""The keys of a window Document, of which `langchain_sentence_window.documents.window_fields` holds a row each."""
+
+CONTRACT_KEYS = SENTENCE_KEYS | WINDOW_KEYS
+"""The keys of sentence Documents and window Documents. A source document's own keys among them are renamed."""
 
 
 ID_LENGTH = 36

@@ -15,6 +15,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window.documents.joined_document import PartSpan, cut_spans, read_spans
 from langchain_sentence_window.documents.keys import (
+    CONTRACT_KEYS,
     DOC_ID,
     END_INDEX,
     HEADING,
@@ -41,7 +42,6 @@ from langchain_sentence_window.documents.keys import (
     sentence_id,
 )
 from langchain_sentence_window.documents.metadata_values import checked, is_index, number, stored_form
-from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.windows.geometry import Hit, Window

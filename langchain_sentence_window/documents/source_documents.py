@@ -11,6 +11,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.joined_document import JoinedDocument, first_piece, write_spans
 from langchain_sentence_window.documents.keys import (
+    CONTRACT_KEYS,
     DOC_ID,
     END_INDEX,
     HEADING,
@@ -34,7 +35,6 @@ from langchain_sentence_window.documents.keys import (
 from langchain_sentence_window.documents.sentence_documents import separator_after, write_window
 from langchain_sentence_window.documents.source_parts import NAMING_KEYS
 from langchain_sentence_window.documents.stored_metadata import MetadataFitter
-from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.splitting.markdown import read_front_matter

@@ -5,7 +5,7 @@ or who speaks in a message. A sentence names its lead-in by index, and a lead-in
 a list that others are nested in.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -17,7 +17,6 @@ from langchain_sentence_window.documents.keys import (
     DOC_ID,
     END_INDEX,
     HITS,
-    KIND,
     LEAD_INS,
     PARTS,
     START_INDEX,
@@ -26,14 +25,23 @@ from langchain_sentence_window.documents.keys import (
 )
 from langchain_sentence_window.documents.metadata_values import own_values
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
-from langchain_sentence_window.documents.window_fields import WINDOW_METADATA, part_metadata, part_spans
+from langchain_sentence_window.documents.window_fields import (
+    FIELDS,
+    CountTokens,
+    CutWindow,
+    NewWindow,
+    estimate_tokens,
+    lead_in_indexes,
+    lead_ins,
+    part_spans,
+)
+from langchain_sentence_window.documents.window_runs import cut_parts, read_parts, source_span
 from langchain_sentence_window.errors import IncompleteWindowError
-from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.windows.geometry import Window
 
 
 def window_document(window: Window, sentences: SentencesByKey) -> Document:
-    """Make the Document that a retriever returns for a window.
+    """Make the Document that a retriever returns for a window, but for what is counted; see `with_counts`.
 
     Args:
         window: The window.
@@ -44,9 +52,69 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
     """
     text = window_text(window, sentences)
     best = sentences[window.doc_id, window.best.index]
-    made = {key: make(window, sentences) for key, make in WINDOW_METADATA.items()} | part_metadata(window, sentences)
-    added = {key: value for key, value in made.items() if value is not None}
-    return Document(id=made[WINDOW_ID], page_content=text, metadata={**own_values(best.source), **added})
+    new = NewWindow(window, sentences, part_spans(sentences[key] for key in window.keys))
+    made = {field.key: value for field in FIELDS if field.make and (value := field.make(new)) is not None}
+    return Document(id=made[WINDOW_ID], page_content=text, metadata={**own_values(best.source), **made})
+
+
+def with_counts(document: Document, count_tokens: CountTokens) -> Document:
+    """Return a copy of a window Document with the fields that are counted of all that it shows."""
+    return _with_values(document, {field.key: count(shown_text(document), count_tokens) for field, count in _COUNTED})
+
+
+def counts_anew(made: Document, windows: Iterable[Document], count_tokens: CountTokens) -> Document:
+    """Return a copy of a Document that was made of windows, with the fields that are counted made anew.
+
+    A field is left out if its value in one of the windows isn't what this counter counts there.
+    """
+    given = [(each.metadata, shown_text(each)) for each in windows if _COUNTED]
+    values = {
+        field.key: count(shown_text(made), count_tokens)
+        if all(metadata.get(field.key) == count(shown, count_tokens) for metadata, shown in given)
+        else None
+        for field, count in _COUNTED
+    }
+    return _with_values(made, values)
+
+
+def window_slice(document: Document, low: int, high: int) -> Document:
+    """Return the Document of a part of a window: its text and place, its pages, and what the window says else.
+
+    Args:
+        document: The window.
+        low: First code point of the part in the window's text.
+        high: One past the last code point.
+    """
+    own, text = source_span(document), document.page_content[low:high]
+    if own is not None:
+        return narrowed_window(document, own[0] + low, own[0] + high, text)
+    return _cut(document, CutWindow(document.metadata, None, None), text)
+
+
+def narrowed_window(document: Document, start: int, end: int, text: str) -> Document:
+    """Return the Document of a stretch of a window's source, such as a part of the window, or a lead-in.
+
+    Of a document with parts, each sentence that is known is one of its ``sentence_spans``, cut to the stretch.
+
+    Args:
+        document: The window, or any Document.
+        start: The stretch's first code point in the source.
+        end: One past its last code point.
+        text: The text there.
+    """
+    parts = read_parts(document.metadata)
+    cut = CutWindow(document.metadata, (start, end), cut_parts(parts, start, end) if parts else None)
+    return _cut(document, cut, text)
+
+
+def unsearched(document: Document) -> Document:
+    """Return a copy of a window Document without what says how it was found."""
+    return _with_values(document, {field.key: None for field in FIELDS if field.is_of_search})
+
+
+def without_lead_ins(document: Document) -> Document:
+    """Return a copy of a window Document without its lead-ins."""
+    return _with_values(document, {LEAD_INS: None})
 
 
 def source_document(sentences: Sequence[StoredSentence]) -> Document:
@@ -118,36 +186,9 @@ def hit_spans(document: Document) -> list[Span]:
     return [(hit[START_INDEX] - start, hit[END_INDEX] - start) for hit in hits]
 
 
-MAX_LEAD_INS = 4
-"""The most lead-ins of a window. Of more, those nearest to it are taken."""
-
-
-def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
-    """Return the lead-ins of a window, in order of position.
-
-    Args:
-        window: The window.
-        sentences: Its sentences, and those that lead in, as far as they are at hand. Others are left out.
-
-    Returns:
-        For each: ``kind`` (``header``, ``list`` or ``speaker``), ``text``, and ``start_index`` and ``end_index`` of
-        that text in the source.
-    """
-    found = list[dict[str, Any]]()
-    for index, led in _lead_ins(window, sentences).items():
-        sentence = sentences.get((window.doc_id, index))
-        if sentence is None or not sentence.kind:
-            continue
-        kind, end = lead_in_part(led, sentence.text)
-        if end:
-            span = {START_INDEX: sentence.start, END_INDEX: sentence.start + end}
-            found.append({KIND: kind, TEXT: sentence.text[:end], **span})
-    return found
-
-
 def missing_lead_ins(window: Window, sentences: SentencesByKey) -> list[SentenceKey]:
     """Return which lead-ins of a window aren't at hand, in order."""
-    keys = [(window.doc_id, index) for index in _lead_ins(window, sentences)]
+    keys = [(window.doc_id, index) for index in lead_in_indexes(window, sentences)]
     return [key for key in keys if key not in sentences or not sentences[key].kind]
 
 
@@ -173,6 +214,12 @@ def shown_text(document: Document) -> str:
     return "\n".join([*(text for _, text in shown_lead_ins(document)), document.page_content])
 
 
+def brief_values(document: Document) -> list[str]:
+    """Return what the fields of a window Document say in a few words, of those whose values can be right."""
+    values = ((field.brief, document.metadata.get(field.key)) for field in FIELDS)
+    return [brief(value) for brief, value in values if brief is not None and isinstance(value, int | float)]
+
+
 def shown_window(window: Window, sentences: SentencesByKey) -> str:
     """Return what `shown_text` returns of a window's Document, without making it.
 
@@ -184,23 +231,16 @@ def shown_window(window: Window, sentences: SentencesByKey) -> str:
     return "\n".join([*filter(None, led), window_text(window, sentences)])
 
 
-def without_lead_ins(document: Document) -> Document:
-    """Return a copy of a window Document without its lead-ins."""
-    metadata = {key: value for key, value in document.metadata.items() if key != LEAD_INS}
+_COUNTED = tuple((field, field.count) for field in FIELDS if field.count)
+
+
+def _cut(document: Document, cut: CutWindow, text: str) -> Document:
+    made = Document(id=document.id, page_content=text, metadata=dict(document.metadata))
+    made = _with_values(made, {field.key: field.cut(cut) for field in FIELDS if field.cut})
+    return counts_anew(made, [document], estimate_tokens)
+
+
+def _with_values(document: Document, values: Mapping[str, Any]) -> Document:
+    """Return a copy of a Document with values of its metadata; ``None`` leaves a key out."""
+    metadata = {key: value for key, value in {**document.metadata, **values}.items() if values.get(key, "") is not None}
     return document.model_copy(update={"metadata": metadata})
-
-
-def _lead_ins(window: Window, sentences: SentencesByKey) -> dict[int, str]:
-    """Return the index of each lead-in before a window, in order, with the kind of a sentence that it leads in."""
-    found: dict[int, str] = {}
-    indexes: Sequence[int] = range(window.first, window.last + 1)
-    while indexes:
-        reached = list[int]()
-        for index in indexes:
-            sentence = sentences.get((window.doc_id, index))
-            lead_in = None if sentence is None else sentence.lead_in
-            if sentence is not None and lead_in is not None and lead_in < window.first and lead_in not in found:
-                found[lead_in] = sentence.kind
-                reached.append(lead_in)
-        indexes = reached
-    return {index: found[index] for index in sorted(found)[-MAX_LEAD_INS:]}

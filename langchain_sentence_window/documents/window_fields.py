@@ -1,4 +1,8 @@
-"""The metadata of window Documents: each key, and how its value is made.
+"""The fields of a window: one row for each key of a window Document's metadata.
+
+A row of `FIELDS` says how the value is made from sentences, what it becomes when windows are joined and when a window
+is cut, whether rerankers may set it, and who shows it. Whoever makes, joins, cuts or shows windows goes through the
+rows. To add a field, name its key in `langchain_sentence_window.documents.keys`, and write its row here.
 
 ===================  =================================================
 key                  meaning
@@ -33,9 +37,15 @@ An entry of ``also_in`` holds ``doc_id``, ``start_index`` and ``end_index`` of a
 returned, as its text is equal, and its ``heading``, ``source`` and ``pages`` if it has them. They are in order of rank.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
+from langchain_core.documents import Document
+
+from langchain_sentence_window._primitives import Span
+from langchain_sentence_window._validation import as_integer, as_number
 from langchain_sentence_window.documents.joined_document import (
     PartSpan,
     as_entries,
@@ -50,34 +60,262 @@ from langchain_sentence_window.documents.keys import (
     END_INDEX,
     HEADING,
     HITS,
+    KIND,
     LEAD_INS,
     PAGE_LABELS,
     PAGES,
-    PART_METADATA,
     PARTS,
     RELEVANCE_SCORE,
     SCORE,
     SENTENCE_INDEX,
-    SENTENCE_KEYS,
     SENTENCE_SPANS,
     SENTENCES,
     SEPARATOR,
     SIMILARITY,
     START_INDEX,
+    TEXT,
     WINDOW_ID,
     window_id,
 )
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
+from langchain_sentence_window.documents.window_runs import RunHit, WindowRun, read_span
 from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.windows.geometry import Hit, Window
 
-if TYPE_CHECKING:
-    from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
+CountTokens: TypeAlias = Callable[[str], int]
+"""Counts the tokens of a text."""
+
+MAX_LEAD_INS = 4
+"""The most lead-ins of a window. Of more, those nearest to it are taken."""
 
 
-def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
-    found = sentences[hit.key]
-    made = {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
-    return made if hit.similarity is None else made | {SIMILARITY: hit.similarity}
+@dataclass(frozen=True, slots=True)
+class NewWindow:
+    """A window and what its Document is made from.
+
+    Attributes:
+        window: The window.
+        sentences: Its sentences, and perhaps others.
+        parts: Its places in the parts of the document; empty if the document has none.
+    """
+
+    window: Window
+    sentences: SentencesByKey
+    parts: Sequence[PartSpan]
+
+    @property
+    def first(self) -> StoredSentence:
+        """Its first sentence."""
+        return self.sentences[self.window.doc_id, self.window.first]
+
+    @property
+    def last(self) -> StoredSentence:
+        """Its last sentence."""
+        return self.sentences[self.window.doc_id, self.window.last]
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedRuns:
+    """Windows of one text that become one.
+
+    Attributes:
+        runs: The windows, in order of position.
+        ranked: The same, best first.
+        first: Index of the first sentence.
+        last: Index of the last sentence, included.
+        start: First code point in the source.
+        end: One past the last code point.
+        separator: The white space after it; ``None`` if its section ends or that isn't known.
+        hits: The hits by the index of their sentences, each with its best score.
+        best: The best hit.
+        holder: The window that the best hit is from, whose own metadata the joined window carries.
+        parts: The places in the parts of the document; empty if the document has none.
+    """
+
+    runs: Sequence[WindowRun]
+    ranked: Sequence[WindowRun]
+    first: int
+    last: int
+    start: int
+    end: int
+    separator: str | None
+    hits: Mapping[int, RunHit]
+    best: RunHit
+    holder: WindowRun
+    parts: Sequence[PartSpan]
+
+    @property
+    def doc_id(self) -> str:
+        """The source document."""
+        return self.holder.doc_id
+
+
+@dataclass(frozen=True, slots=True)
+class CutWindow:
+    """A stretch that is cut out of a window.
+
+    Attributes:
+        metadata: The metadata of the window, or of any other Document.
+        span: The stretch in the source; ``None`` if it isn't known.
+        parts: Its places in the parts of the document; ``None`` if they aren't known, or the document has none.
+    """
+
+    metadata: Mapping[str, Any]
+    span: Span | None
+    parts: Sequence[PartSpan] | None
+
+
+def left_out(_: object) -> None:
+    """Leave a field out, as it isn't true of what is made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowField:
+    """A key of a window's metadata. A value of ``None`` leaves the key out.
+
+    Attributes:
+        key: The key.
+        make: Makes the value from sentences; ``None`` for a field that is added to a window later.
+        join: Makes the value of windows that are joined; ``None`` to take that of the window with the best hit.
+        cut: Makes the value of a stretch of a window; ``None`` to leave it as it is.
+        count: Makes the value from all that is shown of a window, lead-ins and text, by a counter of tokens. Such a
+            value is made anew whenever a window is made, joined, cut or rewritten, and has no other rule.
+        is_of_search: Whether it says how the window was found, and so isn't true of a text that is only read.
+        is_of_reranker: Whether a reranker sets it. What a reranker writes into other fields is undone.
+        is_on_page: Whether the studio's page gets it.
+        brief: Says the value in a few words, which the command shows after the place of a window; ``None`` to show
+            nothing.
+    """
+
+    key: str
+    make: Callable[[NewWindow], Any] | None = None
+    join: Callable[[JoinedRuns], Any] | None = None
+    cut: Callable[[CutWindow], Any] | None = None
+    count: Callable[[str, CountTokens], Any] | None = None
+    is_of_search: bool = False
+    is_of_reranker: bool = False
+    is_on_page: bool = False
+    brief: Callable[[Any], str] | None = None
+
+
+FIELDS: tuple[WindowField, ...] = (
+    WindowField(key=DOC_ID, make=lambda new: new.window.doc_id, is_on_page=True),
+    WindowField(
+        key=START_INDEX,
+        make=lambda new: new.first.start,
+        join=lambda joined: joined.start,
+        cut=lambda cut: cut.span and cut.span[0],
+        is_on_page=True,
+    ),
+    WindowField(
+        key=END_INDEX,
+        make=lambda new: new.last.end,
+        join=lambda joined: joined.end,
+        cut=lambda cut: cut.span and cut.span[1],
+        is_on_page=True,
+    ),
+    WindowField(
+        key=SENTENCES,
+        make=lambda new: [new.window.first, new.window.last],
+        join=lambda joined: [joined.first, joined.last],
+        cut=left_out,
+        is_on_page=True,
+    ),
+    WindowField(
+        key=HITS,
+        make=lambda new: [_hit(hit, new.sentences) for hit in new.window.hits],
+        join=lambda joined: [dict(joined.hits[index].entry) for index in sorted(joined.hits)],
+        cut=left_out,
+        is_of_search=True,
+        is_on_page=True,
+    ),
+    WindowField(
+        key=SCORE,
+        make=lambda new: new.window.score,
+        join=lambda joined: joined.best.entry[SCORE],
+        is_of_search=True,
+        is_on_page=True,
+        brief=lambda score: f"score {score:.2f}",
+    ),
+    WindowField(
+        key=RELEVANCE_SCORE,
+        join=lambda joined: _best_relevance(joined.ranked, joined.holder),
+        is_of_search=True,
+        is_of_reranker=True,
+        is_on_page=True,
+        brief=lambda score: f"reranked {score:.2f}",
+    ),
+    WindowField(
+        key=WINDOW_ID,
+        make=lambda new: window_id(new.window.doc_id, new.window.first, new.window.last),
+        join=lambda joined: window_id(joined.doc_id, joined.first, joined.last),
+        cut=left_out,
+        is_on_page=True,
+    ),
+    WindowField(
+        key=HEADING,
+        make=lambda new: new.sentences[new.window.doc_id, new.window.best.index].heading or None,
+        is_on_page=True,
+    ),
+    WindowField(
+        key=SEPARATOR,
+        make=lambda new: new.last.separator if new.window.last + 1 < new.last.section_end else None,
+        join=lambda joined: joined.separator,
+        cut=left_out,
+    ),
+    WindowField(
+        key=LEAD_INS,
+        make=lambda new: lead_ins(new.window, new.sentences) or None,
+        join=lambda joined: _joined_lead_ins(joined) or None,
+        cut=left_out,
+        is_on_page=True,
+    ),
+    WindowField(
+        key=ALSO_IN,
+        join=lambda joined: (
+            joined_places((run.document for run in joined.ranked), joined.doc_id, joined.start, joined.end) or None
+        ),
+        cut=left_out,
+        is_on_page=True,
+    ),
+    WindowField(
+        key=PARTS,
+        make=lambda new: as_entries(new.parts) or None,
+        join=lambda joined: _joined_pages(joined, PARTS, as_entries),
+        cut=lambda cut: as_entries(cut.parts or ()) or None,
+    ),
+    WindowField(
+        key=PAGES,
+        make=lambda new: pages_of(new.parts) or None,
+        join=lambda joined: _joined_pages(joined, PAGES, pages_of),
+        cut=lambda cut: _cut_pages(cut, PAGES, pages_of),
+        is_on_page=True,
+    ),
+    WindowField(
+        key=PAGE_LABELS,
+        make=lambda new: page_labels_of(new.parts) or None,
+        join=lambda joined: _joined_pages(joined, PAGE_LABELS, page_labels_of),
+        cut=lambda cut: _cut_pages(cut, PAGE_LABELS, page_labels_of),
+        is_on_page=True,
+    ),
+    WindowField(
+        key=SENTENCE_SPANS,
+        make=lambda new: [[each.start, each.end] for each in _held(new.window, new.sentences)],
+        join=lambda joined: _joined_sentences(joined.runs) or None,
+        cut=lambda cut: _cut_sentences(cut.metadata, cut.span) if cut.parts and cut.span else None,
+        is_on_page=True,
+    ),
+)
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text: one for every four characters, rounded up.
+
+    This is a rule of thumb for English prose. If precision matters, pass your model's own counter as
+    ``count_tokens``.
+    """
+    return math.ceil(len(text) / 4)
 
 
 def part_spans(held: "Iterable[StoredSentence]") -> list[PartSpan]:
@@ -99,49 +337,131 @@ def part_spans(held: "Iterable[StoredSentence]") -> list[PartSpan]:
         ) from None
 
 
-def part_metadata(window: Window, sentences: "SentencesByKey") -> dict[str, Any]:
-    """Return the metadata of a window of a document that is made of parts; nothing for other documents."""
-    held = [sentences[window.doc_id, index] for index in range(window.first, window.last + 1)]
-    spans = part_spans(held)
-    if not spans:
-        return {}
-    return {
-        PARTS: as_entries(spans),
-        PAGES: pages_of(spans) or None,
-        PAGE_LABELS: page_labels_of(spans) or None,
-    }
+def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
+    """Return the lead-ins of a window, in order of position.
+
+    Args:
+        window: The window.
+        sentences: Its sentences, and those that lead in, as far as they are at hand. Others are left out.
+
+    Returns:
+        For each: ``kind`` (``header``, ``list`` or ``speaker``), ``text``, and ``start_index`` and ``end_index`` of
+        that text in the source.
+    """
+    found = list[dict[str, Any]]()
+    for index, led in lead_in_indexes(window, sentences).items():
+        sentence = sentences.get((window.doc_id, index))
+        if sentence is None or not sentence.kind:
+            continue
+        kind, end = lead_in_part(led, sentence.text)
+        if end:
+            span = {START_INDEX: sentence.start, END_INDEX: sentence.start + end}
+            found.append({KIND: kind, TEXT: sentence.text[:end], **span})
+    return found
 
 
-def _sentence_spans(window: Window, sentences: "SentencesByKey") -> list[list[int]]:
-    held = (sentences[window.doc_id, index] for index in range(window.first, window.last + 1))
-    return [[each.start, each.end] for each in held]
+def lead_in_indexes(window: Window, sentences: SentencesByKey) -> dict[int, str]:
+    """Return the index of each lead-in before a window, in order, with the kind of a sentence that it leads in."""
+    found: dict[int, str] = {}
+    indexes: Sequence[int] = range(window.first, window.last + 1)
+    while indexes:
+        reached = list[int]()
+        for index in indexes:
+            sentence = sentences.get((window.doc_id, index))
+            lead_in = None if sentence is None else sentence.lead_in
+            if sentence is not None and lead_in is not None and lead_in < window.first and lead_in not in found:
+                found[lead_in] = sentence.kind
+                reached.append(lead_in)
+        indexes = reached
+    return {index: found[index] for index in sorted(found)[-MAX_LEAD_INS:]}
 
 
-def _separator(window: Window, sentences: "SentencesByKey") -> str | None:
-    last = sentences[window.doc_id, window.last]
-    return last.separator if window.last + 1 < last.section_end else None
+def places_in(document: Document) -> list[dict[str, Any]]:
+    """Return copies of the places that ``also_in`` of a window names; none for what can't be places."""
+    given = document.metadata.get(ALSO_IN)
+    places = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+    return [
+        {key: list(value) if isinstance(value, list) else value for key, value in each.items()}
+        for each in places
+        if isinstance(each.get(DOC_ID), str)
+        and as_integer(each.get(START_INDEX)) is not None
+        and as_integer(each.get(END_INDEX)) is not None
+    ]
 
 
-def _lead_ins(window: Window, sentences: "SentencesByKey") -> list[dict[str, Any]]:
-    from langchain_sentence_window.documents.window_documents import lead_ins  # a cycle, as above
+def joined_places(documents: Iterable[Document], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
+    """Join what ``also_in`` of several windows names, each place once.
 
-    return lead_ins(window, sentences)
+    Args:
+        documents: The windows, best first.
+        doc_id: The document of the window that they become. Places inside that window are left out.
+        start: Its first code point.
+        end: One past its last code point.
+    """
+    return each_once((place for document in documents for place in places_in(document)), doc_id, start, end)
 
 
-WINDOW_METADATA: Mapping[str, Callable[[Window, "SentencesByKey"], Any]] = {
-    DOC_ID: lambda window, _: window.doc_id,
-    START_INDEX: lambda window, sentences: sentences[window.doc_id, window.first].start,
-    END_INDEX: lambda window, sentences: sentences[window.doc_id, window.last].end,
-    SENTENCES: lambda window, _: [window.first, window.last],
-    HITS: lambda window, sentences: [_hit(hit, sentences) for hit in window.hits],
-    SCORE: lambda window, _: window.score,
-    WINDOW_ID: lambda window, _: window_id(window.doc_id, window.first, window.last),
-    HEADING: lambda window, sentences: sentences[window.doc_id, window.best.index].heading or None,
-    SEPARATOR: _separator,
-    LEAD_INS: lambda window, sentences: _lead_ins(window, sentences) or None,
-    SENTENCE_SPANS: _sentence_spans,
-}
-"""The value of each key, from a window and its sentences; a key whose value is ``None`` is left out."""
+def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
+    """Return places that aren't inside a window, each once."""
+    found: dict[tuple[str, int, int], dict[str, Any]] = {}
+    for place in places:
+        span = place[DOC_ID], place[START_INDEX], place[END_INDEX]
+        if span[0] != doc_id or not start <= span[1] <= span[2] <= end:
+            found.setdefault(span, place)
+    return list(found.values())
 
-CONTRACT_KEYS = SENTENCE_KEYS | WINDOW_METADATA.keys() | PART_METADATA | {ALSO_IN, RELEVANCE_SCORE}
-"""The keys of sentence Documents and window Documents. A source document's own keys among them are renamed."""
+
+def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
+    found = sentences[hit.key]
+    made = {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
+    return made if hit.similarity is None else made | {SIMILARITY: hit.similarity}
+
+
+def _held(window: Window, sentences: SentencesByKey) -> list[StoredSentence]:
+    return [sentences[window.doc_id, index] for index in range(window.first, window.last + 1)]
+
+
+def _best_relevance(ranked: Sequence[WindowRun], holder: WindowRun) -> Any:
+    given = [run.document.metadata.get(RELEVANCE_SCORE) for run in ranked]
+    numbers = [each for each in given if not math.isnan(as_number(each))]
+    return max(numbers, key=as_number) if numbers else holder.document.metadata.get(RELEVANCE_SCORE)
+
+
+def _joined_lead_ins(joined: JoinedRuns) -> list[dict[str, Any]]:
+    """Return the lead-ins of windows that stand before the window that they become, in order, each once."""
+    found: dict[int, dict[str, Any]] = {}
+    for run in joined.runs:
+        given = run.document.metadata.get(LEAD_INS)
+        for each in given if isinstance(given, list) else []:
+            span = read_span([each.get(START_INDEX), each.get(END_INDEX)]) if isinstance(each, dict) else None
+            if span is not None and span[1] <= joined.start:
+                found.setdefault(span[0], dict(each))
+    return [found[at] for at in sorted(found)][-MAX_LEAD_INS:]
+
+
+def _joined_sentences(runs: Sequence[WindowRun]) -> list[list[int]]:
+    """Return the span of each sentence; nothing if one of the windows doesn't say it."""
+    if not all(run.sentences for run in runs):
+        return []
+    sentences = list(runs[0].sentences)
+    for run in runs:
+        sentences += run.sentences[len(sentences) - (run.first - runs[0].first) :]
+    return [list(each) for each in sentences]
+
+
+def _joined_pages(joined: JoinedRuns, key: str, read: Callable[[Sequence[PartSpan]], list[Any]]) -> Any:
+    return read(joined.parts) or None if joined.parts else joined.holder.document.metadata.get(key)
+
+
+def _cut_pages(cut: CutWindow, key: str, read: Callable[[Sequence[PartSpan]], list[Any]]) -> Any:
+    if cut.parts is not None:
+        return read(cut.parts) or None
+    kept = cut.metadata.get(key)
+    return kept if isinstance(kept, list) and len(kept) == 1 else None  # on one page it is with all of its parts
+
+
+def _cut_sentences(metadata: Mapping[str, Any], stretch: Span) -> list[list[int]]:
+    start, end = stretch
+    given = metadata.get(SENTENCE_SPANS)
+    spans = [span for each in (given if isinstance(given, list) else []) if (span := read_span(each))]
+    return [[max(start, low), min(end, high)] for low, high in spans if low < end and start < high] or [[start, end]]

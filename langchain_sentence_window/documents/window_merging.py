@@ -11,7 +11,6 @@ Contracts, policies and manuals repeat their clauses word for word. A model that
 a reader may want to know that a second contract says it too: ``also_in`` says where.
 """
 
-import math
 import re
 import unicodedata
 from bisect import bisect_left
@@ -22,30 +21,29 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import as_integer, as_number, checked_list
-from langchain_sentence_window.documents.joined_document import PartSpan, as_entries, page_labels_of, pages_of
+from langchain_sentence_window._validation import as_integer, checked_list
+from langchain_sentence_window.documents.joined_document import PartSpan
 from langchain_sentence_window.documents.keys import (
     ALSO_IN,
     DOC_ID,
     END_INDEX,
     HEADING,
-    HITS,
-    LEAD_INS,
-    PAGE_LABELS,
     PAGES,
-    PARTS,
-    RELEVANCE_SCORE,
-    SCORE,
-    SENTENCE_SPANS,
     SENTENCES,
-    SEPARATOR,
     SOURCE,
     START_INDEX,
     WINDOW_ID,
-    window_id,
 )
 from langchain_sentence_window.documents.metadata_values import is_scalar, own_values
-from langchain_sentence_window.documents.window_documents import MAX_LEAD_INS, shown_lead_ins
+from langchain_sentence_window.documents.window_documents import counts_anew, shown_lead_ins
+from langchain_sentence_window.documents.window_fields import (
+    FIELDS,
+    CountTokens,
+    JoinedRuns,
+    each_once,
+    estimate_tokens,
+    places_in,
+)
 from langchain_sentence_window.documents.window_runs import (
     RunHit,
     WindowRun,
@@ -53,12 +51,11 @@ from langchain_sentence_window.documents.window_runs import (
     fit,
     is_rising,
     read_run,
-    read_span,
 )
 from langchain_sentence_window.errors import InvalidInputError
 
 
-def merge_windows(windows: Iterable[Document]) -> list[Document]:
+def merge_windows(windows: Iterable[Document], *, count_tokens: CountTokens = estimate_tokens) -> list[Document]:
     """Merge the windows of several queries, so that each passage comes once, with all its hits.
 
     Windows that overlap become one: with the text from the first sentence to the last, every sentence that was hit
@@ -74,6 +71,7 @@ def merge_windows(windows: Iterable[Document]) -> list[Document]:
 
     Args:
         windows: The windows that retrievers returned, one list after the other or fused, best first.
+        count_tokens: The retrievers' own ``count_tokens``, which counts the tokens of windows that become one.
 
     Returns:
         The windows and other Documents, best first. What was merged is new; what was given isn't changed.
@@ -82,9 +80,9 @@ def merge_windows(windows: Iterable[Document]) -> list[Document]:
         InvalidInputError: ``windows`` isn't a list of Documents.
     """
     given = _checked(windows)
-    merged = _merged(given)
+    merged = _merged(given, count_tokens)
     while len(merged) < len(given):  # a joined window may agree with one that none of its own did
-        given, merged = merged, _merged(merged)
+        given, merged = merged, _merged(merged, count_tokens)
     return unite_equal(merged)
 
 
@@ -106,7 +104,7 @@ def _checked(windows: object) -> list[Document]:
     return found
 
 
-def _merged(documents: Sequence[Document]) -> list[Document]:
+def _merged(documents: Sequence[Document], count_tokens: CountTokens) -> list[Document]:
     """Join windows that overlap, and leave out Documents that come again."""
     runs: dict[str, list[WindowRun]] = {}
     others: dict[str, list[Document]] = {}
@@ -122,7 +120,7 @@ def _merged(documents: Sequence[Document]) -> list[Document]:
             placed.append((rank, document))
     for of_document in runs.values():
         for group in _groups(of_document):
-            document = group.runs[0].document if len(group.runs) == 1 else joined(group.runs)
+            document = group.runs[0].document if len(group.runs) == 1 else joined(group.runs, count_tokens)
             placed.append((min(run.rank for run in group.runs), document))
     return [document for _, document in sorted(placed, key=lambda pair: pair[0])]
 
@@ -207,44 +205,43 @@ def agree(one: WindowRun, other: WindowRun) -> bool:
     )
 
 
-def joined(runs: Sequence[WindowRun]) -> Document:
+def joined(runs: Sequence[WindowRun], count_tokens: CountTokens) -> Document:
     """Join windows that agree into one.
 
     Args:
         runs: The windows, in order of position; each overlaps or touches those before it.
+        count_tokens: Counts the tokens of a text.
 
     Returns:
-        A window whose metadata is that of the window with the best hit, but for the keys that name sentences, places
-        and scores.
+        A window whose metadata is that of the window with the best hit, but for the fields that have a rule of their
+        own for windows that are joined.
     """
     ranked = sorted(runs, key=lambda run: run.rank)
-    start, ending = runs[0].start, max(runs, key=WindowRun.reach)
-    end = ending.end
-    first, last, doc_id = runs[0].first, max(run.last for run in runs), runs[0].doc_id
+    ending = max(runs, key=WindowRun.reach)
     hits: dict[int, tuple[RunHit, WindowRun]] = {}
     for run in ranked:
         for hit in run.hits:
             if hit.index not in hits or hit.score > hits[hit.index][0].score:
                 hits[hit.index] = hit, run
     best, holder = max(hits.values(), key=lambda held: (held[0].score, -held[0].index))
-    id_ = window_id(doc_id, first, last)
-    made = {
-        START_INDEX: start,
-        END_INDEX: end,
-        SENTENCES: [first, last],
-        HITS: [dict(hits[index][0].entry) for index in sorted(hits)],
-        SCORE: best.entry[SCORE],
-        WINDOW_ID: id_,
-        SEPARATOR: ending.separator,
-        LEAD_INS: _joined_lead_ins(runs, start) or None,
-        ALSO_IN: joined_places([run.document for run in ranked], doc_id, start, end) or None,
-        SENTENCE_SPANS: _joined_sentences(runs) or None,
-        **_joined_parts(runs),
-        **_best_relevance(ranked),
-    }
-    metadata = {**own_values(holder.document.metadata), **made}
-    added = {key: value for key, value in metadata.items() if value is not None or key not in made}
-    return holder.document.model_copy(update={"id": id_, "page_content": _joined_text(runs), "metadata": added})
+    one = JoinedRuns(
+        runs,
+        ranked,
+        first=runs[0].first,
+        last=max(run.last for run in runs),
+        start=runs[0].start,
+        end=ending.end,
+        separator=ending.separator,
+        hits={index: hit for index, (hit, _) in hits.items()},
+        best=best,
+        holder=holder,
+        parts=_united_spans(part for run in runs for part in run.parts),
+    )
+    values = {field.key: field.join(one) for field in FIELDS if field.join}
+    kept = {key: value for key, value in own_values(holder.document.metadata).items() if key not in values}
+    metadata = kept | {key: value for key, value in values.items() if value is not None}
+    made = Document(id=values[WINDOW_ID], page_content=_joined_text(runs), metadata=metadata)
+    return counts_anew(made, [run.document for run in runs], count_tokens)
 
 
 def _joined_text(runs: Iterable[WindowRun]) -> str:
@@ -257,46 +254,6 @@ def _joined_text(runs: Iterable[WindowRun]) -> str:
             pieces.append(run.text if reach is None else run.text[max(0, reach.end - run.start) :])
             reach = run
     return "".join(pieces)
-
-
-def _joined_lead_ins(runs: Iterable[WindowRun], start: int) -> list[dict[str, Any]]:
-    """Return the lead-ins of windows that stand before the window that they become, in order, each once."""
-    found: dict[int, dict[str, Any]] = {}
-    for run in runs:
-        given = run.document.metadata.get(LEAD_INS)
-        for each in given if isinstance(given, list) else []:
-            span = read_span([each.get(START_INDEX), each.get(END_INDEX)]) if isinstance(each, dict) else None
-            if span is not None and span[1] <= start:
-                found.setdefault(span[0], dict(each))
-    return [found[at] for at in sorted(found)][-MAX_LEAD_INS:]
-
-
-def _joined_sentences(runs: Sequence[WindowRun]) -> list[list[int]]:
-    """Return the span of each sentence; nothing if one of the windows doesn't say it."""
-    if not all(run.sentences for run in runs):
-        return []
-    sentences = list(runs[0].sentences)
-    for run in runs:
-        sentences += run.sentences[len(sentences) - (run.first - runs[0].first) :]
-    return [list(each) for each in sentences]
-
-
-def _joined_parts(runs: Sequence[WindowRun]) -> dict[str, Any]:
-    """Return the metadata that tells of parts; nothing for a document without parts."""
-    if not runs[0].parts:
-        return {}
-    spans = _united_spans(part for run in runs for part in run.parts)
-    return {
-        PARTS: as_entries(spans),
-        PAGES: pages_of(spans) or None,
-        PAGE_LABELS: page_labels_of(spans) or None,
-    }
-
-
-def _best_relevance(ranked: Iterable[WindowRun]) -> dict[str, Any]:
-    given = [run.document.metadata.get(RELEVANCE_SCORE) for run in ranked]
-    numbers = [each for each in given if not math.isnan(as_number(each))]
-    return {RELEVANCE_SCORE: max(numbers, key=as_number)} if numbers else {}
 
 
 def _fit_separators(one: WindowRun, other: WindowRun) -> bool:
@@ -396,11 +353,11 @@ def better_of(documents: Sequence[Document]) -> dict[int, int]:
 
 def with_places(best: Document, others: Iterable[Document]) -> Document:
     """Return a copy of a window with the places of others of equal text, best first, in ``also_in``."""
-    named = _places_in(best)
+    named = places_in(best)
     for other in others:
-        named += [_place_of(other), *_places_in(other)]
+        named += [_place_of(other), *places_in(other)]
     own = best.metadata
-    places = _each_once(named, own[DOC_ID], own[START_INDEX], own[END_INDEX])
+    places = each_once(named, own[DOC_ID], own[START_INDEX], own[END_INDEX])
     added = {ALSO_IN: places} if places else {}
     return best.model_copy(update={"metadata": {**own, **added}})
 
@@ -415,19 +372,6 @@ def rough_key(text: str) -> str:
 def text_key(text: str) -> str:
     """Return what equal texts share: their words in lower case, with their symbols; empty if there are none."""
     return _BETWEEN_WORDS.sub(_symbols_of, text.lower()).strip(" =")
-
-
-def joined_places(documents: Iterable[Document], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
-    """Join what ``also_in`` of several windows names, each place once.
-
-    Args:
-        documents: The windows, best first.
-        doc_id: The document of the window that they become. Places inside that window are left out.
-        start: Its first code point.
-        end: One past its last code point.
-    """
-    named = (place for document in documents for place in _places_in(document))
-    return _each_once(named, doc_id, start, end)
 
 
 def _symbols_of(between: re.Match[str]) -> str:
@@ -455,26 +399,3 @@ def _place_of(window: Document) -> dict[str, Any]:
     place |= {key: metadata[key] for key in (HEADING, SOURCE) if is_scalar(metadata.get(key))}
     pages = metadata.get(PAGES)
     return place | ({PAGES: list(pages)} if isinstance(pages, list) else {})
-
-
-def _places_in(document: Document) -> list[dict[str, Any]]:
-    """Return copies of the places that ``also_in`` of a window names; none for what can't be places."""
-    given = document.metadata.get(ALSO_IN)
-    places = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
-    return [
-        {key: list(value) if isinstance(value, list) else value for key, value in each.items()}
-        for each in places
-        if isinstance(each.get(DOC_ID), str)
-        and as_integer(each.get(START_INDEX)) is not None
-        and as_integer(each.get(END_INDEX)) is not None
-    ]
-
-
-def _each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
-    """Return places that aren't inside a window, each once."""
-    found: dict[tuple[str, int, int], dict[str, Any]] = {}
-    for place in places:
-        span = place[DOC_ID], place[START_INDEX], place[END_INDEX]
-        if span[0] != doc_id or not start <= span[1] <= span[2] <= end:
-            found.setdefault(span, place)
-    return list(found.values())

@@ -13,14 +13,11 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, as_number
-from langchain_sentence_window.documents.joined_document import SPAN, PartSpan, as_entries, page_labels_of, pages_of
+from langchain_sentence_window.documents.joined_document import SPAN, PartSpan
 from langchain_sentence_window.documents.keys import (
-    ALSO_IN,
     DOC_ID,
     END_INDEX,
     HITS,
-    LEAD_INS,
-    PAGE_LABELS,
     PAGES,
     PARTS,
     SCORE,
@@ -29,7 +26,6 @@ from langchain_sentence_window.documents.keys import (
     SENTENCES,
     SEPARATOR,
     START_INDEX,
-    WINDOW_ID,
 )
 from langchain_sentence_window.documents.metadata_values import is_index, is_scalar
 from langchain_sentence_window.documents.source_parts import page_of
@@ -208,13 +204,6 @@ def read_span(given: object) -> Span | None:
     return (low, high) if low is not None and high is not None and 0 <= low <= high else None
 
 
-PER_SLICE_KEYS = frozenset(
-    {START_INDEX, END_INDEX, SENTENCES, SENTENCE_SPANS, HITS, PARTS, PAGES, PAGE_LABELS}
-    | {WINDOW_ID, SEPARATOR, LEAD_INS, ALSO_IN}
-)
-"""Keys of a window that aren't true of a part of it as they are."""
-
-
 def source_span(document: Document) -> Span | None:
     """Return a Document's span in its source; ``None`` if it isn't known, or its text isn't what stands there."""
     start = document.metadata.get(START_INDEX)
@@ -270,56 +259,3 @@ def pages_touched(document: Document) -> tuple[int, ...]:
         return tuple(pages)
     page = None if PARTS in document.metadata else page_of(document.metadata)
     return () if page is None else (page,)
-
-
-def window_slice(document: Document, low: int, high: int) -> Document:
-    """Return the Document of a part of a window: its text and place, its pages, and what the window says else.
-
-    Args:
-        document: The window.
-        low: First code point of the part in the window's text.
-        high: One past the last code point.
-    """
-    own, text = source_span(document), document.page_content[low:high]
-    if own is not None:
-        return narrowed_window(document, own[0] + low, own[0] + high, text)
-    return Document(id=document.id, page_content=text, metadata=_others(document) | _pages(document, None))
-
-
-def narrowed_window(document: Document, start: int, end: int, text: str) -> Document:
-    """Return the Document of a stretch of a window's source, such as a part of the window or of a lead-in.
-
-    Of a document with parts, each sentence that is known is one of its ``sentence_spans``, cut to the stretch.
-
-    Args:
-        document: The window, or any Document.
-        start: The stretch's first code point in the source.
-        end: One past its last code point.
-        text: The text there.
-    """
-    metadata = _others(document) | {START_INDEX: start, END_INDEX: end} | _pages(document, (start, end))
-    if PARTS in metadata:
-        metadata[SENTENCE_SPANS] = _cut_sentences(document, start, end)
-    return Document(id=document.id, page_content=text, metadata=metadata)
-
-
-def _others(document: Document) -> dict[str, Any]:
-    return {key: value for key, value in document.metadata.items() if key not in PER_SLICE_KEYS}
-
-
-def _cut_sentences(document: Document, start: int, end: int) -> list[list[int]]:
-    given = document.metadata.get(SENTENCE_SPANS)
-    spans = [span for each in (given if isinstance(given, list) else []) if (span := read_span(each))]
-    return [[max(start, low), min(end, high)] for low, high in spans if low < end and start < high] or [[start, end]]
-
-
-def _pages(document: Document, span: Span | None) -> dict[str, Any]:
-    """Return the metadata that tells of parts and pages, for a span of the source."""
-    parts: tuple[PartSpan, ...] = read_parts(document.metadata) or ()
-    if not parts or span is None:
-        # What is on one page is on it with all of its parts.
-        kept = {key: document.metadata.get(key) for key in (PAGES, PAGE_LABELS)}
-        return {key: value for key, value in kept.items() if isinstance(value, list) and len(value) == 1}
-    spans = cut_parts(parts, *span)
-    made = {PARTS: as_entries(spans), PAGES: pages_of(spans), PAGE_LABELS: page_labels_of(spans)}
-    return {key: value for key, value in made.items() if value}

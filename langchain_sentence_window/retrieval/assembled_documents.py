@@ -1,6 +1,5 @@
 """Assemble the windows to return: read what decides about them, join those of equal text, and make their Documents."""
 
-import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -9,17 +8,17 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.keys import RELEVANCE_SCORE, TEXT
+from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RELEVANCE_SCORE, TEXT
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import (
-    lead_ins,
     shown_text,
     shown_window,
     window_document,
     window_text,
+    with_counts,
     without_lead_ins,
 )
-from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
+from langchain_sentence_window.documents.window_fields import lead_ins
 from langchain_sentence_window.documents.window_merging import better_of, rough_key, text_key, with_places
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.expansion import UNREAD as _UNREAD
@@ -128,7 +127,7 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
     known: dict[int, Equal] = {}
     sentences: dict[SentenceKey, StoredSentence] = {}
     if given.is_pool:
-        return await _made(io, given, ranked, known)
+        return _counted(await _made(io, given, ranked, known), given.count_tokens)
     for _ in range(_MAX_ROUNDS):
         made = await _made(io, given, ranked, known)
         sentences |= made.sentences  # those of a window that is found to be equal aren't read again
@@ -138,7 +137,12 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
         known |= equal  # after joining and completing, texts may be equal that were not before
     made = made.without(equal, IS_EQUAL)
     assembly = replace(made.assembly, equal={**made.assembly.equal, **equal})
-    return replace(made, assembly=assembly, documents=with_other_places(assembly, made.documents, sentences))
+    made = replace(made, assembly=assembly, documents=with_other_places(assembly, made.documents, sentences))
+    return _counted(made, given.count_tokens)
+
+
+def _counted(made: AssembledDocuments, count_tokens: Callable[[str], int]) -> AssembledDocuments:
+    return replace(made, documents=[with_counts(document, count_tokens) for document in made.documents])
 
 
 async def _made(io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapping[int, Equal]) -> AssembledDocuments:
@@ -344,12 +348,3 @@ def _by_better(equal: Mapping[int, Equal]) -> dict[int, dict[int, Equal]]:
     for rank, each in equal.items():
         found.setdefault(each.better, {})[rank] = each
     return found
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text: one for every four characters, rounded up.
-
-    This is a rule of thumb for English prose. If precision matters, pass your model's own counter as
-    ``count_tokens``.
-    """
-    return math.ceil(len(text) / 4)

@@ -17,22 +17,8 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._validation import as_number
-from langchain_sentence_window.documents.keys import (
-    ALSO_IN,
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    HITS,
-    LEAD_INS,
-    PART_METADATA,
-    RELEVANCE_SCORE,
-    SCORE,
-    SENTENCE_SPANS,
-    SENTENCES,
-    SEPARATOR,
-    START_INDEX,
-    WINDOW_ID,
-)
+from langchain_sentence_window.documents.keys import RELEVANCE_SCORE, WINDOW_ID
+from langchain_sentence_window.documents.window_fields import FIELDS
 from langchain_sentence_window.errors import InvalidInputError
 
 
@@ -89,8 +75,8 @@ def _outputs(ranking: Reranked) -> dict[str, Any]:
     }
 
 
-_OPTIONAL_KEYS = (HEADING, SEPARATOR, LEAD_INS, ALSO_IN, SENTENCE_SPANS, *sorted(PART_METADATA))
-_WINDOW_KEYS = (DOC_ID, START_INDEX, END_INDEX, SENTENCES, HITS, SCORE, WINDOW_ID, *_OPTIONAL_KEYS)
+_RERANKED = frozenset(field.key for field in FIELDS if field.is_of_reranker)
+_SEARCHED = frozenset(field.key for field in FIELDS) - _RERANKED
 """The keys that say where a window is from. A reranker can't change them."""
 
 
@@ -180,14 +166,12 @@ class _Windows:
 def _restored(document: Document, window: Document) -> Document:
     """Return a reranker's Document with the window's own metadata restored."""
     given = document.metadata if isinstance(document.metadata, Mapping) else {}
-    added = {key: value for key, value in given.items() if isinstance(key, str) and key != RELEVANCE_SCORE}
-    ours = {key: window.metadata[key] for key in _WINDOW_KEYS if key in window.metadata}
     score = as_number(given.get(RELEVANCE_SCORE))
-    kept = {key: value for key, value in window.metadata.items() if key != RELEVANCE_SCORE}
-    metadata = {**kept, **added, **ours, **({RELEVANCE_SCORE: score} if math.isfinite(score) else {})}
-    for key in _OPTIONAL_KEYS:
-        if key not in ours:
-            metadata.pop(key, None)
+    own = {key: value for key, value in window.metadata.items() if key not in _RERANKED}
+    added = {key: value for key, value in given.items() if isinstance(key, str) and key not in _SEARCHED}
+    metadata = own | added | {RELEVANCE_SCORE: score}
+    if not math.isfinite(score):
+        del metadata[RELEVANCE_SCORE]
     return Document(id=window.id, page_content=document.page_content, metadata=metadata)
 
 

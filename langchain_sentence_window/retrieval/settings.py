@@ -23,11 +23,11 @@ from langchain_sentence_window.adapters.matchers import own_copy
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
 from langchain_sentence_window.documents.splitter import SentenceSplitter
+from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
-from langchain_sentence_window.retrieval.assembled_documents import estimate_tokens
 from langchain_sentence_window.retrieval.expansion import WindowSetting, read_expansion
 from langchain_sentence_window.retrieval.query import Request, checked_query
 from langchain_sentence_window.retrieval.search import MinRelevance, Search, check_search_settings

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
+from langchain_sentence_window.documents.keys import CONTRACT_KEYS
 from langchain_sentence_window.splitting.markdown import MAX_FRONT_MATTER_CHARS, read_front_matter
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings

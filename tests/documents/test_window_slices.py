@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
+from langchain_sentence_window.documents.window_documents import window_slice
 from langchain_sentence_window.documents.window_runs import (
     best_hit,
     read_parts,
     sentence_numbers,
     source_span,
     spans_of_sentences,
-    window_slice,
 )
 from tests.answering.windows import ANY_DOCUMENTS, PAGED, PAGES, sentence, source_slice, window, windows
 

@@ -19,7 +19,7 @@ from langchain_sentence_window import (
     format_context,
 )
 from langchain_sentence_window.documents.sentence_documents import read_sentence
-from langchain_sentence_window.documents.window_documents import MAX_LEAD_INS
+from langchain_sentence_window.documents.window_fields import MAX_LEAD_INS
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from tests.conftest import Invoke
 from tests.toys import PLAIN, WordEmbeddings, document

@@ -26,7 +26,8 @@ from langchain_sentence_window.answering.quotes.quote_search import (
 )
 from langchain_sentence_window.answering.quotes.stitching import Stitching
 from langchain_sentence_window.answering.source_stretches import sentences_of
-from langchain_sentence_window.documents.window_runs import narrowed_window, pages_touched, source_span
+from langchain_sentence_window.documents.window_documents import narrowed_window
+from langchain_sentence_window.documents.window_runs import pages_touched, source_span
 from langchain_sentence_window.errors import InvalidInputError
 
 Verdict: TypeAlias = Literal["verbatim", "normalized", "stitched", "misattributed", "not_found"]

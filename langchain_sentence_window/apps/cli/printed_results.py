@@ -23,11 +23,10 @@ from langchain_sentence_window.documents.keys import (
     END_INDEX,
     HITS,
     LEAD_INS,
-    RELEVANCE_SCORE,
-    SCORE,
     START_INDEX,
     TEXT,
 )
+from langchain_sentence_window.documents.window_documents import brief_values
 from langchain_sentence_window.documents.window_runs import sentence_numbers, source_span
 from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -97,10 +96,8 @@ def _place(window: Document, number: int) -> Text:
     if numbers is not None:
         first, last = numbers
         made.append(f" · sentence {first}" if first == last else f" · sentences {first}–{last}", style=WEAK)
-    for name, key in ((SCORE, SCORE), ("reranked", RELEVANCE_SCORE)):
-        value = window.metadata.get(key)
-        if isinstance(value, int | float):
-            made.append(f" · {name} {value:.2f}", style=WEAK)
+    for said in brief_values(window):
+        made.append(f" · {printable(said)}", style=WEAK)
     return made
 
 

@@ -20,8 +20,9 @@ from langchain_sentence_window.answering.tools import (
     read_doc_id,
     unsearched_window,
 )
-from langchain_sentence_window.documents.keys import DOC_ID, RELEVANCE_SCORE, SCORE, SENTENCES
+from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
+from langchain_sentence_window.documents.window_documents import unsearched
 from langchain_sentence_window.documents.window_merging import merge_windows
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
@@ -208,12 +209,11 @@ async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | 
 
 def place_document(place: QuotedPlace) -> Document:
     """Return the text that stands at a place as a Document that says where it is from."""
-    narrowed = place.window()
-    metadata = {key: value for key, value in narrowed.metadata.items() if key not in (SCORE, RELEVANCE_SCORE)}
+    narrowed = unsearched(place.window())
     first, last = place.first_sentence, place.last_sentence
-    if first is not None and last is not None:
-        metadata[SENTENCES] = [first, last]
-    return narrowed.model_copy(update={"metadata": metadata})
+    if first is None or last is None:
+        return narrowed
+    return narrowed.model_copy(update={"metadata": {**narrowed.metadata, SENTENCES: [first, last]}})
 
 
 async def _document(retriever: SentenceWindowRetriever, given: str) -> list[Document]:
@@ -229,7 +229,8 @@ async def _search(retriever: SentenceWindowRetriever, quote: str) -> Sequence[Do
     sentences = [quote[start:end] for start, end in await ASYNC.in_thread(splitter.spans, quote)]
     queries = dict.fromkeys(text for text in sentences or [quote] if text.strip())
     found = [await retriever.ainvoke(query, **SEARCH) for query in [*queries][:MAX_SEARCHES]]
-    return merge_windows([document for windows in found for document in windows])
+    documents = [document for windows in found for document in windows]
+    return merge_windows(documents, count_tokens=retriever.count_tokens)
 
 
 MAX_PASSAGE_ID_CHARS = MAX_ARGUMENT_CHARS + 22

@@ -47,27 +47,16 @@ from langchain_sentence_window.apps.studio.page_state import Studio, calling, re
 from langchain_sentence_window.apps.studio.replies import Arguments, Refused, lines
 from langchain_sentence_window.apps.studio.setting_form import to_ask
 from langchain_sentence_window.documents.keys import (
-    ALSO_IN,
     DOC_ID,
     END_INDEX,
-    HEADING,
-    HITS,
-    LEAD_INS,
-    PAGE_LABELS,
-    PAGES,
-    RELEVANCE_SCORE,
-    SCORE,
-    SENTENCE_SPANS,
-    SENTENCES,
     SOURCE,
     START_INDEX,
-    WINDOW_ID,
 )
 from langchain_sentence_window.documents.window_documents import shown_text
+from langchain_sentence_window.documents.window_fields import FIELDS, estimate_tokens
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation.questions import read_questions
 from langchain_sentence_window.ranking.ranking import SIGNALS
-from langchain_sentence_window.retrieval.assembled_documents import estimate_tokens
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.tracing.outcomes import LEFT_OUT
 from langchain_sentence_window.retrieval.tracing.trace import Trace
@@ -142,25 +131,6 @@ def _limits(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]) -> 
     return [name for name, value in (own | given).items() if name in own and value is not None]
 
 
-_CARRIED = (
-    WINDOW_ID,
-    DOC_ID,
-    SOURCE,
-    HEADING,
-    START_INDEX,
-    END_INDEX,
-    SENTENCES,
-    SENTENCE_SPANS,
-    HITS,
-    SCORE,
-    RELEVANCE_SCORE,
-    LEAD_INS,
-    ALSO_IN,
-    PAGES,
-    PAGE_LABELS,
-)
-
-
 def card(window: Document, rank: int) -> dict[str, Any]:
     """Return what the page shows of a window.
 
@@ -171,9 +141,10 @@ def card(window: Document, rank: int) -> dict[str, Any]:
     Returns:
         ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``text``, ``tokens``
         (an estimate, with the lead-ins), and the keys of the window's metadata that say where it stands and why it was
-        found, as they are. Missing ones are left out.
+        found, as they are; see `WindowField`. Missing ones are left out.
     """
-    carried = {key: window.metadata[key] for key in _CARRIED if window.metadata.get(key) is not None}
+    keys = [SOURCE, *(field.key for field in FIELDS if field.is_on_page)]
+    carried = {key: window.metadata[key] for key in keys if window.metadata.get(key) is not None}
     return {
         "rank": rank,
         "name": name_of(window),

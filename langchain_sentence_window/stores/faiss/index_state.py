@@ -10,9 +10,8 @@ import numpy as np
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Rows, SentenceKey, Vectors
 from langchain_sentence_window._validation import as_number, checked_count, checked_weight, listed
-from langchain_sentence_window.documents.keys import RENAMED
+from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RENAMED
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
-from langchain_sentence_window.documents.window_fields import CONTRACT_KEYS
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, Candidates, Indexes, fused_scores, spread
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
