@@ -8,4 +8,4 @@ MANY = 100
 
 def examples(most: int) -> settings:
     """Return settings for a property that `make test-all` tries on ``most`` examples, and others on more or fewer."""
-    return settings(max_examples=max(5, most * settings.default.max_examples // MANY))
+    return settings(max_examples=max(5, most * settings().max_examples // MANY))

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from langchain_sentence_window import load_embedding
 from langchain_sentence_window.apps.cli import opened_index
 from langchain_sentence_window.apps.cli.command_line import app
+from langchain_sentence_window.embedding.named_embedders import DEFAULT_EMBEDDING
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
@@ -102,7 +103,7 @@ def own_model(recorded: Embeddings) -> Iterator[None]:
     """Let commands in this process use the recorded vectors in place of all-MiniLM-L6-v2; processes load the model."""
 
     def load(name: str | None) -> Embeddings:
-        return recorded if name in (None, opened_index.DEFAULT_EMBEDDING) else load_embedding(name)
+        return recorded if name in (None, DEFAULT_EMBEDDING) else load_embedding(name)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(opened_index, "load_embedding", load)

@@ -174,7 +174,7 @@ LITERAL_KEYS = {
 
 def test_only_documents_spells_the_metadata_keys() -> None:
     assert strings_of(PACKAGE / "documents" / "keys.py") >= CONTRACT_KEYS
-    faults: dict[str, set[str]] = {}
+    faults: dict[str, frozenset[str]] = {}
     for path in PACKAGE.rglob("*.py"):
         name = path.relative_to(PACKAGE).as_posix()
         allowed = next((keys for place, keys in LITERAL_KEYS.items() if name.startswith(place)), set())
