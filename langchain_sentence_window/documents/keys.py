@@ -126,6 +126,7 @@ PARTS = "parts"
 PAGES = "pages"
 PAGE_LABELS = "page_labels"
 SENTENCE_SPANS = "sentence_spans"
+TOKENS = "tokens"
 
 WINDOW_KEYS = frozenset(
     {
@@ -145,6 +146,7 @@ WINDOW_KEYS = frozenset(
         PAGES,
         PAGE_LABELS,
         SENTENCE_SPANS,
+        TOKENS,
     }
 )
 """The keys of a window Document, of which `langchain_sentence_window.documents.window_fields` holds a row each."""

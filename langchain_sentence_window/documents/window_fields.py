@@ -21,6 +21,7 @@ key                  meaning
 ``page_labels``      what is printed on them, if the loader says it
 ``sentence_spans``   the span of each sentence
 ``lead_ins``         text before the window that gives it meaning
+``tokens``           what it costs, with its lead-ins
 ``also_in``          where windows of equal text stand that were found
 ``relevance_score``  a reranker's score
 ===================  =================================================
@@ -74,6 +75,7 @@ from langchain_sentence_window.documents.keys import (
     SIMILARITY,
     START_INDEX,
     TEXT,
+    TOKENS,
     WINDOW_ID,
     window_id,
 )
@@ -306,6 +308,7 @@ FIELDS: tuple[WindowField, ...] = (
         cut=lambda cut: _cut_sentences(cut.metadata, cut.span) if cut.parts and cut.span else None,
         is_on_page=True,
     ),
+    WindowField(key=TOKENS, count=lambda shown, count_tokens: count_tokens(shown), is_on_page=True),
 )
 
 

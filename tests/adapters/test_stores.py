@@ -89,6 +89,7 @@ async def test_order_ids_floats_and_added_keys_do_not_matter(way: Invoke, words:
         "parts",
         "pages",
         "sentence_spans",
+        "tokens",
     }
     assert all(type(number) is int for number in window.metadata["sentences"])
 

@@ -158,10 +158,18 @@ LITERAL_KEYS = {
     "splitting/engines.py": {"start_index", "end_index"},  # what sentencex returns has keys of the same names
     "splitting/blocks.py": {"heading"},  # a kind of block
     "stores/faiss/": {"doc_id", "heading", "sentences"},  # tables and columns of SQL
-    "retrieval/tracing/": {"doc_id", "heading", "hits", "relevance_score", "score", "sentences"},  # a trace as JSON
+    "retrieval/tracing/": {
+        "doc_id",
+        "heading",
+        "hits",
+        "relevance_score",
+        "score",
+        "sentences",
+        "tokens",
+    },  # a trace as JSON
     "retrieval/telemetry.py": {"score"},  # what OpenTelemetry calls it
     "ranking/ranking.py": {"heading"},  # a kind of block, and a signal
-    "evaluation/": {"doc_id"},  # a question as JSON
+    "evaluation/": {"doc_id", "tokens"},  # a question and a report as JSON
     "apps/studio/": CONTRACT_KEYS,  # the JSON that the page reads
     "apps/cli/": CONTRACT_KEYS,  # the JSON that commands print
     "testing/": CONTRACT_KEYS,  # the contract as users of a store see it

@@ -81,6 +81,7 @@ async def test_a_hit_comes_back_in_its_window_with_its_place_and_score(way: Invo
         "separator": "  ",
         "sentence_spans": [[24, 41], [43, 53]],
         "heading": "Billing",
+        "tokens": 8,
     }
 
 

@@ -1,0 +1,100 @@
+"""The tokens of windows: what they show costs by the retriever's counter, wherever they go."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+
+from langchain_sentence_window import SentenceWindowRetriever, merge_windows, verify_quotes
+from langchain_sentence_window.documents.window_documents import shown_text, window_slice, with_counts
+from langchain_sentence_window.documents.window_fields import estimate_tokens
+from tests.conftest import Invoke
+from tests.documents.test_window_merging import Cut, cut, cuts
+from tests.toys import WordEmbeddings
+
+TABLE = """# Prices
+
+| item | price |
+|---|---|
+| card | 3 |
+| seat | 4 |
+| trial | 5 |
+
+A refund. An invoice. A page.
+"""
+
+
+def words_of(text: str) -> int:
+    return len(text.split())
+
+
+def over(words: WordEmbeddings, **settings: Any) -> SentenceWindowRetriever:
+    documents = [Document(page_content=TABLE, id="a"), Document(page_content="A card. A seat. A trial.", id="b")]
+    return SentenceWindowRetriever.from_documents(documents, words, **{"window": 1, "lexical_weight": 0, **settings})
+
+
+@pytest.mark.parametrize("count", [estimate_tokens, words_of])
+async def test_a_retriever_says_what_its_windows_cost(
+    count: Callable[[str], int], words: WordEmbeddings, way: Invoke
+) -> None:
+    found = await way(over(words, count_tokens=count, window=0), "invoke", "seat", k=2)
+    assert any("lead_ins" in window.metadata for window in found)
+    assert [window.metadata["tokens"] for window in found] == [count(shown_text(window)) for window in found]
+    assert sum(window.metadata["tokens"] for window in await way(over(words), "invoke", "seat", max_tokens=9)) <= 9
+
+
+async def test_a_window_that_is_trimmed_or_bare_costs_what_is_left_of_it(words: WordEmbeddings, way: Invoke) -> None:
+    for limit in range(2, 30):
+        found = await way(over(words, count_tokens=words_of), "invoke", "seat", max_tokens=limit)
+        assert [window.metadata["tokens"] for window in found] == [words_of(shown_text(window)) for window in found]
+        assert sum(window.metadata["tokens"] for window in found) <= limit
+
+
+@given(st.lists(cuts(), min_size=1, max_size=6))
+def test_windows_that_become_one_are_counted_anew(given_: list[Cut]) -> None:
+    windows = [with_counts(cut(*each), words_of) for each in given_]
+    merged = merge_windows(windows, count_tokens=words_of)
+    assert [window.metadata["tokens"] for window in merged] == [words_of(shown_text(window)) for window in merged]
+    assert merge_windows(merged, count_tokens=words_of) == merged
+
+
+def test_windows_that_another_counter_counted_have_no_tokens_when_joined() -> None:
+    one, two = (with_counts(cut("chat", first, first + 1, {first: 0.5}), words_of) for first in (0, 1))
+    [merged] = merge_windows([one, two])
+    assert "tokens" not in merged.metadata
+    assert merge_windows([one]) == [one]
+
+
+def test_a_part_of_a_window_costs_less(words: WordEmbeddings) -> None:
+    [window] = over(words).invoke("page", k=1)
+    assert window_slice(window, 0, 9).metadata["tokens"] == estimate_tokens(window.page_content[:9])
+    [quote] = verify_quotes('It says "An invoice." [1]', [window])
+    assert quote.places[0].window().metadata["tokens"] == estimate_tokens("An invoice.")
+    [other] = over(words, count_tokens=words_of).invoke("page", k=1)
+    assert "tokens" not in window_slice(other, 0, 9).metadata
+    assert "tokens" not in window_slice(Document(page_content="A card. A seat."), 0, 7).metadata
+
+
+class Shortening(BaseDocumentCompressor):
+    """Returns the first sentence of each window, and claims that it costs nothing."""
+
+    def compress_documents(
+        self,
+        documents: "list[Document]",  # type: ignore[override]
+        query: str,
+        callbacks: Callbacks = None,
+    ) -> list[Document]:
+        for each in documents:
+            each.page_content = each.page_content[:7]
+            each.metadata["tokens"] = 0
+        return documents
+
+
+async def test_a_text_that_a_reranker_shortened_costs_what_is_left(words: WordEmbeddings, way: Invoke) -> None:
+    retriever = over(words, reranker=Shortening(), count_tokens=words_of)
+    found = await way(retriever, "invoke", "seat", k=4)
+    assert [window.metadata["tokens"] for window in found] == [words_of(shown_text(window)) for window in found]
