@@ -5,7 +5,7 @@ The module `source_documents` writes them.
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -302,28 +302,6 @@ def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, i
         index if is_index(index) else None,
         section if is_index(section) else 0,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class FoundSentences:
-    """Sentences that a store found, all of one state of it.
-
-    Attributes:
-        sentences: The sentences, best first.
-        scores: Their scores.
-        similarities: Their scores by meaning.
-        beside: Other sentences that were asked for, by document and index, without those that don't exist or that the
-            filter forbids.
-    """
-
-    sentences: Sequence[StoredSentence]
-    scores: Sequence[float]
-    similarities: Sequence[float]
-    beside: Mapping[SentenceKey, StoredSentence] = field(default_factory=dict)
-
-
-Beside: TypeAlias = Callable[[FoundSentences], Sequence[SentenceKey]]
-"""Returns which sentences to read with those that were found."""
 
 
 def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, Any]:

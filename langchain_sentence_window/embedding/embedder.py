@@ -131,48 +131,6 @@ class QueryEmbedder:
         return unit
 
 
-class NotEmbeddedError(Exception):
-    """A query has to be embedded before a search that must not wait for an embedder.
-
-    Attributes:
-        query: The query.
-    """
-
-    def __init__(self, query: str) -> None:
-        """Name the query."""
-        super().__init__(query)
-        self.query = query
-
-
-class PreparedQueries(QueryEmbedder):
-    """An embedder of the few queries of one search, which keeps their vectors.
-
-    Attributes:
-        may_embed: Whether to embed what wasn't asked for before. Otherwise `NotEmbeddedError` is raised.
-    """
-
-    def __init__(self, queries: QueryEmbedder) -> None:
-        """Embed with another embedder of queries."""
-        super().__init__(queries._embedding)
-        self.may_embed = True
-        self._queries = queries
-        self._vectors: dict[str, Vectors] = {}
-
-    def embed(self, query: str) -> Vectors:
-        """Return the unit vector of a query; see `QueryEmbedder`."""
-        if query not in self._vectors:
-            if not self.may_embed:
-                raise NotEmbeddedError(query)
-            self._vectors[query] = self._queries.embed(query)
-        return self._vectors[query]
-
-    async def aembed(self, query: str) -> Vectors:
-        """Async version of `embed`."""
-        if query not in self._vectors:
-            self._vectors[query] = await self._queries.aembed(query)
-        return self._vectors[query]
-
-
 def _checked_query(query: object) -> str:
     if not isinstance(query, str):
         raise InvalidInputError(f"the query is {shown(query)}; it must be a string")

@@ -7,10 +7,9 @@ Others put a prompt before questions, or run another model. As LangChain embeds 
 make the scale then.
 """
 
-import copy
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Self, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -19,7 +18,6 @@ from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.embedder import (
     MIN_SAME_COSINE,
-    PreparedQueries,
     QueryEmbedder,
     check_same_embedder,
     embed_in_slices,
@@ -62,12 +60,6 @@ class EmbedderGuard:
         self._watch = watch
         self._session = session
         self.queries = QueryEmbedder(embedding)
-
-    def of_one_search(self) -> tuple[Self, PreparedQueries]:
-        """Return a guard of the same vectors that keeps the queries of one search, and what keeps them."""
-        guard, queries = copy.copy(self), PreparedQueries(self.queries)
-        guard.queries = queries
-        return guard, queries
 
     def check_made_with(self) -> None:
         """Check that the embedder made the index; embeds nothing if the descriptions settle it.

@@ -102,7 +102,6 @@ class IndexSession:
         self._calls = FORKS, self._gate
         self._rows_behind = 0
         self._state: OneState | None = None
-        self._reading: IndexState | None = None
         FORKS.read(lambda: self._open(factory, weights, read_only=read_only))
         # A store is often dropped without being closed.
         self._finalizer = weakref.finalize(self, _close, self._gate, self._database, self._vectors, self._lexical)
@@ -133,8 +132,6 @@ class IndexSession:
             StoreError: SQLite can't read, the lexical index can't be brought up to date, the index was closed, or
                 others write so often that no state lasts as long as a read.
         """
-        if self._reading is not None:
-            return work(self._reading)  # a part of another read
         state = self._state
         gates = (SEARCHES, *self._calls) if dense or words else self._calls
         gates = (*gates, self._vectors.lock, self._database.lock) if dense else (*gates, self._database.lock)
@@ -222,11 +219,6 @@ class IndexSession:
         finally:
             with suppress(StoreError):  # it was closed, and its connections with it
                 within(self._calls, state.end)
-
-    def begin_anew(self) -> None:
-        """Let go of the state that was read; see `at_one_state`."""
-        if self._state is not None:
-            within(self._calls, self._state.end)
 
     def in_order(self) -> Iterator[tuple[list[Record], Vectors]]:
         """Yield all records by document and index, in slices that split no section.
@@ -374,14 +366,7 @@ class IndexSession:
             searcher = self._lexical.searcher_at(snapshot.version)
             if searcher is None:
                 return None
-        state = IndexState(snapshot, self.origin, self._searched, self.effort, index, searcher)
-        if self._state is None:
-            return (work(state),)
-        try:
-            self._reading = state
-            return (work(state),)
-        finally:
-            self._reading = None
+        return (work(IndexState(snapshot, self.origin, self._searched, self.effort, index, searcher)),)
 
     def _read_alone(self, work: Callable[[IndexState], T], *, words: bool) -> tuple[T] | None:
         """Run a function of one state, to which a cache is brought meanwhile: others write faster than it can read."""

@@ -3,8 +3,6 @@
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
 from typing import Any, Self, TypeVar
 
 from langchain_core.documents import Document
@@ -21,8 +19,7 @@ from langchain_sentence_window._validation import (
     checked_flag,
     checked_weight,
 )
-from langchain_sentence_window.documents.sentence_documents import Beside, FoundSentences
-from langchain_sentence_window.embedding.embedder import NotEmbeddedError, PreparedQueries, unit_vector
+from langchain_sentence_window.embedding.embedder import unit_vector
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
@@ -33,15 +30,13 @@ from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_READ
 from langchain_sentence_window.stores.faiss.index_state import IndexState, checked_effort, condition_of
 from langchain_sentence_window.stores.faiss.open_index import OpenIndex
 from langchain_sentence_window.stores.faiss.origin import UnprovenError
-from langchain_sentence_window.stores.faiss.search_reads import Rank, order_by
+from langchain_sentence_window.stores.faiss.search_reads import Rank
 
 T = TypeVar("T")
 
 
 class IndexSearch(OpenIndex):
     """The searches of an open index, as LangChain asks for them and as a retriever does."""
-
-    _prepared: PreparedQueries
 
     def similarity_search(
         self,
@@ -429,98 +424,13 @@ class IndexSearch(OpenIndex):
         """
         with self._session.at_one_state(copies=copies) as session:
             store = copy.copy(self)
-            store._session, (store._guard, store._prepared) = session, self._guard.of_one_search()
+            store._session = session
             given = dict(store.__dict__)
             try:
                 yield store
             finally:  # what a subclass notes of itself is the store's
                 noted = store.__dict__.items()
                 self.__dict__.update({name: each for name, each in noted if given.get(name, given) is not each})
-
-    async def search_together(self, io: IO, query: str, search: Callable[[], T]) -> T:
-        """Run a function whose searches are all of one state; in `at_one_state` alone, and before any other read.
-
-        Args:
-            io: Makes the calls. Texts are embedded in an event loop, and the rest is computed in a thread.
-            query: What the function most likely searches for.
-            search: The function. It is run from its beginning again after another text was embedded.
-        """
-        while True:
-            await io.call(self._prepared.embed, self._prepared.aembed, query)
-            found = await io.compute(self._search_together, search)
-            if not isinstance(found, NotEmbeddedError):
-                return found
-            query = found.query
-            self._session.begin_anew()
-
-    def _search_together(self, search: Callable[[], T]) -> T | NotEmbeddedError:
-        def prepared() -> T | NotEmbeddedError:
-            try:
-                return search()
-            except NotEmbeddedError as error:
-                return error
-
-        self._prepared.may_embed = False
-        try:
-            return self._session.read(lambda _: prepared(), dense=True, words=True)
-        finally:
-            self._prepared.may_embed = True
-
-    async def find_sentences(
-        self,
-        io: IO,
-        query: str,
-        k: int,
-        *,
-        rank: Rank,
-        beside: Beside,
-        lexical_weight: float,
-        filter: Filter | None = None,
-        spreads: bool = False,
-        search_effort: float | None = None,
-    ) -> FoundSentences:
-        """Find the ``k`` sentences that match a text best, and read others beside them in the same state of the store.
-
-        Args:
-            io: Makes the calls. The query is embedded in an event loop, and the rest is computed in a thread.
-            query: Any text.
-            k: The maximum number of sentences.
-            rank: Ranks the candidates; see `hybrid_search`.
-            beside: Returns which sentences to read beside those that were found; it must not write to the store.
-            lexical_weight: The weight of words; see `hybrid_search`.
-            filter: A filter on their metadata, which binds those beside them, too.
-            spreads: Whether words in the sentences beside it count for a sentence.
-            search_effort: How many times as much to look at as usual when vectors are searched; see the class.
-
-        Raises:
-            IncompleteWindowError: The store found a Document that isn't a sentence.
-            InvalidInputError: As for `hybrid_search`, which raises the other errors, too.
-        """
-        vector = await self.embed_query(io, query)
-
-        def work(state: IndexState) -> FoundSentences:
-            found = state.search(
-                vector,
-                query,
-                k,
-                lexical_weight=lexical_weight,
-                filter=filter,
-                spreads=spreads,
-                search_effort=search_effort,
-            )
-            if not len(found.candidates):
-                return FoundSentences([], [], [])
-            order, scores = order_by(rank, found.candidates)
-            order = order[:k]
-            sentences = found.sentences(order)
-            made = FoundSentences(sentences, scores[:k].tolist(), found.candidates.dense[order].tolist())
-            known = {sentence.key: sentence for sentence in sentences}
-            asked = dict.fromkeys(beside(made))
-            read = found.sentences_at(key for key in asked if key not in known)
-            return replace(made, beside={key: known[key] for key in asked if key in known} | dict(read))
-
-        found: FoundSentences = await io.compute(partial(self.read, work, words=bool(lexical_weight)))
-        return found
 
     async def embed_query(self, io: IO, text: str) -> Vectors:
         """Embed a question; in an event loop as the embedder does there.

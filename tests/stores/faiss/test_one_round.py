@@ -1,8 +1,9 @@
 """Searching and reading in one round: sentences are those that their Documents would give, all of one state."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -14,8 +15,8 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import (
-    FoundSentences,
     LateSentence,
+    SentencesByKey,
     StoredSentence,
     read_parts,
     read_sentence,
@@ -28,6 +29,7 @@ from langchain_sentence_window.stores.faiss.database.found_rows import (
 )
 from langchain_sentence_window.stores.faiss.database.reads import BATCH_SIZE, are_in, count_of, padded
 from langchain_sentence_window.stores.faiss.database.schema import stored_text
+from langchain_sentence_window.stores.faiss.index_state import IndexState
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
@@ -48,14 +50,37 @@ def by_meaning(candidates: Candidates) -> Numbers:
     return candidates.dense
 
 
-def find(store: FaissStore, query: str, k: int, **settings: Any) -> FoundSentences:
+class Found(NamedTuple):
+    sentences: Sequence[StoredSentence]
+    scores: Sequence[float]
+    beside: SentencesByKey
+
+
+async def read(
+    io: IO,
+    store: FaissStore,
+    query: str,
+    k: int,
+    *,
+    beside: Callable[[Sequence[StoredSentence]], Sequence[SentenceKey]] = lambda _: [],
+    lexical_weight: float = 0.0,
+    **settings: Any,
+) -> Found:
+    """Find sentences, ranked by meaning, and read others beside them in the same state."""
+    vector = await store.embed_query(io, query)
+
+    def work(state: IndexState) -> Found:
+        found = state.search(vector, query, k, lexical_weight=lexical_weight, **settings)
+        order = np.argsort(-by_meaning(found.candidates), kind="stable")[:k]
+        sentences = found.sentences(order)
+        return Found(sentences, found.candidates.dense[order].tolist(), found.sentences_at(beside(sentences)))
+
+    return await io.compute(partial(store.read, work))
+
+
+def find(store: FaissStore, query: str, k: int, **settings: Any) -> Found:
     """Find sentences by meaning alone, and none beside them."""
-    settings = {"rank": by_meaning, "beside": nothing, "lexical_weight": 0.0, **settings}
-    return run(store.find_sentences(BLOCKING, query, k, **settings))
-
-
-def nothing(_: FoundSentences) -> Sequence[SentenceKey]:
-    return []
+    return run(read(BLOCKING, store, query, k, **settings))
 
 
 def same(one: StoredSentence, other: StoredSentence) -> bool:
@@ -87,10 +112,10 @@ async def test_what_is_found_is_what_documents_give(words: WordEmbeddings, io: I
     ]
     given_ = [sentence("a", at, 5, f"card {at}", **each) for at, each in enumerate(rare)]
     store = FaissStore.from_documents(given_, words)
-    made = await store.find_sentences(io, "card", 4, rank=by_meaning, beside=nothing, lexical_weight=0.5)
+    made = await read(io, store, "card", 4, lexical_weight=0.5)
     plain = store.hybrid_search("card", 4, rank=by_meaning, lexical_weight=0.5)
     assert len(made.sentences) == len(plain) == 4
-    assert list(made.scores) == list(made.similarities) == [score for _, score in plain]
+    assert list(made.scores) == [score for _, score in plain]
     assert all(same(one, read_sentence(document)) for one, (document, _) in zip(made.sentences, plain, strict=True))
     assert made.beside == {}
 
@@ -100,21 +125,20 @@ async def test_what_is_beside_is_read_with_it_and_within_the_filter(words: WordE
     store = FaissStore.from_documents(documents(40), words)
     asked: list[list[SentenceKey]] = []
 
-    def beside(made: FoundSentences) -> Sequence[SentenceKey]:
-        asked.append([each.key for each in made.sentences])
-        near = [(each.doc_id, each.index + step) for each in made.sentences for step in (-1, 0, 1)]
+    def beside(sentences: Sequence[StoredSentence]) -> Sequence[SentenceKey]:
+        asked.append([each.key for each in sentences])
+        near = [(each.doc_id, each.index + step) for each in sentences for step in (-1, 0, 1)]
         return [*near, *near, ("0", 99), ("elsewhere", 1), ("0", -1)]
 
-    settings: dict[str, Any] = {"rank": by_meaning, "beside": beside, "lexical_weight": 0.0}
-    whole = await store.find_sentences(io, "card 12", 3, **settings)
+    whole = await read(io, store, "card 12", 3, beside=beside)
     expected = {
         (doc_id, near) for doc_id, index in asked[0] for near in (index - 1, index, index + 1) if 0 <= near < 10
     }
     assert whole.beside.keys() == expected
-    assert all(whole.beside[each.key] is each for each in whole.sentences)
+    assert all(same(whole.beside[each.key], each) for each in whole.sentences)
     for (doc_id, index), each in whole.beside.items():
         assert same(each, read_sentence(store.get_by_ids([f"{doc_id}/{index}"])[0]))
-    bound = await store.find_sentences(io, "card 12", 3, filter={"tag": 0}, **settings)
+    bound = await read(io, store, "card 12", 3, beside=beside, filter={"tag": 0})
     assert {each.source["tag"] for each in bound.beside.values()} == {0}
     assert bound.beside.keys() == {each.key for each in bound.sentences}
 
