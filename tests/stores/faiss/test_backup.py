@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.database_file import RESTORING_FILE, SEAL_FILE, write_head
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from tests.conftest import Invoke
-from tests.patience import PATIENCE
+from tests.interpreters import run_code
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
 
@@ -43,7 +42,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def write_and_die(path: Path, number: int = 2) -> None:
     """Write to a store in a process that is killed before it closes it, so that its log stays."""
-    done = subprocess.run([sys.executable, "-c", WRITE_AND_DIE, str(path), str(number)], check=False)
+    done = run_code(WRITE_AND_DIE, path, number)
     assert done.returncode == -signal.SIGKILL
     assert (path / LOG).stat().st_size
 
@@ -205,7 +204,7 @@ FaissStore.open(sys.argv[1], TextEmbeddings()).backup(sys.argv[2])
 @pytest.mark.process
 def test_a_backup_that_was_killed_is_no_index(index: Path, tmp_path: Path) -> None:
     target = tmp_path / "backup"
-    done = subprocess.run([sys.executable, "-c", KILLED_WHILE_COPYING, str(index), str(target)], check=False)
+    done = run_code(KILLED_WHILE_COPYING, index, target)
     assert done.returncode == -signal.SIGKILL
     assert [path.suffix for path in target.iterdir()] == [".part"]
     with pytest.raises(IndexNotFoundError):
@@ -528,8 +527,7 @@ def test_a_restore_that_is_killed_at_any_step_is_told_or_made_again(index: Path,
         store.backup(tmp_path / "backup")
     write_and_die(index)
     (tmp_path / "scratch").mkdir()
-    command = [sys.executable, "-c", KILLED_AND_FAILED, *map(str, (tmp_path / "backup", index, tmp_path / "scratch"))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    done = run_code(KILLED_AND_FAILED, tmp_path / "backup", index, tmp_path / "scratch")
     assert done.returncode == 0, done.stderr
 
 

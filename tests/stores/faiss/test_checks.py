@@ -4,8 +4,6 @@ import random
 import re
 import shutil
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -33,6 +31,7 @@ from langchain_sentence_window.stores.faiss.dense.dense_cache import VECTORS_FAC
 from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex
 from langchain_sentence_window.stores.faiss.soundness import CheckResult, check_folder, sentence_problems
+from tests.interpreters import run_code
 from tests.torture import damage
 from tests.toys import VOCABULARY, WordEmbeddings
 
@@ -175,7 +174,7 @@ def test_lost_log(tmp_path: Path) -> None:
         "store = FaissStore(WordEmbeddings(), sys.argv[1])\n"
         "for n in range(5): store.replace_documents(documents(1, seed=n), ['d0'])\nos._exit(0)"
     )
-    subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=True)
+    assert run_code(script, tmp_path).returncode == 0
     assert check_folder(tmp_path).is_sound
     log = tmp_path / f"{DATABASE_FILE}-wal"
     log.write_bytes(log.read_bytes()[: log.stat().st_size // 2])

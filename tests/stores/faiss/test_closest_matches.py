@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +25,7 @@ from langchain_sentence_window.stores.faiss.dense import faiss_factory as compar
 from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex
 from langchain_sentence_window.stores.faiss.embedder_guard import ASKED
 from tests.conftest import Invoke
+from tests.interpreters import run_code
 from tests.patience import PATIENCE
 from tests.stores.faiss.test_index_types import COUNT, INDEXES, documents, fill
 from tests.torture.corpus import TextEmbeddings
@@ -382,8 +381,7 @@ assert process.exitcode == 0
 @pytest.mark.parametrize("on_disk", [True, False])
 @pytest.mark.parametrize("index", ["Flat", "SQ8", "HNSW32"])
 def test_a_forked_process_finds_the_same(on_disk: bool, index: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FORKED, str(tmp_path) if on_disk else "", index]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * PATIENCE)
+    done = run_code(FORKED, tmp_path if on_disk else "", index)
     assert done.returncode == 0, done.stderr
 
 

@@ -22,6 +22,7 @@ from langchain_sentence_window.stores.faiss.database.database_file import HEAD_F
 from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from tests.conftest import Invoke
+from tests.interpreters import run_code
 from tests.torture import churn, damage, kill
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
 from tests.toys import WordEmbeddings
@@ -81,7 +82,7 @@ def test_a_process_that_closes_leaves_the_log_of_one_that_goes_on(tmp_path: Path
         FaissStore.open(tmp_path, TextEmbeddings()).close()
         store.replace_documents(document(1, 5), ["document 1"])
         log = (tmp_path / f"{DATABASE_FILE}-wal").stat().st_ino
-        subprocess.run([sys.executable, "-c", WRITE_AND_CLOSE, str(tmp_path)], check=True)
+        assert run_code(WRITE_AND_CLOSE, tmp_path).returncode == 0
         assert (tmp_path / f"{DATABASE_FILE}-wal").stat().st_ino == log
         store.replace_documents(document(3, 5), ["document 3"])
         with FaissStore.open(tmp_path, TextEmbeddings()) as other:
@@ -179,8 +180,7 @@ print(failed)
 @pytest.mark.skipif(sys.platform == "win32", reason="a file's size can't be limited on Windows")
 @pytest.mark.parametrize("most", [30_000, 400_000, 800_000])
 def test_a_full_disk_is_told_and_loses_nothing(tmp_path: Path, most: int) -> None:
-    command = [sys.executable, "-c", FULL_DISK, str(tmp_path), str(most)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_code(FULL_DISK, tmp_path, most)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
 
@@ -264,8 +264,7 @@ def test_what_a_user_may_not_do_and_a_full_disk_are_not_told_as_damage(
                 path.chmod(0o777 if path.is_dir() else 0o666)
             for name, mode in modes.items():
                 (folder / name).chmod(mode)
-            command = [sys.executable, "-c", AS_NOBODY, str(folder), str(most_bytes)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = run_code(AS_NOBODY, folder, most_bytes)
         written, read = done.stdout.splitlines()
         assert written.startswith("StoreError ")
         assert to_write in written

@@ -27,6 +27,7 @@ from langchain_sentence_window.stores.faiss.database.database_file import Head, 
 from langchain_sentence_window.stores.faiss.database.locks import HeldFiles, NestedWriteError, identity_of
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, seal_of
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
+from tests.interpreters import run_code
 from tests.patience import PATIENCE
 from tests.torture.churn import fill
 from tests.torture.corpus import TextEmbeddings, Vectors, check_against_brute_force, contents, document
@@ -830,8 +831,7 @@ if path:
 @pytest.mark.parametrize("on_disk", [True, False])
 @pytest.mark.parametrize("index", ["Flat", "HNSW32"])
 def test_both_processes_go_on_after_a_fork(on_disk: bool, index: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FORKED, str(tmp_path) if on_disk else "", index]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * PATIENCE)
+    done = run_code(FORKED, tmp_path if on_disk else "", index)
     assert done.returncode == 0, done.stderr
 
 
@@ -879,8 +879,7 @@ assert {30, *([20] if sys.argv[1] else [])} < set(contents(store))
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_an_export_goes_on_after_a_fork(on_disk: bool, tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FORKED_WHILE_EXPORTING, str(tmp_path) if on_disk else ""]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * PATIENCE)
+    done = run_code(FORKED_WHILE_EXPORTING, tmp_path if on_disk else "")
     assert done.returncode == 0, done.stderr
 
 
@@ -923,8 +922,7 @@ assert len(list(store.export())) > 1
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
 def test_an_export_does_not_go_on_with_another_state(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FORKED_AND_WRITTEN, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * PATIENCE)
+    done = run_code(FORKED_AND_WRITTEN, tmp_path)
     assert done.returncode == 0, done.stderr
 
 
@@ -956,8 +954,7 @@ assert len(store) == 61
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
 def test_threads_that_fork_at_once(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FORKING_THREADS, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * PATIENCE)
+    done = run_code(FORKING_THREADS, tmp_path)
     assert done.returncode == 0, done.stderr
 
 
