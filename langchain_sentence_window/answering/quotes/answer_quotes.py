@@ -247,22 +247,16 @@ def _around_block(
 
 def _without(answer: str, lines: Sequence[Span], cited: Sequence[Cited]) -> tuple[str, int, int]:
     """Return a text without citations, and its span in the answer without those at its ends."""
+    starts, ends = [each.start for each in cited], [each.end for each in cited]
     kept = list[Span]()
     parts = list[str]()
-    left = iter(cited)
-    each = next(left, None)
     for low, high in lines:
-        parts.append("\n" if parts else "")
-        while each is not None and each.end <= low:
-            each = next(left, None)
-        while each is not None and each.start < high:
-            kept.append((low, each.start))
-            parts.append(answer[low : each.start].rstrip())
-            low = each.end
-            each = next(left, None)
-        kept.append((low, high))
-        parts.append(answer[low:high])
-    filled = [(low, high) for low, high in kept if answer[low:high].strip()]
+        cuts = cited[bisect_right(ends, low) : bisect_left(starts, high)]
+        edges = [low, *(at for each in cuts for at in (each.start, each.end)), high]
+        spans = list(zip(edges[::2], edges[1::2], strict=True))
+        kept += spans
+        parts.append("".join([*(answer[slice(*span)].rstrip() for span in spans[:-1]), answer[slice(*spans[-1])]]))
+    filled = [span for span in kept if answer[slice(*span)].strip()]
     if not filled:
         return "", lines[0][0], lines[0][0]
-    return "".join(parts).strip(), trim(answer, *filled[0])[0], trim(answer, *filled[-1])[1]
+    return "\n".join(parts).strip(), trim(answer, *filled[0])[0], trim(answer, *filled[-1])[1]

@@ -76,12 +76,10 @@ def _block(found: re.Match[str]) -> Quoted | None:
         del lines[0]
     if len(lines) > 1 and _SIGNED.match("\n" + text[slice(*lines[-1])]):
         del lines[-1]
-    while lines and not text[slice(*lines[0])].strip():
-        del lines[0]
-    while lines and not text[slice(*lines[-1])].strip():
-        del lines[-1]
-    if not lines or not any(character.isalnum() for character in found[0]):
+    filled = [at for at, line in enumerate(lines) if text[slice(*line)].strip()]
+    if not filled or not any(character.isalnum() for character in found[0]):
         return None
+    lines = lines[filled[0] : filled[-1] + 1]
     low, high = trim(text, lines[0][0], lines[-1][1])
     lines[0] = (low, lines[0][1])
     lines[-1] = (lines[-1][0], high)
