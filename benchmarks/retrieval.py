@@ -104,8 +104,9 @@ def _measure_queries(note: Callable[..., None], corpus: Corpus, store: FaissStor
             for k, window in settings:
                 retriever = SentenceWindowRetriever(vectorstore=store, k=k, window=window)
                 request = retriever._request(question, {})
-                seconds = run(Query(BLOCKING, request).run()).seconds
-                times.setdefault(f"windows, k = {k}, window = {window!r}", []).append(seconds["windows"])
+                query = Query(BLOCKING, request)
+                run(query.run())
+                times.setdefault(f"windows, k = {k}, window = {window!r}", []).append(query.seconds["windows"])
     middle = {name: float(np.median(each)) * 1e3 for name, each in times.items()}
     note("the store's own FAISS index: search, k = 50", middle.pop("raw"), "ms")
     note(f"lexical search, k = {CANDIDATES}", middle.pop("lexical"), "ms")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window.ranking.candidates import Candidates, Indexes, JoinedTexts, Numbers
-from langchain_sentence_window.ranking.words import Flags, QueryTerms, WordMatches, find_words, query_terms
+from langchain_sentence_window.ranking.words import Flags, WordMatches, find_words, query_terms
 from langchain_sentence_window.windows.completion import MAX_LABEL_CHARS, MIN_CHARS, is_label
 
 NEAR = 2
@@ -38,25 +38,25 @@ class Evidence:
     """Facts about ``n`` candidates, one or more. Each array has ``n`` numbers, if nothing else is said.
 
     All are finite if the dense and the lexical scores are.
+
+    Attributes:
+        dense: Scores by meaning, divided by one number so that their sums are finite.
+        lexical: BM25 scores, divided likewise.
+        indexes: Indexes of the sentences in their documents.
+        lengths: Characters of the sentences.
     """
 
     def __init__(self, query: str, candidates: Candidates) -> None:
         """Look at candidates."""
-        self._query = query
-        self._candidates = candidates
+        self._query, self._candidates = query, candidates
         texts = candidates.texts
         self._joined = texts if isinstance(texts, JoinedTexts) else JoinedTexts.of(texts)
         self._texts = self._joined[: len(candidates)]
-
-    @cached_property
-    def dense(self) -> Numbers:
-        """Scores by meaning, divided by one number so that their sums are finite."""
-        return _small(self._candidates.dense)
-
-    @cached_property
-    def lexical(self) -> Numbers:
-        """BM25 scores, divided likewise."""
-        return _small(self._candidates.lexical)
+        self._terms = query_terms(query)
+        self._all_lengths = np.append(self._joined.lengths, 0)  # no text is row -1
+        self.dense, self.lexical = _small(candidates.dense), _small(candidates.lexical)
+        self.indexes: Indexes = np.array([index for _, index in candidates.keys], dtype=np.int64)
+        self.lengths: Indexes = self._all_lengths[: len(candidates)]
 
     @cached_property
     def dense_near(self) -> Numbers:
@@ -70,11 +70,6 @@ class Evidence:
             for (document, index), start, end in zip(candidates.keys, starts, ends, strict=True)
         ]
         return np.array([max(near, default=lowest) for near in around])
-
-    @cached_property
-    def indexes(self) -> Indexes:
-        """Indexes of the sentences in their documents."""
-        return np.array([index for _, index in self._candidates.keys], dtype=np.int64)
 
     @cached_property
     def places(self) -> Indexes:
@@ -94,11 +89,6 @@ class Evidence:
         """A number for each section, from 0."""
         different, starts = np.unique(self._candidates.section_starts, return_inverse=True)
         return np.asarray(np.unique(self.documents * len(different) + starts, return_inverse=True)[1])
-
-    @cached_property
-    def lengths(self) -> Indexes:
-        """Characters of the sentences."""
-        return self._all_lengths[: len(self._texts)]
 
     @cached_property
     def window_lengths(self) -> Indexes:
@@ -135,24 +125,29 @@ class Evidence:
     @cached_property
     def own_coverage(self) -> Numbers:
         """The share of the query's words that the sentence holds, weighted by how rare they are."""
-        return _share(self._own_words, self._idf)
+        return _share(self._matches.words[: len(self._texts)], self._idf)
 
     @cached_property
     def coverage(self) -> Numbers:
         """The same of words that the sentence, the ones before and after it, or its heading path hold."""
         words, candidates = self._matches.words, self._candidates
-        around = words[candidates.before] | words[candidates.after] | words[self._heading_rows]
-        return _share(self._own_words | around, self._idf)
+        rows = {heading: row for row, heading in enumerate(dict.fromkeys(candidates.headings), len(candidates.texts))}
+        headings = words[[rows[heading] for heading in candidates.headings]]
+        around = words[candidates.before] | words[candidates.after] | headings
+        return _share(words[: len(self._texts)] | around, self._idf)
 
     @cached_property
     def numbers(self) -> Numbers:
         """The share of the query's whole numbers that the sentence holds; 0 if there are none."""
-        return _share(self._own_words, np.array([word.isdecimal() for word in self._terms.words], dtype=np.float64))
+        return _share(
+            self._matches.words[: len(self._texts)],
+            np.array([word.isdecimal() for word in self._terms.words], dtype=np.float64),
+        )
 
     @cached_property
     def names(self) -> Numbers:
         """The share of the query's capitalized words that the sentence holds; 0 if there are none."""
-        return _share(self._own_words, np.array(self._terms.capitalized, dtype=np.float64))
+        return _share(self._matches.words[: len(self._texts)], np.array(self._terms.capitalized, dtype=np.float64))
 
     @cached_property
     def bigrams(self) -> Numbers:
@@ -177,38 +172,20 @@ class Evidence:
         return np.array([kind in kinds for kind in self._candidates.kinds], dtype=np.float64)
 
     @cached_property
-    def _terms(self) -> QueryTerms:
-        return query_terms(self._query)
-
-    @cached_property
-    def _headings(self) -> dict[str, int]:
-        """Number the different heading paths behind the texts."""
-        different = dict.fromkeys(self._candidates.headings)
-        return {heading: row for row, heading in enumerate(different, len(self._candidates.texts))}
-
-    @cached_property
-    def _heading_rows(self) -> Indexes:
-        return np.array([self._headings[heading] for heading in self._candidates.headings], dtype=np.int64)
-
-    @cached_property
     def _matches(self) -> WordMatches:
-        """Find the query's words in all texts, then in the headings, then in no text, which is row -1."""
-        texts, headings = self._joined, JoinedTexts.of([*self._headings, ""])
+        """The query's words in all texts, then in the different headings, then in no text, which is row -1."""
+        texts, headings = self._joined, JoinedTexts.of([*dict.fromkeys(self._candidates.headings), ""])
         beyond = len(texts.joined) + 1
         starts = np.concatenate([texts.starts, headings.starts + beyond])
         ends = np.concatenate([texts.ends, headings.ends + beyond])
         return find_words(self._terms, JoinedTexts(f"{texts.joined}\n{headings.joined}", starts, ends))
 
     @cached_property
-    def _own_words(self) -> Flags:
-        return self._matches.words[: len(self._texts)]
-
-    @cached_property
     def _idf(self) -> Numbers:
         """Return how rare the query's words are in the collection, or among the candidates if only these are known."""
         count = self._candidates.document_frequency
         if count is None or not self._terms.words:
-            return inverse_document_frequency(self._own_words.sum(axis=0), len(self._texts))
+            return inverse_document_frequency(self._matches.words[: len(self._texts)].sum(axis=0), len(self._texts))
         counts, total = count(self._terms.words)
         return inverse_document_frequency(counts, total)
 
@@ -217,14 +194,10 @@ class Evidence:
         pairs, size = self._matches.pairs, len(self._texts)
         return np.asarray(pairs @ inverse_document_frequency(pairs[:size].sum(axis=0), size))
 
-    @cached_property
-    def _all_lengths(self) -> Indexes:
-        return np.append(self._joined.lengths, 0)  # no text is row -1
-
 
 def rank(scores: Numbers) -> Numbers:
     """Return the number of better scores for each score."""
-    return np.searchsorted(np.sort(-scores), -scores, side="left").astype(np.float64)
+    return np.asarray(np.searchsorted(np.sort(-scores), -scores, side="left"), dtype=np.float64)
 
 
 def best_mean(scores: Numbers, groups: Indexes) -> Numbers:

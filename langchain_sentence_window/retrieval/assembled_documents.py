@@ -35,7 +35,7 @@ from langchain_sentence_window.windows.assembly import (
     is_pool,
 )
 from langchain_sentence_window.windows.completion import Line
-from langchain_sentence_window.windows.geometry import Window
+from langchain_sentence_window.windows.geometry import Hit, Window
 from langchain_sentence_window.windows.growth import Budget, Ranked
 
 _MAX_ROUNDS = 6
@@ -76,11 +76,6 @@ class Assembling:
     k: int
     max_tokens: int | None
     count_tokens: Callable[[str], int]
-
-    @property
-    def is_pool(self) -> bool:
-        """Whether the windows are candidates to choose from, which are left as they are."""
-        return is_pool(self.k, self.max_tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +121,8 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
     ranked = [_ranked(each, given) for each in given.ranked]
     known: dict[int, Equal] = {}
     sentences: dict[SentenceKey, StoredSentence] = {}
-    if given.is_pool:
-        return _counted(await _made(io, given, ranked, known), given.count_tokens)
+    if is_pool(given.k, given.max_tokens):  # candidates to choose from, which are left as they are
+        return _counted(await _made(io, given, ranked, None), given.count_tokens)
     for _ in range(_MAX_ROUNDS):
         made = await _made(io, given, ranked, known)
         sentences |= made.sentences  # those of a window that is found to be equal aren't read again
@@ -145,7 +140,9 @@ def _counted(made: AssembledDocuments, count_tokens: Callable[[str], int]) -> As
     return replace(made, documents=[with_counts(document, count_tokens) for document in made.documents])
 
 
-async def _made(io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapping[int, Equal]) -> AssembledDocuments:
+async def _made(
+    io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapping[int, Equal] | None
+) -> AssembledDocuments:
     """Assemble windows and make their Documents, without those that are known to equal better ones."""
     assembly, read = await _assemble(io, given, ranked, known)
     is_bare = bool(ranked) and not assembly.windows
@@ -166,7 +163,7 @@ async def _made(io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapp
 
 
 async def _assemble(
-    io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapping[int, Equal], *, is_bare: bool = False
+    io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapping[int, Equal] | None, *, is_bare: bool = False
 ) -> tuple[Assembly, dict[SentenceKey, StoredSentence]]:
     """Assemble with what is known, read what that would have needed, and do it again until nothing is missing.
 
@@ -174,19 +171,17 @@ async def _assemble(
     """
     read = given.expansion.read
     asked = dict.fromkeys(given.expansion.asked)
-    for _ in range(_MAX_ROUNDS):
-        reader = _Reader(given, read, asked, is_bare=is_bare)
-        assembly = assemble(
-            ranked, given.k, reader.line, reader.budget(), None if given.is_pool else reader.texts(known)
-        )
+    for attempt in range(_MAX_ROUNDS + 1):
+        reader = _Reader(given, read, asked, is_bare=is_bare, may_want=attempt < _MAX_ROUNDS)
+        texts = None if known is None else Texts(reader.rough_key, reader.are_equal, known)
+        assembly = assemble(ranked, given.k, reader.line, reader.budget, texts)
         if not reader.wanted:
-            return assembly, read
+            break
         windows = [each.window for each in assembly.windows]
         lead_ins = wanted_lead_ins(windows, {**given.sentences, **read})
         asked |= reader.wanted | dict.fromkeys([key for window in windows for key in window.keys] + lead_ins)
         read = (await fetch_available(io, given.scope, asked, given.sentences)).sentences
-    reader = _Reader(given, read, asked, is_bare=is_bare, may_want=False)
-    return assemble(ranked, given.k, reader.line, reader.budget(), None if given.is_pool else reader.texts(known)), read
+    return assembly, read
 
 
 def _check_taken(assembly: Assembly, ranked: Sequence[Ranked], given: Assembling) -> None:
@@ -218,11 +213,13 @@ class _Reader:
         asked: Mapping[SentenceKey, None],
         *,
         is_bare: bool,
-        may_want: bool = True,
+        may_want: bool,
     ) -> None:
         self.wanted: dict[SentenceKey, None] = {}
         self._sentences = {**given.sentences, **read}
-        self._max_tokens, self._count = given.max_tokens, given.count_tokens
+        self._count = given.count_tokens
+        limit = given.max_tokens
+        self.budget = None if limit is None else Budget(limit, self._cost, self._cost_alone)
         self._asked, self._may_want, self._is_bare = asked, may_want, is_bare
         self._costs: dict[tuple[str, int, int], int] = {}
         self._alone: dict[SentenceKey, int] = {}
@@ -237,13 +234,10 @@ class _Reader:
             line = self._lines[key] = line_of(sentence)
         return line
 
-    def budget(self) -> Budget | None:
-        return None if self._max_tokens is None else Budget(self._max_tokens, self._cost, self._cost_alone)
+    def rough_key(self, hit: Hit) -> str:
+        return rough_key(self._sentences[hit.doc_id, hit.index].text)
 
-    def texts(self, known: Mapping[int, Equal]) -> Texts:
-        return Texts(lambda hit: rough_key(self._sentences[hit.doc_id, hit.index].text), self._are_equal, known)
-
-    def _are_equal(self, one: Window, other: Window) -> bool:
+    def are_equal(self, one: Window, other: Window) -> bool:
         missing = [key for key in (*one.keys, *other.keys) if key not in self._sentences]
         if missing:
             return self._wants(missing)  # taken for equal until they are read, so that one call reads all of them
@@ -334,17 +328,12 @@ def with_other_places(assembly: Assembly, documents: Sequence[Document], sentenc
         documents: Their Documents, in the same order.
         sentences: The sentences of all windows, also of those that were left out.
     """
-    others = _by_better(assembly.equal)
+    others: dict[int, dict[int, Equal]] = {}
+    for rank, equal in assembly.equal.items():
+        others.setdefault(equal.better, {})[rank] = equal
     found = list[Document]()
     for each, document in zip(assembly.windows, documents, strict=True):
         windows = {rank: equal for better in each.ranks for rank, equal in others.get(better, {}).items()}
         made = [window_document(windows[rank].window, sentences) for rank in sorted(windows)]
         found.append(with_places(document, made) if made else document)
-    return found
-
-
-def _by_better(equal: Mapping[int, Equal]) -> dict[int, dict[int, Equal]]:
-    found: dict[int, dict[int, Equal]] = {}
-    for rank, each in equal.items():
-        found.setdefault(each.better, {})[rank] = each
     return found

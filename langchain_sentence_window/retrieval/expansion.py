@@ -142,10 +142,6 @@ class Expansion:
         endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)
         return expand_hit(endless, self._size(hit), self.sentences, is_answer=hit.key == self.answer)
 
-    def windows(self) -> list[Window]:
-        """Return the windows of all hits, disjoint, best first."""
-        return best_windows(self.hits, None, self.window, self._widens)
-
     def without(self, forbidden: Collection[SentenceKey]) -> "Expansion":
         """Return an expansion whose windows end before some sentences.
 
@@ -157,7 +153,8 @@ class Expansion:
         hits = _with_narrower_sections(self.hits, forbidden)
         return replace(self, hits=hits, forbidden={*self.forbidden, *forbidden})
 
-    def _widens(self, hit: Hit) -> bool:
+    def widens(self, hit: Hit) -> bool:
+        """Return whether a hit widens a window that it touches."""
         # A hit with size `None` has all the sentences that it needs.
         return hit.score >= self.strong and self._size(hit) is not None
 
@@ -228,7 +225,10 @@ async def _end_at_forbidden(io: IO, scope: Scope, expansion: Expansion, asked: S
     If a window ends early, it may be read otherwise, so the windows of all hits are read then.
     """
     expansion = expansion.without(set(asked) - expansion.read.keys())
-    for windows in (expansion.windows(), map(expansion.window, expansion.hits)):
+    for windows in (
+        best_windows(expansion.hits, None, expansion.window, expansion.widens),
+        map(expansion.window, expansion.hits),
+    ):
         keys = [key for window in windows if window.first < window.last for key in window.keys]
         wanted = [key for key in dict.fromkeys(keys) if key not in expansion.read]
         read = await fetch_sentences(io, scope, wanted, expansion.sentences)

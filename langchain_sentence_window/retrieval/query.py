@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Self
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -36,7 +35,7 @@ from langchain_sentence_window.retrieval.reranked import reranked
 from langchain_sentence_window.retrieval.search import Search, find_sentences
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 from langchain_sentence_window.windows.assembly import TIGHT_FIRST, WIDENING, Order, arrange, is_pool
-from langchain_sentence_window.windows.geometry import Hit, Window
+from langchain_sentence_window.windows.geometry import Hit, Window, best_windows
 from langchain_sentence_window.windows.growth import NEAR
 
 MAX_QUERY_CHARS = 32_000
@@ -129,7 +128,7 @@ class Query:
         self._io, self._reranker, self._callbacks = io, reranker, callbacks
         self._fetch_k = max(request.fetch_k, request.k)
 
-    async def run(self) -> Self:
+    async def run(self) -> None:
         """Run all steps, in one state of the store where it can tell, with more sentences as long as they are too few.
 
         Raises:
@@ -138,7 +137,6 @@ class Query:
         """
         while not await in_one_state(self.request.scope, self.run_in):
             self._fetch_k *= 4
-        return self
 
     async def run_in(self, scope: Scope) -> bool:
         """Run all steps in a scope; return whether enough sentences were searched."""
@@ -153,7 +151,8 @@ class Query:
             expansion = self.expansion = await plan_expansion(
                 io, scope, request.policy, hits, known, wanted=wanted, ahead=read, all_hits=is_all
             )
-            self.windows, sentences = expansion.windows(), expansion.sentences
+            sentences = expansion.sentences
+            self.windows = best_windows(expansion.hits, None, expansion.window, expansion.widens)
         if self._reranker is None:
             self.ranked = [RankedWindow(window) for window in self.windows]
         else:

@@ -410,17 +410,21 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
-        request = self._request(query, settings)
-        return run(observed(Query(BLOCKING, request, self.reranker, run_manager.get_child()))).documents
+        asked = Query(BLOCKING, self._request(query, settings), self.reranker, run_manager.get_child())
+        with observed(asked):
+            run(asked.run())
+        return asked.documents
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
-        async def ask(io: IO) -> Query:
-            request = self._request(query, settings)
-            return await observed(Query(io, request, self.reranker, run_manager.get_child()))
+        async def ask(io: IO) -> list[Document]:
+            asked = Query(io, self._request(query, settings), self.reranker, run_manager.get_child())
+            with observed(asked):
+                await asked.run()
+            return asked.documents
 
-        return (await arun(ask)).documents
+        return await arun(ask)
 
     def _configured_request(self, query: str, config: RunnableConfig | None, settings: CallSettings) -> Request:
         return self._request(query, cast("CallSettings", with_configured(config, settings)))

@@ -139,7 +139,7 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int, ahead: Re
     adapter = scope.adapter
     if search.min_relevance is not None:
         search = replace(search, matches=await adapter.closest_matches(io))
-    if not adapter.reads_index:
+    if not adapter.reads_index or not (search.needs_candidates or search.lexical_weight):
         find = partial(_find, io, search)
         return await named_search(io, scope, search.query, find, k=k, names=search.names)
     text, read = search.query, _IndexRead(scope, search, k, ahead)

@@ -30,8 +30,9 @@ from langchain_sentence_window.ranking.relevance import Relevance
 from langchain_sentence_window.retrieval.query import Query, Request
 
 
-async def observed(query: Query) -> Query:
-    """Run a query as a span, where spans are recorded, and tell the logger; see `Query.run`.
+@contextmanager
+def observed(query: Query) -> Iterator[None]:
+    """Run a query in the block, as a span where spans are recorded; and write to the log what it did.
 
     Raises:
         StoreUnavailableError: The store's server doesn't answer.
@@ -39,12 +40,11 @@ async def observed(query: Query) -> Query:
     request = query.request
     with query_span(request) as span:
         with request.scope.adapter.reached():
-            await query.run()
+            yield
         if span is not None:
             _record_content(span, query)
     if LOGGER.isEnabledFor(logging.DEBUG):
         _log_query(query)
-    return query
 
 
 def search_params(store: VectorStore) -> LangSmithRetrieverParams:

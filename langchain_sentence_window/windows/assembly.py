@@ -169,7 +169,7 @@ def _outside_rewritten(ranked: Sequence[Ranked], lookup: Lookup) -> Lookup:
 
 def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, texts: Texts | None) -> Assembly:
     found = GrowingWindows(lookup, None)
-    equal = EqualTexts(texts, lambda item: found.alone(_ending_well(item, lookup)))
+    equal = EqualTexts(texts, lambda item: found.completed(_ending_well(item, lookup)))
     left_out: dict[int, str] = {}
     is_full = False
     for rank, item in enumerate(ranked):
@@ -283,7 +283,7 @@ def _ending_well(item: Ranked, lookup: Lookup) -> Ranked:
 
 def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget, texts: Texts | None) -> Assembly:
     found = GrowingWindows(lookup, budget)
-    equal = EqualTexts(texts, lambda item: found.alone(_ending_well(item, lookup)))
+    equal = EqualTexts(texts, lambda item: found.completed(_ending_well(item, lookup)))
     left_out: dict[int, str] = {}
     tight: list[tuple[Ranked, int]] = []
     for rank, item in enumerate(ranked):

@@ -124,7 +124,7 @@ class GrowingWindows:
             gap: The most sentences between windows that are joined; negative for those that overlap only.
         """
         gap = gap if item.is_open else min(gap, 0)
-        window = self._completed(item, item.window)
+        window = self.completed(item)
         if window.section not in self._runs:  # as for most windows
             return window, []
         while True:
@@ -134,14 +134,10 @@ class GrowingWindows:
             hits = _joined_hits([*window.hits, *(hit for run in joined for hit in run.window.hits)])
             first = min([window.first, *(run.window.first for run in joined)])
             last = max([window.last, *(run.window.last for run in joined)])
-            larger = self._completed(item, replace(window, first=first, last=last, hits=hits))
+            larger = self.completed(replace(item, window=replace(window, first=first, last=last, hits=hits)))
             if (larger.first, larger.last) == (window.first, window.last):
                 return larger, joined
             window = larger
-
-    def alone(self, item: Ranked) -> Window:
-        """Return a window completed, as if there were no others."""
-        return self._completed(item, item.window)
 
     def put(self, window: Window, rank: int, joined: Sequence[Run], cost: int | None = None) -> None:
         """Add a window in place of others."""
@@ -188,7 +184,9 @@ class GrowingWindows:
                 return True
         return False
 
-    def _completed(self, item: Ranked, window: Window) -> Window:
+    def completed(self, item: Ranked) -> Window:
+        """Return a window completed, as if there were no others."""
+        window = item.window
         place = item.is_open, *window.section, window.first, window.last
         if place not in self._complete:
             completed = self._complete_anew(window) if item.is_open else self._kept_whole(window)

@@ -74,7 +74,9 @@ async def why(
         return replace(
             found, outcome="filtered", reason=reason, advice=told.text, tried=told.tried, advised=told.advised
         )
-    asked = await observed(Query(io, request, reranker))
+    asked = Query(io, request, reranker)
+    with observed(asked):
+        await asked.run()
     ranks = await own_ranks(io, request, sentence)
     found = _told(_ranked(found, asked, ranks), asked, sentence)
     if found.is_shown:
@@ -384,7 +386,8 @@ class _Trials:
     async def returns(self, request: Request) -> int | None:
         """Return the position at which a query returns the sentence, best first; ``None`` if it doesn't."""
         try:
-            query = await Query(self._io, replace(request, order="relevance"), self._reranker).run()
+            query = Query(self._io, replace(request, order="relevance"), self._reranker)
+            await query.run()
         except SentenceWindowError:  # such as a budget that is too small
             return None
         held = returned_window(query, self._key)

@@ -40,7 +40,8 @@ from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED
 async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | None) -> Trace:
     """Run a query and return a trace of it."""
     query = _ExplainedQuery(io, request, reranker)
-    await observed(query)
+    with observed(query):
+        await query.run()
     found, dense, lexical, around = query.found, query.dense, query.lexical, query.around
     outcomes = Outcomes.of(query)
     hits = hit_traces(query, outcomes, Rankings(dense, lexical, contributions_of(found.candidates)), around)
