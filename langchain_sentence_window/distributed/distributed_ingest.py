@@ -2,7 +2,7 @@
 
     read -> gather the parts of each document -> compare, split, embed, mix, write -> count
 
-What is complete is told by the store itself, see `ingest_states`. So an ingest that lost workers, its driver or the
+The store itself says what is complete, see `ingest_states`. So an ingest that lost workers, its driver or the
 database is completed by calling it again, and a second one embeds only what changed.
 """
 
@@ -118,14 +118,14 @@ class IngestTarget:
 
 
 @contextmanager
-def _failing_as(told: str) -> Iterator[None]:
+def _failing_as(message: str) -> Iterator[None]:
     """Raise `IngestError` in place of what a store raises, with the error in the message; let wrong settings pass."""
     try:
         yield
     except InvalidInputError:
         raise
     except Exception as error:
-        raise IngestError(told.format(describe_error(error))) from error
+        raise IngestError(message.format(describe_error(error))) from error
 
 
 def digest(name: str) -> bytes:

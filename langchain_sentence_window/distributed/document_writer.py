@@ -30,7 +30,7 @@ from langchain_sentence_window.retrieval.indexing import Prepared
 Status: TypeAlias = Literal["written", "unchanged", "pending", "failed", "stopped"]
 """Tells a document's fate. ``pending``: a dry run would have written it. ``stopped``: the store didn't answer."""
 
-_MAX_SHOWN = 5
+_MAX_LISTED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,9 @@ class IngestSummary:
                 f"to finish: {self.pending:,} documents with {self.pending_characters:,} characters and "
                 f"{self.pending_sentences:,} sentences to embed{time}"
             )
-        lines += [f"failed: {name}: {why}" for name, why in list(self.failures.items())[:_MAX_SHOWN]]
-        if len(self.failures) > _MAX_SHOWN:
-            lines.append(f"and {len(self.failures) - _MAX_SHOWN:,} more failures")
+        lines += [f"failed: {name}: {why}" for name, why in list(self.failures.items())[:_MAX_LISTED]]
+        if len(self.failures) > _MAX_LISTED:
+            lines.append(f"and {len(self.failures) - _MAX_LISTED:,} more failures")
         return "\n".join(lines)
 
 

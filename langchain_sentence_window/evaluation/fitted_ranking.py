@@ -30,7 +30,7 @@ from langchain_sentence_window.ranking.candidates import Indexes, Numbers
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS, Ranking
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
-_SHOWN_CHANGES = 5
+_LISTED_CHANGES = 5
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class FittedRanking:
 
     def _changes(self) -> str:
         changes = {name: self.fitted.weights.get(name, 0.0) - self.prior.weights.get(name, 0.0) for name in SIGNALS}
-        largest = sorted(changes, key=lambda name: -abs(changes[name]))[:_SHOWN_CHANGES]
+        largest = sorted(changes, key=lambda name: -abs(changes[name]))[:_LISTED_CHANGES]
         return ", ".join(f"{name} {changes[name]:+.2f}" for name in largest if changes[name]) or "none"
 
 

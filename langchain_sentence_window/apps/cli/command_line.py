@@ -28,7 +28,6 @@ from langchain_sentence_window.apps.cli.plain_text import one_line
 from langchain_sentence_window.apps.cli.query_commands import ask, evaluate, explain, fit, mcp, serve, sweep, why
 from langchain_sentence_window.errors import (
     InvalidInputError,
-    MissingExtraError,
     SentenceWindowError,
     SentenceWindowWarning,
 )
@@ -47,7 +46,7 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
-        with _errors_told(), _warnings_told():
+        with _error_exits(), _warning_lines():
             done = super().invoke(ctx)
             sys.stdout.flush()
             return done
@@ -105,33 +104,29 @@ def _all(
     """Take what is said before the command."""
 
 
+_CODES = {ImportError: MISSING_EXTRA, InvalidInputError: USAGE}
+
 DEBUG = "SENTENCE_WINDOW_DEBUG"
 """The variable of the environment that asks for tracebacks."""
 
 
 @contextmanager
-def _errors_told() -> Iterator[None]:
+def _error_exits() -> Iterator[None]:
     try:
         yield
     except BrokenPipeError:
         # The reader has seen enough. What is left must not fail when Python flushes it at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
-    except MissingExtraError as error:
-        raise _told(str(error), MISSING_EXTRA) from error
-    except InvalidInputError as error:
-        raise _told(str(error), USAGE) from error
-    except SentenceWindowError as error:
-        raise _told(str(error), FAILED) from error
     except (typer.Exit, typer.Abort, typer.TyperException):
         raise
-    except ImportError as error:
-        raise _told(str(error), MISSING_EXTRA) from error
     except Exception as error:  # a model, a provider or the file system may raise anything
-        raise _told(f"{type(error).__name__}: {error}", FAILED) from error
+        is_known = isinstance(error, SentenceWindowError | ImportError)
+        code = next((code for kind, code in _CODES.items() if isinstance(error, kind)), FAILED)
+        raise _exit(str(error) if is_known else f"{type(error).__name__}: {error}", code) from error
 
 
-def _told(message: str, code: int) -> typer.Exit:
+def _exit(message: str, code: int) -> typer.Exit:
     """Write an error to stderr, and return what ends the command with an exit code."""
     if os.environ.get(DEBUG):
         import traceback
@@ -142,7 +137,7 @@ def _told(message: str, code: int) -> typer.Exit:
 
 
 @contextmanager
-def _warnings_told() -> Iterator[None]:
+def _warning_lines() -> Iterator[None]:
     """Write this package's warnings to stderr, each once, and leave out those that libraries mean for programmers."""
     stderr = sys.stderr  # what libraries write while a model is loaded is left out, but not these
 

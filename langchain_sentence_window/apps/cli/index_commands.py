@@ -177,10 +177,7 @@ def show(
 
 
 def rm(
-    documents: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="DOC...", help="Documents: ids, sources, or the ends of their paths."),
-    ] = None,
+    documents: options.Names = None,
     *,
     filter: options.Filter = None,
     index: options.Index = None,
@@ -214,7 +211,7 @@ def rm(
 def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
     """Show what an index holds, its size, and what it remembers."""
     from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
-    from langchain_sentence_window.apps.cli.typed_values import shown_settings
+    from langchain_sentence_window.apps.cli.typed_values import settings_text
     from langchain_sentence_window.documents.keys import SENTENCES
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
 
@@ -233,7 +230,7 @@ def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet
             "neighbor weights": ", ".join(f"{weight:g}" for weight in found.neighbor_weights),
             "deleted vectors": f"{found.tombstones:,}",
             "staged texts": f"{found.staged_texts:,}",
-            **shown_settings(remembered),
+            **settings_text(remembered),
         }
     )
     out.document({"index": folder, "store": found, "remembered": remembered})
@@ -322,10 +319,10 @@ def config(
 ) -> None:
     """Show or change what an index remembers."""
     from langchain_sentence_window.apps.cli.opened_index import existing_index, remember
-    from langchain_sentence_window.apps.cli.typed_values import changed_settings, shown_settings
+    from langchain_sentence_window.apps.cli.typed_values import changed_settings, settings_text
 
     out = Output(as_json=as_json, quiet=quiet)
     folder = existing_index(index)
     found = remember(folder, **changed_settings(folder, settings or [], unset or []))
-    out.facts({"index": str(folder), **shown_settings(found)})
+    out.facts({"index": str(folder), **settings_text(found)})
     out.document({"index": folder, "remembered": found})

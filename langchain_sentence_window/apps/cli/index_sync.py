@@ -16,9 +16,9 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.apps.cli.named_documents import written
 from langchain_sentence_window.apps.cli.opened_index import (
     check_writable,
-    embedders_told,
     load,
     made_or_opened,
+    other_embedders,
     remember,
 )
 from langchain_sentence_window.apps.cli.output import FAILED, MISSING_EXTRA, NOTHING, Output, counted
@@ -64,14 +64,14 @@ def follow(
     if not delete:
         _check_there(paths)
     embedder = _embedder(out, folder, name)
-    with embedders_told(folder, embedding), made_or_opened(folder, embedder) as retriever:
+    with other_embedders(folder, embedding), made_or_opened(folder, embedder) as retriever:
         # Before, so that the index can go on if it is stopped.
         remember(folder, embedding=name, sources=sources)
         if watch:
             _watch(out, retriever, paths)
             return
         done = _sync(out, retriever, paths, delete=delete)
-    _tell(out, done)
+    _report(out, done)
     if done.failed or (strict and done.known_failed):
         raise typer.Exit(FAILED)
     if done.missing_extras:
@@ -112,7 +112,7 @@ def _sync(out: Output, retriever: SentenceWindowRetriever, paths: Sequence[Path]
 def _watch(out: Output, retriever: SentenceWindowRetriever, paths: Sequence[Path]) -> None:
     def tell(done: SyncResult) -> None:
         _save(retriever, done)
-        _tell(out, done, goes_on=True)
+        _report(out, done, goes_on=True)
 
     out.note(f"Following {', '.join(map(str, paths))}; Ctrl-C ends it.")
     stop = InterruptedEvent()
@@ -133,7 +133,7 @@ def _save(retriever: SentenceWindowRetriever, done: SyncResult) -> None:
         cast("FaissStore", retriever.vectorstore).save()
 
 
-def _tell(out: Output, done: SyncResult, *, goes_on: bool = False) -> None:
+def _report(out: Output, done: SyncResult, *, goes_on: bool = False) -> None:
     out.line(f"{done.counts}; {counted(done.sentences, 'sentence')}" if done.sentences else done.counts)
     for reason in done.failed.values():
         out.complain(f"Failed: {reason}")

@@ -74,12 +74,12 @@ def open_index(
     remembered = read_index_settings(folder)
     embedder = load(out, embedding or remembered.embedding)
     settings = remembered.retriever_settings(folder) | settings
-    with embedders_told(folder, embedding), _opened(folder, embedder, settings, read_only=read_only) as retriever:
+    with other_embedders(folder, embedding), _opened(folder, embedder, settings, read_only=read_only) as retriever:
         yield retriever
 
 
 @contextmanager
-def embedders_told(folder: Path, given: str | None) -> Iterator[None]:
+def other_embedders(folder: Path, given: str | None) -> Iterator[None]:
     """Say that an index was made with another embedder than the one that was given."""
     made_with = read_index_settings(folder).embedding
     try:
@@ -115,7 +115,7 @@ def open_to_read(folder: Path, *, read_only: bool = True) -> Iterator["SentenceW
         yield retriever
 
 
-def nothing_told(retriever: "SentenceWindowRetriever", found: str) -> str:
+def nothing_found(retriever: "SentenceWindowRetriever", found: str) -> str:
     """Say that nothing was found, or why nothing can be."""
     return found if retriever.stats().documents else EMPTY
 

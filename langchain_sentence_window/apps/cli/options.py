@@ -53,7 +53,7 @@ Questions: TypeAlias = Annotated[
     ),
 ]
 Names: TypeAlias = Annotated[
-    list[str], typer.Argument(metavar="DOC...", help="Documents: ids, sources, or the ends of their paths.")
+    list[str] | None, typer.Argument(metavar="DOC...", help="Documents: ids, sources, or the ends of their paths.")
 ]
 Name: TypeAlias = Annotated[str, typer.Argument(metavar="DOC", help="A document: its id, source, or its path's end.")]
 

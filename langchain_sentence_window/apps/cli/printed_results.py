@@ -14,7 +14,7 @@ from langchain_sentence_window.answering.citations import Citation
 from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quotes
 from langchain_sentence_window.apps.cli.named_documents import nearer, written
-from langchain_sentence_window.apps.cli.opened_index import nothing_told
+from langchain_sentence_window.apps.cli.opened_index import nothing_found
 from langchain_sentence_window.apps.cli.output import MARKED, NOTHING, STRONG, WEAK, Output, counted
 from langchain_sentence_window.apps.cli.plain_text import one_line, printable
 from langchain_sentence_window.apps.cli.terminal import shortened
@@ -207,7 +207,7 @@ def answer(
         }
     )
     if not windows:
-        out.complain(nothing_told(retriever, "Nothing was found, so the answer rests on nothing."))
+        out.complain(nothing_found(retriever, "Nothing was found, so the answer rests on nothing."))
         raise typer.Exit(NOTHING)
     out.note(f"{counted(len(windows), 'source')}, {out.elapsed()}")
 

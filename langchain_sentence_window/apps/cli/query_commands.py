@@ -41,7 +41,7 @@ def ask(
 
     With --model, a chat model answers from them, and the answer's citations and quotations are checked.
     """
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, nothing_told, open_index
+    from langchain_sentence_window.apps.cli.opened_index import existing_index, nothing_found, open_index
     from langchain_sentence_window.apps.cli.printed_results import as_dict, show_windows
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -57,7 +57,7 @@ def ask(
         show_windows(out, windows)
         out.document({"question": asked, "windows": [as_dict(number, each) for number, each in enumerate(windows, 1)]})
         if not windows:
-            out.complain(nothing_told(retriever, "Nothing was found."))
+            out.complain(nothing_found(retriever, "Nothing was found."))
             raise typer.Exit(NOTHING)
         tokens = sum(retriever.count_tokens(each.page_content) for each in windows)
         out.note(f"{counted(len(windows), 'window')}, about {tokens:,} tokens, {out.elapsed()}")
@@ -77,7 +77,7 @@ def explain(
     quiet: options.Quiet = False,
 ) -> None:
     """Show what became of every hit and window of a question."""
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, nothing_told, open_index
+    from langchain_sentence_window.apps.cli.opened_index import existing_index, nothing_found, open_index
     from langchain_sentence_window.apps.cli.printed_results import show_trace
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -87,7 +87,7 @@ def explain(
         show_trace(out, trace)
         out.document(trace.to_dict())
         if not trace.hits:
-            out.complain(nothing_told(retriever, "Nothing was found."))
+            out.complain(nothing_found(retriever, "Nothing was found."))
             raise typer.Exit(NOTHING)
 
 
@@ -150,6 +150,9 @@ def _settings(
     settings = call_settings(more, window, k=k, max_tokens=max_tokens)
     return settings if filter is None else settings | {"filter": read_filter(filter)}
 
+
+_FITTED = ("budgets", "recall_before", "recall_after", "gain", "gains", "questions", "without_gold")
+"""What is written of a fitted ranking as JSON."""
 
 MEASURED_K = 40
 """The windows that are asked for when a context of several thousand characters is measured."""
@@ -275,13 +278,7 @@ def fit(
             "recommended": fitted.is_recommended,
             "saved": saved,
             "used": saved is not None and use,
-            "budgets": fitted.budgets,
-            "recall_before": fitted.recall_before,
-            "recall_after": fitted.recall_after,
-            "gain": fitted.gain,
-            "gains": fitted.gains,
-            "questions": fitted.questions,
-            "without_gold": fitted.without_gold,
+            **{name: getattr(fitted, name) for name in _FITTED},
             "weights": fitted.fitted.weights,
         }
     )
@@ -386,7 +383,7 @@ def serve(
         chat_model = make_model(model)
     if not read_only:
         check_writable(folder, "serve it with --read-only")
-    with open_index(out, folder, embedding, read_only=read_only) as retriever, _hosts_told():
+    with open_index(out, folder, embedding, read_only=read_only) as retriever, _host_options():
         serve_studio(
             retriever,
             host=host,
@@ -423,14 +420,14 @@ def mcp(
 
     out = Output(as_json=True, quiet=quiet)  # stdout belongs to the client
     bound = read_filter(filter)
-    with open_index(out, existing_index(index), embedding, filter=bound) as retriever, _hosts_told():
+    with open_index(out, existing_index(index), embedding, filter=bound) as retriever, _host_options():
         server = create_mcp_server(retriever, name=title, about=about)
         out.note(f"Serving at http://{host}:{port}/mcp" if http else "Serving on stdin and stdout")
         serve_mcp(server, "http" if http else "stdio", host=host, port=port, names=names or [], token=token)
 
 
 @contextmanager
-def _hosts_told() -> Iterator[None]:
+def _host_options() -> Iterator[None]:
     """Say with which options a server is safe."""
     try:
         yield

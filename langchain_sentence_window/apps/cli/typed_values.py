@@ -163,7 +163,7 @@ RANKING_FILE = "ranking.json"
 _EMBEDDING, _SOURCES, _RANKING = "embedding", "sources", "ranking"
 
 
-def shown_settings(remembered: IndexSettings) -> dict[str, str]:
+def settings_text(remembered: IndexSettings) -> dict[str, str]:
     """Return what an index remembers, by name, for readers."""
     return {
         _EMBEDDING: remembered.embedding or f"not remembered, so {DEFAULT_EMBEDDING}",

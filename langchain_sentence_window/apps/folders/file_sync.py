@@ -387,7 +387,7 @@ class _Sync:
         """Add files; if that fails because of one of them, add each alone."""
         try:
             if batch:
-                with heard_texts_too(self._hear(batch)):
+                with heard_texts_too(self._reporter(batch)):
                     self.retriever.add_documents([document for each in batch for document in each.documents])
         except SentenceWindowError as error:
             if len(batch) == 1 and isinstance(error, InvalidInputError):
@@ -405,15 +405,15 @@ class _Sync:
             self.sentences += each.sentences
         self.done += len(batch)
 
-    def _hear(self, batch: Sequence[_Loaded]) -> Callable[[int], None]:
+    def _reporter(self, batch: Sequence[_Loaded]) -> Callable[[int], None]:
         """Return a function that reports a batch while it is embedded, by its largest file."""
         largest = max(batch, key=lambda each: each.sentences).file.source
 
-        def hear(count: int) -> None:
+        def report(count: int) -> None:
             self.embedding += count
             self._report(largest)
 
-        return hear
+        return report
 
     def _keep(self, source: str) -> None:
         self.unchanged.append(source)

@@ -26,7 +26,15 @@ from langchain_sentence_window.apps.studio.page_state import (
     row,
     studio_of,
 )
-from langchain_sentence_window.apps.studio.replies import Arguments, Refused, not_found, reply, reply_to, told
+from langchain_sentence_window.apps.studio.replies import (
+    Arguments,
+    Refused,
+    error_dict,
+    fields_of,
+    not_found,
+    reply,
+    reply_to,
+)
 from langchain_sentence_window.apps.studio.uploads import MAX_UPLOAD_BYTES, MAX_WAITING, Upload, discard
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.source_parts import FileState
@@ -51,7 +59,7 @@ _FETCHED = 256
 _MAX_FETCHES = 20
 
 
-class Wanted(Arguments):
+class DocumentQuery(Arguments):
     """Which documents, in which order."""
 
     search: str = Field(default="", max_length=1_000)
@@ -83,7 +91,7 @@ class Several(Arguments):
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
-        reading("/api/documents", Wanted, list_documents),
+        reading("/api/documents", DocumentQuery, list_documents),
         reading("/api/documents/ids", Searched, list_ids),
         reading("/api/documents/details", One, show_document),
         calling("/api/documents/delete", Several, delete_documents),
@@ -94,12 +102,12 @@ def routes() -> list[BaseRoute]:
     ]
 
 
-async def list_documents(studio: Studio, wanted: Wanted) -> object:
+async def list_documents(studio: Studio, query: DocumentQuery) -> object:
     """Return a part of the documents that a search finds, how many there are, and what may be added."""
     listing = await studio.library.current(studio.retriever)
-    found = listing.found(wanted.search, wanted.sort, is_down=wanted.order == "down")
+    found = listing.found(query.search, query.sort, is_down=query.order == "down")
     return {
-        "documents": [row(each) for each in found[wanted.first : wanted.first + wanted.limit]],
+        "documents": [row(each) for each in found[query.first : query.first + query.limit]],
         "found": len(found),
         "total": len(listing.documents),
         "sentences": sum(each.sentences for each in found),
@@ -108,30 +116,30 @@ async def list_documents(studio: Studio, wanted: Wanted) -> object:
     }
 
 
-async def list_ids(studio: Studio, wanted: Searched) -> object:
+async def list_ids(studio: Studio, query: Searched) -> object:
     """Return the names of all documents that a search finds, and the numbers of their sentences, to choose them all."""
-    found = (await studio.library.current(studio.retriever)).found(wanted.search)[:MAX_DELETED]
+    found = (await studio.library.current(studio.retriever)).found(query.search)[:MAX_DELETED]
     return {"doc_ids": [each.doc_id for each in found], "sentences": [each.sentences for each in found]}
 
 
-async def show_document(studio: Studio, wanted: One) -> object:
+async def show_document(studio: Studio, query: One) -> object:
     """Return what is known of a document, and some of its sentences.
 
     Raises:
         Refused: There is no such document within the retriever's filter.
     """
-    document = await _listed(studio, wanted.doc_id)
+    document = await _listed(studio, query.doc_id)
     sentences, following = await in_one_state(
-        studio.retriever.scope(), lambda scope: _sentences(scope, document, wanted.first)
+        studio.retriever.scope(), lambda scope: _sentences(scope, document, query.first)
     )
     return {**row(document), "metadata": document.metadata, "texts": sentences, "next": following}
 
 
-async def delete_documents(studio: Studio, wanted: Several) -> object:
+async def delete_documents(studio: Studio, query: Several) -> object:
     """Delete documents, and the files of those that were added from the page and that this call deleted."""
     check_writable(studio)
     retriever = studio.retriever
-    deleted = await indexing.delete_documents(ASYNC, retriever.scope(), wanted.doc_ids, bm25_index=retriever.bm25_index)
+    deleted = await indexing.delete_documents(ASYNC, retriever.scope(), query.doc_ids, bm25_index=retriever.bm25_index)
     studio.library.forget()
     return {"deleted": len(deleted), "files": await ASYNC.in_thread(studio.uploads.kept.remove, deleted)}
 
@@ -153,7 +161,7 @@ async def _sentences(
         if fetched is None:
             return None, None
         read = sorted(map(scope.adapter.read, fetched), key=lambda each: each.index)
-        sentences += [{"index": each.index, "start": each.start, "end": each.end, "text": each.text} for each in read]
+        sentences += [fields_of(each, "index start end text") for each in read]
         if len(sentences) > MAX_SENTENCES:
             return sentences[:MAX_SENTENCES], sentences[MAX_SENTENCES]["index"]
         if len(sentences) >= document.sentences or not fetched:  # a filter may let through few of many
@@ -162,8 +170,8 @@ async def _sentences(
 
 
 BYTES = "application/octet-stream"
-MAX_TOLD = 100
-"""The most files that the page is told of as failed."""
+MAX_LISTED = 100
+"""The most files that the page lists as failed."""
 
 
 class Received(Arguments):
@@ -196,7 +204,7 @@ class Progress:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the page shows."""
-        same, failed = self.same[:MAX_TOLD], self.failed[:MAX_TOLD]
+        same, failed = self.same[:MAX_LISTED], self.failed[:MAX_LISTED]
         return asdict(self) | {"same": same, "failed": failed, "failures": len(self.failed)}
 
 
@@ -258,7 +266,7 @@ async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, p
             progress.same.append({"name": upload.name, "doc_id": each.doc_id})
             return
 
-    def hear(count: int) -> None:
+    def report(count: int) -> None:
         progress.sentences += count
         job.report(**progress.to_dict())
 
@@ -267,14 +275,14 @@ async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, p
     is_added = False
     try:
         documents = await ASYNC.in_thread(_load, pdfs, path, upload.name)
-        with heard_texts(hear):
+        with heard_texts(report):
             await studio.retriever.aadd_documents(documents)
         is_added = True
         progress.added += 1
     except Stopped:
         raise
     except Exception as error:  # noqa: BLE001 - the page shows it, and goes on with the next
-        progress.failed.append({"name": upload.name, "reason": told(error)["message"]})
+        progress.failed.append({"name": upload.name, "reason": error_dict(error)["message"]})
     finally:
         if not is_added:
             await ASYNC.in_thread(kept.remove, [str(path)])
@@ -321,10 +329,10 @@ async def _follow(studio: Studio, job: Job, sources: list[str], *, delete: bool)
         name = "" if progress.current is None else base_name(progress.current)
         job.report(done=progress.done, total=progress.total, name=name, sentences=progress.sentences)
 
-    return _told(await ASYNC.in_thread(sync_files, studio.retriever, sources, delete=delete, on_progress=report))
+    return _sync_dict(await ASYNC.in_thread(sync_files, studio.retriever, sources, delete=delete, on_progress=report))
 
 
-def _told(result: SyncResult) -> dict[str, Any]:
+def _sync_dict(result: SyncResult) -> dict[str, Any]:
     missing = {
         path: f'install what reads it: pip install "langchain-sentence-window[{extra}]"'
         for extra, paths in result.missing_extras.items()
@@ -338,7 +346,7 @@ def _told(result: SyncResult) -> dict[str, Any]:
         "unchanged": len(result.unchanged),
         "deleted": len(result.deleted),
         "skipped": sum(result.skipped.values()),
-        "failed": failed[:MAX_TOLD],
+        "failed": failed[:MAX_LISTED],
         "failures": len(failed),
         "sentences": result.sentences,
     }

@@ -13,7 +13,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.studio.page_state import Job, Studio, calling, check_writable, reading
 from langchain_sentence_window.apps.studio.question_list import Entry, Gold, document_name
-from langchain_sentence_window.apps.studio.replies import LINES, Arguments, Refused, not_found
+from langchain_sentence_window.apps.studio.replies import LINES, Arguments, Refused, fields_of, not_found
 from langchain_sentence_window.apps.studio.runs import difference
 from langchain_sentence_window.apps.studio.setting_form import to_ask
 from langchain_sentence_window.errors import InvalidInputError
@@ -102,7 +102,7 @@ async def list_questions(studio: Studio, _: Arguments) -> object:
     """Return all questions, with their gold as the index has it."""
     entries = await ASYNC.in_thread(studio.question_list.all)
     return {
-        "questions": await _shown(studio, entries),
+        "questions": await _rows(studio, entries),
         "undo": studio.question_list.undoable,
         "file": None if studio.question_list.path is None else str(studio.question_list.path),
     }
@@ -116,7 +116,7 @@ async def add_question(studio: Studio, given: Written) -> object:
     added = await ASYNC.in_thread(studio.question_list.add, [question])
     if not added:
         raise Refused(409, "this question with this gold is in the list already")
-    return (await _shown(studio, added))[0]
+    return (await _rows(studio, added))[0]
 
 
 async def change_question(studio: Studio, given: Changed) -> object:
@@ -129,7 +129,7 @@ async def change_question(studio: Studio, given: Changed) -> object:
     if old is None or (old.doc_id, old.spans) != (question.doc_id, question.spans):
         await _check_gold(studio, question)
     changed = await ASYNC.in_thread(studio.question_list.change, given.number, question)
-    return (await _shown(studio, [changed]))[0]
+    return (await _rows(studio, [changed]))[0]
 
 
 async def delete_questions(studio: Studio, given: Chosen) -> object:
@@ -171,7 +171,7 @@ async def find_documents(studio: Studio, given: Sought) -> object:
         for each in await studio.documents()
         if any(wanted in text.casefold() for text in (each.doc_id, each.title or "", each.source or ""))
     ]
-    shown = [{"doc_id": each.doc_id, "title": each.title, "sentences": each.sentences} for each in found[:MAX_FOUND]]
+    shown = [fields_of(each, "doc_id title sentences") for each in found[:MAX_FOUND]]
     return {"documents": shown, "total": len(found)}
 
 
@@ -187,22 +187,14 @@ async def list_sentences(studio: Studio, given: OfDocument) -> object:
     }
 
 
-async def _shown(studio: Studio, entries: Sequence[Entry]) -> list[dict[str, Any]]:
+async def _rows(studio: Studio, entries: Sequence[Entry]) -> list[dict[str, Any]]:
     golds = await studio.gold_texts.read(studio.retriever, [entry.question for entry in entries])
     return [_row(entry, gold) for entry, gold in zip(entries, golds, strict=True)]
 
 
 def _row(entry: Entry, gold: Gold) -> dict[str, Any]:
-    question = entry.question
-    return {
-        "number": entry.number,
-        "question": question.question,
-        "doc_id": question.doc_id,
-        "spans": question.spans,
-        "name": gold.name,
-        "state": gold.state,
-        "texts": gold.texts,
-    }
+    question = fields_of(entry.question, "question doc_id spans")
+    return {"number": entry.number, **question, **fields_of(gold, "name state texts")}
 
 
 def _question(given: Written) -> Question:

@@ -22,11 +22,12 @@ from langchain_sentence_window.apps.studio.replies import (
     Arguments,
     Refused,
     body_of,
+    error_dict,
+    fields_of,
     lines,
     not_found,
     reply,
     reply_to,
-    told,
 )
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -217,15 +218,8 @@ class Library:
 
 def row(document: IndexedDocument) -> dict[str, Any]:
     """Return what the list shows of a document."""
-    return {
-        "doc_id": document.doc_id,
-        "name": name_of(document),
-        "source": document.source,
-        "title": document.title,
-        "sentences": document.sentences,
-        "pages": document.pages,
-        "added": None if document.added is None else document.added.isoformat(),
-    }
+    added = None if document.added is None else document.added.isoformat()
+    return {**fields_of(document, "doc_id source title sentences pages"), "name": name_of(document), "added": added}
 
 
 def name_of(document: IndexedDocument) -> str:
@@ -298,8 +292,7 @@ class Job:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the page shows of the job."""
-        shown = ("number", "kind", "title", "status", "progress", "result", "error")
-        return {name: getattr(self, name) for name in shown}
+        return fields_of(self, "number kind title status progress result error")
 
 
 class Jobs:
@@ -395,5 +388,5 @@ async def _done(job: Job, work: Work) -> None:
     except Stopped:
         job.status = "stopped"
     except Exception as error:  # noqa: BLE001 - the page shows it
-        job.error = told(error)
+        job.error = error_dict(error)
         job.status = "failed"

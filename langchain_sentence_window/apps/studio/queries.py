@@ -44,7 +44,7 @@ from langchain_sentence_window.answering.locations import describe_location, doc
 from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, quotes_as_cited
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
 from langchain_sentence_window.apps.studio.page_state import Studio, calling, reading
-from langchain_sentence_window.apps.studio.replies import Arguments, Refused, lines
+from langchain_sentence_window.apps.studio.replies import Arguments, Refused, fields_of, lines
 from langchain_sentence_window.apps.studio.setting_form import to_ask
 from langchain_sentence_window.documents.keys import (
     DOC_ID,
@@ -68,7 +68,7 @@ _MAY_LEAVE_OUT = ("filter", "min_score", "min_relevance")
 """Settings by which a search may return nothing."""
 
 
-class Asking(Arguments):
+class Query(Arguments):
     """A question, and the settings of its call."""
 
     query: str
@@ -78,15 +78,15 @@ class Asking(Arguments):
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
-        calling("/api/ask", Asking, ask),
+        calling("/api/ask", Query, ask),
         reading("/api/examples", Arguments, examples),
-        calling("/api/answer", Answering, answer),
-        calling("/api/explain", Asking, explain),
+        calling("/api/answer", AnsweredQuery, answer),
+        calling("/api/explain", Query, explain),
         calling("/api/why", OfSentence, why),
     ]
 
 
-async def ask(studio: Studio, given: Asking) -> object:
+async def ask(studio: Studio, given: Query) -> object:
     """Return the windows of a question as cards.
 
     With them come the ``seconds`` that the retriever took, and ``limits``: the settings by which it may have left
@@ -173,14 +173,14 @@ class Said(Arguments):
     content: str
 
 
-class Answering(Asking):
+class AnsweredQuery(Query):
     """A question, the settings of its search, how its answer cites, and what was said before."""
 
     citations: Citing = "quotes"
     history: list[Said] = Field(default_factory=list)
 
 
-async def answer(studio: Studio, given: Answering) -> Response:
+async def answer(studio: Studio, given: AnsweredQuery) -> Response:
     """Answer a question, as lines.
 
     The answer ends when the page goes away, and the model's with it.
@@ -210,7 +210,7 @@ async def search(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]
 
 
 async def _answered(
-    model: BaseChatModel, given: Answering, search: Callable[[str], Awaitable[Found]], found: Found | None
+    model: BaseChatModel, given: AnsweredQuery, search: Callable[[str], Awaitable[Found]], found: Found | None
 ) -> AsyncIterator[Mapping[str, Any]]:
     began = time.perf_counter()
     said = [{"role": each.role, "content": encodable(each.content)} for each in given.history]
@@ -308,26 +308,8 @@ def _citation(block: Mapping[str, Any]) -> dict[str, Any]:
 
 def _quote(quote: VerifiedQuote) -> dict[str, Any]:
     """Return a quote of an answer with its verdict, and the places where it stands."""
-    places = [
-        {
-            "number": place.number,
-            "doc_id": place.doc_id,
-            "start": place.start,
-            "end": place.end,
-            "text": place.text,
-            "location": place.location,
-        }
-        for place in quote.places
-    ]
-    return {
-        "kind": quote.kind,
-        "text": quote.text,
-        "start": quote.start,
-        "end": quote.end,
-        "cited": quote.cited,
-        "verdict": quote.verdict,
-        "places": places,
-    }
+    places = [fields_of(place, "number doc_id start end text location") for place in quote.places]
+    return {**fields_of(quote, "kind text start end cited verdict"), "places": places}
 
 
 def _short(text: str) -> str:
@@ -337,19 +319,19 @@ def _short(text: str) -> str:
 MAX_INDEX = 10_000_000
 
 
-class OfSentence(Asking):
+class OfSentence(Query):
     """A question, and a sentence to ask about."""
 
     doc_id: str
     sentence: int = Field(ge=0, le=MAX_INDEX)
 
 
-async def explain(studio: Studio, given: Asking) -> object:
+async def explain(studio: Studio, given: Query) -> object:
     """Return the trace of a question, the names of its documents, and the meanings of its signals and codes."""
     retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     trace = await retriever.aexplain(given.query, **call)
     return {
-        **_told(trace, call.get("filter")),
+        **_trace_dict(trace, call.get("filter")),
         "reasons": LEFT_OUT,
         "names": await _names(retriever, trace),
         "meanings": _meanings(trace),
@@ -364,7 +346,7 @@ async def why(studio: Studio, given: OfSentence) -> object:
     return {**fate.to_dict(), "is_shown": fate.is_shown, "meanings": meanings}
 
 
-def _told(trace: Trace, filter: Any) -> dict[str, Any]:
+def _trace_dict(trace: Trace, filter: Any) -> dict[str, Any]:
     """Return a trace without the sentences around its windows, which the document shows, and with the call's filter.
 
     The retriever's own filter binds anyway, and isn't the page's to tell.

@@ -30,7 +30,7 @@ MAX_FILE_BYTES = 100_000_000
 """Size of the largest file of questions."""
 
 _KEYS = ("question", "doc_id", "spans")
-_SHOWN_CHARS = 60
+_QUOTED_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,7 @@ def _lines(entries: Iterable[Entry]) -> bytes:
 
 def _quoted(question: Question) -> str:
     text = question.question
-    return f"“{text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + '…'}”"
+    return f"“{text if len(text) <= _QUOTED_CHARS else text[: _QUOTED_CHARS - 1] + '…'}”"
 
 
 def _hash(content: bytes) -> bytes:

@@ -94,10 +94,10 @@ def reply(value: object, status: int = 200) -> Response:
 def reply_to(error: Exception) -> Response:
     """Return an error as JSON: 400 for what the caller can mend, 500 for anything else."""
     status = 400 if isinstance(error, ValidationError | SentenceWindowError) else 500
-    return reply({"error": told(error)}, error.status if isinstance(error, Refused) else status)
+    return reply({"error": error_dict(error)}, error.status if isinstance(error, Refused) else status)
 
 
-def told(error: Exception) -> dict[str, str]:
+def error_dict(error: Exception) -> dict[str, str]:
     """Return what the page shows of an error: its ``type`` and its ``message``. An unexpected one is logged."""
     if isinstance(error, Refused):
         return {"type": "Refused", "message": error.message}
@@ -119,10 +119,15 @@ def lines(events: AsyncIterator[Mapping[str, Any]]) -> Response:
         try:
             async for event in events:
                 yield as_json(event) + b"\n"
-        except Exception as error:  # noqa: BLE001 - the status line is gone, so it is told as an event
-            yield as_json({"error": told(error)}) + b"\n"
+        except Exception as error:  # noqa: BLE001 - the status line is gone, so the error is an event
+            yield as_json({"error": error_dict(error)}) + b"\n"
 
     return StreamingResponse(written(), media_type=LINES)
+
+
+def fields_of(record: object, names: str) -> dict[str, Any]:
+    """Return some attributes of a record by their names, which white space separates."""
+    return {name: getattr(record, name) for name in names.split()}
 
 
 def as_json(value: object) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.apps.studio.question_list import Entry
-from langchain_sentence_window.apps.studio.replies import not_found
+from langchain_sentence_window.apps.studio.replies import fields_of, not_found
 from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking
 from langchain_sentence_window.evaluation.metrics import MeanCI, Passage, mean_cis, union, within_budget
 from langchain_sentence_window.evaluation.questions import Question
@@ -73,19 +73,8 @@ class Run:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the run without its questions."""
-        return {
-            "number": self.number,
-            "name": self.name,
-            "group": self.group,
-            "settings": self.settings,
-            "k": self.k,
-            "budgets": self.budgets,
-            **self.summary,
-            "remarks": self.remarks,
-            "left_out": self.left_out,
-            "count": len(self.answers),
-            "began": self.began.isoformat(),
-        }
+        own = fields_of(self, "number name group settings k budgets remarks left_out")
+        return {**own, **self.summary, "count": len(self.answers), "began": self.began.isoformat()}
 
     def rows(self, entries: Iterable[Entry]) -> list[dict[str, Any]]:
         """Return the scores of each question, and whether it was changed or deleted since."""

@@ -23,8 +23,8 @@ from langchain_sentence_window.apps.studio.page_state import (
     check_writable,
     reading,
 )
-from langchain_sentence_window.apps.studio.queries import Asking, card, search
-from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused
+from langchain_sentence_window.apps.studio.queries import Query, card, search
+from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused, fields_of
 from langchain_sentence_window.apps.studio.setting_form import FIELDS, RERANKER, described, to_ask
 from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.errors import InvalidInputError
@@ -66,8 +66,8 @@ def routes() -> list[BaseRoute]:
     return [
         reading("/api/settings", Arguments, settings),
         reading("/api/filter-keys", Arguments, filter_keys),
-        calling("/api/try", Asking, try_settings),
-        calling("/api/program", Asking, as_program),
+        calling("/api/try", Query, try_settings),
+        calling("/api/program", Query, as_program),
         changing("/api/settings/default", Defaults, make_default),
         calling("/api/fit", Fit, fit),
         changing("/api/fit/use", Fitted, use_ranking),
@@ -90,7 +90,7 @@ async def filter_keys(studio: Studio, _: Arguments) -> object:
     return {"keys": [{"name": key, "documents": counts[key], "values": list(values[key])} for key in keys]}
 
 
-async def try_settings(studio: Studio, given: Asking) -> object:
+async def try_settings(studio: Studio, given: Query) -> object:
     """Return the windows of a question as cards with their tokens, and the seconds that the retriever took."""
     retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     windows, seconds = await search(retriever, call, given.query)
@@ -102,7 +102,7 @@ async def try_settings(studio: Studio, given: Asking) -> object:
     return {"windows": cards, "seconds": seconds, "tokens": sum(tokens)}
 
 
-async def as_program(studio: Studio, given: Asking) -> object:
+async def as_program(studio: Studio, given: Query) -> object:
     """Return a program in Python that asks the same."""
     return {"program": await ASYNC.in_thread(program, studio.retriever, given.query, given.settings)}
 
@@ -195,15 +195,10 @@ def _fitted(studio: Studio, job: int) -> FittedRanking:
 
 def _as_dict(fitted: FittedRanking) -> dict[str, Any]:
     return {
-        "budgets": fitted.budgets,
-        "recall_before": fitted.recall_before,
-        "recall_after": fitted.recall_after,
+        **fields_of(fitted, "budgets recall_before recall_after is_recommended without_gold groups"),
         "gains": [asdict(each) for each in fitted.gains],
         "gain": asdict(fitted.gain),
-        "is_recommended": fitted.is_recommended,
         "count": fitted.questions,
-        "without_gold": fitted.without_gold,
-        "groups": fitted.groups,
         "weights": _changes(fitted.prior, fitted.fitted),
     }
 
@@ -226,7 +221,7 @@ def _changes(prior: Ranking, fitted: Ranking) -> list[Mapping[str, Any]]:
 _SHARED = tuple(field.name for field in FIELDS if field.name not in (RERANKER, "filter"))
 """Settings that a retriever and a call both have."""
 
-_UNTOLD = ("filter", "search_kwargs", "count_tokens", "bm25_index")
+_LEFT_OUT = ("filter", "search_kwargs", "count_tokens", "bm25_index")
 """Settings of a retriever that a program can't hold, or that the page mustn't tell."""
 
 _MAX_LINE = 100
@@ -301,12 +296,14 @@ def _opened(retriever: SentenceWindowRetriever, folder: Path | None, known: Inde
 def _notes(retriever: SentenceWindowRetriever, asked: SentenceWindowRetriever) -> list[str]:
     """Return what the program lacks, as comments."""
     fields = type(retriever).model_fields
-    untold = [
-        name for name in _UNTOLD if getattr(retriever, name) != fields[name].get_default(call_default_factory=True)
+    left_out = [
+        name for name in _LEFT_OUT if getattr(retriever, name) != fields[name].get_default(call_default_factory=True)
     ]
     if asked.reranker is not None and not isinstance(asked.reranker, LateInteractionReranker):
-        untold.append(RERANKER)
-    return [f"# The retriever of the page also has its own {', '.join(untold)}; set it here, too."] if untold else []
+        left_out.append(RERANKER)
+    return (
+        [f"# The retriever of the page also has its own {', '.join(left_out)}; set it here, too."] if left_out else []
+    )
 
 
 def _call(function: str, arguments: Sequence[str]) -> str:
