@@ -314,7 +314,7 @@ class _Run:
                 for outcome in batch:
                     self._add(outcome, target)
                 bar.update(len(batch))
-                bar.set_postfix(sentences=self.tally.sentences, failed=len(self.tally.failures))
+                bar.set_postfix(sentences=self.tally.counts["sentences"], failed=len(self.tally.failures))
 
     def _add(self, outcome: Outcome, target: IngestTarget) -> None:
         known = digest(outcome.doc_id)

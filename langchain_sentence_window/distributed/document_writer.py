@@ -1,6 +1,7 @@
 """The outcomes of documents, and the summary of an ingest."""
 
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -123,39 +124,24 @@ class Tally:
 
     def __init__(self) -> None:
         """Begin with none."""
-        self.counts = dict.fromkeys(("written", "unchanged", "pending", "failed", "stopped"), 0)
+        self.counts = Counter[str]()
         self.failures: dict[str, str] = {}
-        self.sentences = self.characters = self.pending_sentences = self.pending_characters = 0
 
     def add(self, outcome: Outcome) -> None:
         """Count one."""
-        self.counts[outcome.status] += 1
-        if outcome.status == "written":
-            self.sentences += outcome.sentences
-            self.characters += outcome.characters
-        elif outcome.status != "unchanged":
-            self.pending_sentences += outcome.sentences
-            self.pending_characters += outcome.characters
+        is_pending = outcome.status not in ("written", "unchanged")
+        self.counts.update(["documents", "pending" if is_pending else outcome.status])
+        if outcome.status != "unchanged":
+            of_pending = "pending_" if is_pending else ""
+            self.counts[f"{of_pending}sentences"] += outcome.sentences
+            self.counts[f"{of_pending}characters"] += outcome.characters
         if outcome.error:
             self.failures[outcome.doc_id] = outcome.error
 
     def summary(self, *, seconds: float, workers: int, deleted: int = 0) -> IngestSummary:
         """Return the summary of what was counted."""
-        counts = self.counts
-        return IngestSummary(
-            documents=sum(counts.values()),
-            written=counts["written"],
-            unchanged=counts["unchanged"],
-            deleted=deleted,
-            sentences=self.sentences,
-            characters=self.characters,
-            seconds=seconds,
-            workers=workers,
-            failures=dict(self.failures),
-            pending=counts["pending"] + counts["failed"] + counts["stopped"],
-            pending_sentences=self.pending_sentences,
-            pending_characters=self.pending_characters,
-        )
+        totals: dict[str, Any] = {**self.counts, "failures": dict(self.failures)}
+        return IngestSummary(**totals, seconds=seconds, workers=workers, deleted=deleted)
 
 
 BATCH_CHARS = 400_000

@@ -12,8 +12,9 @@ from starlette.routing import BaseRoute
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.studio.page_state import Job, Studio, calling, check_writable, reading
-from langchain_sentence_window.apps.studio.question_list import Entry, Gold, document_name
-from langchain_sentence_window.apps.studio.replies import LINES, Arguments, Refused, fields_of, not_found
+from langchain_sentence_window.apps.studio.question_list import Entry, Gold
+from langchain_sentence_window.apps.studio.read_document import read_document
+from langchain_sentence_window.apps.studio.replies import LINES, Arguments, Refused, fields_of
 from langchain_sentence_window.apps.studio.runs import difference
 from langchain_sentence_window.apps.studio.setting_form import to_ask
 from langchain_sentence_window.errors import InvalidInputError
@@ -22,7 +23,6 @@ from langchain_sentence_window.evaluation.questions import Question, parse_quest
 from langchain_sentence_window.evaluation.report import Comparison, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import CallSettings
-from langchain_sentence_window.retrieval.stored_sentences import read_sentences
 
 FILE_NAME = "questions.jsonl"
 
@@ -177,14 +177,9 @@ async def find_documents(studio: Studio, given: Sought) -> object:
 
 async def list_sentences(studio: Studio, given: OfDocument) -> object:
     """Return of each sentence of a document its first code point, its text, what is before the next, and its index."""
-    sentences, _ = await read_sentences(ASYNC, studio.retriever.scope(), given.doc_id)
-    if not sentences:
-        raise not_found("there is no such document in the index; it may have been deleted just now")
-    return {
-        "doc_id": given.doc_id,
-        "name": document_name(sentences[0]),
-        "sentences": [[each.start, each.text, each.separator, each.index] for each in sentences],
-    }
+    document = await read_document(studio.retriever, given.doc_id)
+    sentences = [[each.start, each.text, each.separator, each.index] for each in document.sentences]
+    return {"doc_id": given.doc_id, "name": document.name, "sentences": sentences}
 
 
 async def _rows(studio: Studio, entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -2,25 +2,18 @@
 
 import hashlib
 import threading
-from bisect import bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from langchain_core.documents import Document
-
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.answering.locations import name_of
+from langchain_sentence_window.apps.studio.read_document import read_document
 from langchain_sentence_window.apps.studio.replies import Refused
-from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation.questions import Question, parse_questions, question_line
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.stored_sentences import read_sentences
 from langchain_sentence_window.stores.faiss.database.store_files import open_regular, replace_file
 
 MAX_UNDONE = 50
@@ -282,11 +275,6 @@ class Gold:
     texts: tuple[str, ...] = ()
 
 
-def document_name(sentence: StoredSentence) -> str:
-    """Return what the page calls the document of a sentence; never blank."""
-    return name_of(Document(page_content="", metadata={**sentence.source, DOC_ID: sentence.doc_id}))
-
-
 class GoldTexts:
     """Reads the gold of questions, and remembers it while its document stays as it is."""
 
@@ -336,37 +324,15 @@ async def _read(
     retriever: SentenceWindowRetriever, doc_id: str, spans: Iterable[tuple[Span, ...]]
 ) -> dict[tuple[Span, ...], Gold]:
     try:
-        sentences, is_whole = await read_sentences(ASYNC, retriever.scope(), doc_id)
+        document = await read_document(retriever, doc_id)
     except SentenceWindowError:  # the store can't read it, or lacks sentences of it
         return dict.fromkeys(spans, Gold(doc_id, "unknown"))
-    if not sentences:
+    except Refused:
         return dict.fromkeys(spans, Gold(doc_id, "missing"))
-    starts = [each.start for each in sentences]
-    name = document_name(sentences[0])
+    # Where the filter hides a part of the document, nothing is said of the rest.
+    lost = Gold(document.name, "outside" if document.is_whole else "missing")
     found = {}
     for each in spans:
-        texts = [_text(sentences, starts, span) for span in each]
-        known = tuple(text for text in texts if text is not None)
-        is_there = len(known) == len(each)
-        # Where the filter hides a part of the document, it isn't told what else is.
-        lost: State = "outside" if is_whole else "missing"
-        found[each] = Gold(name, "ok", known) if is_there else Gold(name, lost)
+        texts = [text for span in each if (text := document.slice(*span)) is not None]
+        found[each] = Gold(document.name, "ok", tuple(texts)) if len(texts) == len(each) else lost
     return found
-
-
-def _text(sentences: Sequence[StoredSentence], starts: Sequence[int], span: Span) -> str | None:
-    """Return the text of a span; ``None`` if sentences that aren't there hold a part of it."""
-    at, end = span
-    parts = []
-    number = max(0, bisect_right(starts, at) - 1)
-    while at < end:
-        if number == len(sentences):
-            return None
-        each = sentences[number]
-        is_last = number + 1 == len(sentences)
-        text = each.text if is_last else each.text + each.separator
-        if not each.start <= at < each.start + len(text):
-            return None
-        parts.append(text[at - each.start : end - each.start])
-        at, number = each.start + len(text), number + 1
-    return "".join(parts)

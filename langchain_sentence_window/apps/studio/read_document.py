@@ -141,6 +141,13 @@ class ReadDocument:
             Document(page_content=whole.page_content, metadata={**whole.metadata, SENTENCE_SPANS: spans})
         )
 
+    def slice(self, start: int, end: int) -> str | None:
+        """Return the text of a span; ``None`` if sentences that aren't there hold a part of it."""
+        for piece in self.pieces:
+            if piece.start <= start and end <= piece.start + len(piece.text):
+                return piece.text[start - piece.start : end - piece.start]
+        return None
+
     def to_dict(self) -> dict[str, Any]:
         """Return what the page needs to lay it out."""
         first, last = self.sentences[0], self.sentences[-1]
