@@ -1,41 +1,33 @@
 """A base class that checks settings whenever they are set, and suggests the right name for a wrong one."""
 
-import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import pydantic
 
 from langchain_sentence_window._display import described, shown
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.errors import InvalidInputError
 
 Check = Callable[[str, Any], Any]
 """Takes a setting's name and value, and returns a valid value or raises `InvalidInputError`."""
 
-RELATED_NAMES: Mapping[str, str] = {
-    **dict.fromkeys(("top_k", "topk", "topK", "n", "n_results", "num_results", "max_results", "limit", "size"), "k"),
-    **dict.fromkeys(("similarity_top_k", "final_k", "number_of_results", "num_windows", "count"), "k"),
-    **dict.fromkeys(("search_k", "num_candidates", "candidates", "initial_k", "prefetch", "n_candidates"), "fetch_k"),
-    **dict.fromkeys(("window_size", "sentence_window", "sentence_window_size", "context_window"), "window"),
-    **dict.fromkeys(("neighbors", "before", "after", "expand", "expansion"), "window"),
-    **dict.fromkeys(("max_context_tokens", "max_token", "token_limit", "max_tokens_limit", "budget"), "max_tokens"),
-    **dict.fromkeys(("token_budget", "context_size", "max_context_length"), "max_tokens"),
-    **dict.fromkeys(("token_counter", "tokenizer", "length_function", "len_function"), "count_tokens"),
-    **dict.fromkeys(("compressor", "base_compressor", "document_compressor", "ranker", "rerank"), "reranker"),
-    **dict.fromkeys(("cross_encoder", "node_postprocessors", "postprocessor", "reranking"), "reranker"),
-    **dict.fromkeys(("score_threshold", "similarity_threshold", "similarity_cutoff", "threshold"), "min_score"),
-    **dict.fromkeys(("min_similarity", "cutoff", "minimum_score", "relevance_threshold"), "min_score"),
-    **dict.fromkeys(("alpha", "weights", "weight", "bm25_weight", "sparse_weight", "hybrid"), "lexical_weight"),
-    **dict.fromkeys(("keyword_weight", "hybrid_alpha", "hybrid_weight"), "lexical_weight"),
-    **dict.fromkeys(("store", "vector_store", "vectordb", "db", "index", "base_retriever", "retriever"), "vectorstore"),
-    **dict.fromkeys(("text_splitter", "sentence_splitter", "node_parser", "transformer", "chunker"), "splitter"),
-    **dict.fromkeys(("search_params", "kwargs", "search_settings", "vector_store_kwargs"), "search_kwargs"),
-    **dict.fromkeys(("sort", "sort_by", "ordering", "reorder", "order_by"), "order"),
-    **dict.fromkeys(("filters", "metadata_filter", "where", "pre_filter"), "filter"),
-}
-"""Names of settings in other retrievers of LangChain and LlamaIndex, and their names here."""
+NAMES_OF_COUNT = (
+    "top_k topk topK n n_results num_results max_results limit size similarity_top_k final_k number_of_results "
+    "num_windows count"
+)
+"""What other libraries call the number of results."""
+
+NAMES_OF_LOWEST_SCORE = (
+    "score_threshold similarity_threshold similarity_cutoff threshold min_similarity cutoff minimum_score "
+    "relevance_threshold"
+)
+"""What other libraries call the lowest score of a result."""
+
+NAMES_OF_SPLITTER = "text_splitter sentence_splitter node_parser transformer chunker"
+"""What other libraries call the splitter."""
 
 
 class CheckedSettings(pydantic.BaseModel):
@@ -43,7 +35,7 @@ class CheckedSettings(pydantic.BaseModel):
 
     checks: ClassVar[Mapping[str, Check]] = {}
     """Checks by setting, for what pydantic's types alone can't check."""
-    related: ClassVar[Mapping[str, str]] = RELATED_NAMES
+    related: ClassVar[Mapping[str, str]] = {}
     """Names that other libraries use for the settings."""
     elsewhere: ClassVar[Mapping[str, str]] = {}
     """Names that aren't settings, and what to write instead."""
@@ -62,6 +54,19 @@ class CheckedSettings(pydantic.BaseModel):
             )
         with _in_our_words(type(self)):
             super().__init__(**settings | _checked(self.checks, settings))
+
+    @classmethod
+    def checked_values(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of some settings as the constructor would keep them, without making an object.
+
+        Raises:
+            InvalidInputError: One is of a wrong type or out of its range.
+        """
+        if not settings:
+            return {}
+        with _in_our_words(cls):
+            found = _fields_alone(cls)(**{**settings, **_checked(cls.checks, settings)})
+        return {name: getattr(found, name) for name in settings}
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set and check a field; if the value is refused, the field stays as it was."""
@@ -106,16 +111,13 @@ def likely_name(name: str, known: Mapping[str, Any] | frozenset[str], related: M
     return next(iter(get_close_matches(name.lower()[:40], list(known), 1)), None)
 
 
-def warn_of_related(given: Iterable[str], settings: Collection[str], whose: str) -> None:
-    """Warn of names in a run's configuration that other retrievers use for some settings, as they are ignored."""
-    for name in sorted(given):
-        meant = RELATED_NAMES.get(name)
-        if meant in settings:
-            warnings.warn(
-                f"{whose} takes no {shown(name)} in its configuration, so it is ignored; did you mean {meant!r}?",
-                SentenceWindowWarning,
-                stacklevel=2,
-            )
+@cache
+def _fields_alone(kind: type[CheckedSettings]) -> type[pydantic.BaseModel]:
+    """Return a model of the fields of a class, each of which may be left out, without its checks."""
+    fields: dict[str, Any] = {name: (field.annotation, None) for name, field in kind.model_fields.items()}
+    config = pydantic.ConfigDict(arbitrary_types_allowed=True, protected_namespaces=())
+    made: type[pydantic.BaseModel] = pydantic.create_model(kind.__name__, __config__=config, **fields)
+    return made
 
 
 def _checked(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[str, Any]:

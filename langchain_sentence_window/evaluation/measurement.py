@@ -16,7 +16,7 @@ from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._arguments import checked_counter, checked_documents
-from langchain_sentence_window._checked_settings import RELATED_NAMES, likely_name
+from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._validation import checked_callback, checked_count, checked_list, gathered
@@ -35,6 +35,7 @@ from langchain_sentence_window.evaluation.questions import (
 )
 from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.settings import RELATED_NAMES
 
 OnProgress: TypeAlias = Callable[[int, int], None]
 """Called with the number of steps done, and of all steps. What it raises ends the work."""

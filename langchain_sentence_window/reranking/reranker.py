@@ -15,7 +15,13 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict
 
 from langchain_sentence_window._arguments import checked_documents, not_a_question
-from langchain_sentence_window._checked_settings import RELATED_NAMES, Check, CheckedSettings
+from langchain_sentence_window._checked_settings import (
+    NAMES_OF_COUNT,
+    NAMES_OF_LOWEST_SCORE,
+    NAMES_OF_SPLITTER,
+    Check,
+    CheckedSettings,
+)
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span, pieces
 from langchain_sentence_window._validation import checked_min_score, optional_count
@@ -44,8 +50,9 @@ class Reranker(CheckedSettings, BaseDocumentCompressor):
 
     checks: ClassVar[Mapping[str, Check]] = {"top_n": optional_count, "min_score": checked_min_score}
     related: ClassVar[Mapping[str, str]] = {
-        **{name: "top_n" if meant == "k" else meant for name, meant in RELATED_NAMES.items()},
-        **dict.fromkeys(("k", "keep", "max_documents"), "top_n"),
+        **dict.fromkeys(f"{NAMES_OF_COUNT} k keep max_documents".split(), "top_n"),
+        **dict.fromkeys(NAMES_OF_LOWEST_SCORE.split(), "min_score"),
+        **dict.fromkeys(NAMES_OF_SPLITTER.split(), "splitter"),
         **dict.fromkeys(("cross_encoder", "encoder", "embedding", "embeddings", "model_name", "reranker"), "model"),
     }
 

@@ -13,10 +13,10 @@ from langchain_sentence_window.adapters.scope import check_binds
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.keys import checked_ids
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.settings import RetrieverSettings
+from langchain_sentence_window.retrieval.call_settings import QueryMethods
 
 
-class DocumentMethods(RetrieverSettings):
+class DocumentMethods(QueryMethods):
     """The methods of `SentenceWindowRetriever` for the documents of its store."""
 
     def add_documents(self, documents: Iterable[Document], *, show_progress: bool = False) -> list[str]:

@@ -12,15 +12,14 @@ from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any
 
-from langchain_sentence_window._checked_settings import Check
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import checked_choice, checked_flag, listed
+from langchain_sentence_window._validation import listed
 from langchain_sentence_window.embedding.named_embedders import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.ranking import Ranking
-from langchain_sentence_window.retrieval.setting_checks import CHECKS
+from langchain_sentence_window.retrieval.settings import REMEMBERED, SETTINGS
 from langchain_sentence_window.stores.faiss.database.store_files import (
     SETTINGS_FILE,
     as_folder,
@@ -29,26 +28,6 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     replace_file,
 )
 from langchain_sentence_window.stores.faiss.soundness import CheckResult, check_folder
-from langchain_sentence_window.windows.assembly import Order
-
-REMEMBERED = frozenset(
-    {
-        "k",
-        "fetch_k",
-        "window",
-        "window_key",
-        "lexical_weight",
-        "ranking",
-        "names",
-        "min_relevance",
-        "max_tokens",
-        "order",
-        "min_score",
-        "embed_headings",
-    }
-)
-"""The retriever's settings that an index may remember. A filter isn't among them: what may be read mustn't depend on a
-file beside the data."""
 
 MAX_BYTES = 8_000_000
 """Size of the largest settings file: about 100,000 sources."""
@@ -206,41 +185,8 @@ def _checked_settings(settings: object) -> dict[str, Any]:
     for name, value in settings.items():
         if not _is_json(value, _MAX_DEPTH):
             raise InvalidInputError(f"{name} is {shown(value)}, which can't be stored as JSON; leave it out")
-        _CHECKS[name](name, value)
+        SETTINGS[name].check_in_file(name, value)
     return _own_copy(settings)
-
-
-def _check_ranking(name: str, ranking: object) -> None:
-    if ranking is not None and (not isinstance(ranking, str) or not ranking.strip() or "\0" in ranking):
-        raise InvalidInputError(
-            f"{name} is {shown(ranking)}; it must be the path of a JSON file that holds one, or None"
-        )
-    if ranking is None or Path(ranking).is_absolute():
-        return
-    if ".." in Path(ranking).parts or Path(ranking).suffix.lower() != ".json":
-        raise InvalidInputError(
-            f"{name} is {shown(ranking)}; a path that isn't absolute must be that of a .json file in the index's folder"
-        )
-
-
-def _check_key(name: str, key: object) -> None:
-    if key is not None and not isinstance(key, str):
-        raise InvalidInputError(f"{name} is {shown(key)}; it must be a key of metadata, or None")
-
-
-def _check_judging(name: str, judging: object) -> None:
-    if judging not in (None, "auto"):
-        raise InvalidInputError(f"{name} is {shown(judging)}; write 'auto' or None")
-
-
-_CHECKS: Mapping[str, Check] = {
-    **{name: CHECKS[name] for name in REMEMBERED & CHECKS.keys()},
-    "ranking": _check_ranking,
-    "window_key": _check_key,
-    "min_relevance": _check_judging,
-    "order": lambda name, order: checked_choice(name, order, get_args(Order)),
-    "embed_headings": checked_flag,
-}
 
 
 def _is_json(value: object, levels: int) -> bool:

@@ -1,9 +1,10 @@
 """`Query`: search, rank, expand, read, rerank, assemble within the budget, order."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
@@ -63,6 +64,7 @@ class Request:
         order: The order in which windows are returned.
         min_score: The lowest similarity of a hit; ``None`` for any.
         name: The name of the retriever; ``None`` if it has none.
+        settings: The values of all settings of the query, by name.
     """
 
     scope: Scope
@@ -75,6 +77,7 @@ class Request:
     order: Order
     min_score: float | None
     name: str | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ahead(self) -> ReadAhead:

@@ -15,10 +15,11 @@ from langchain_sentence_window._arguments import DocumentStream, as_documents_or
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window.embedding.named_embedders import checked_embedding, load_embedding
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.retrieval.call_settings import QueryMethods, with_configured
 from langchain_sentence_window.retrieval.document_methods import DocumentMethods
 from langchain_sentence_window.retrieval.index_settings import read_files, read_index_settings, write_files
 from langchain_sentence_window.retrieval.query import Query, Request
-from langchain_sentence_window.retrieval.settings import CallSettings, RetrieverSettings, with_configured
+from langchain_sentence_window.retrieval.settings import CallSettings
 from langchain_sentence_window.retrieval.telemetry import observed, search_params
 from langchain_sentence_window.stores.faiss.database.store_files import as_folder
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from langchain_sentence_window.stores.faiss.soundness import CheckResult
 
 
-class IndexMethods(RetrieverSettings):
+class IndexMethods(QueryMethods):
     """The methods of `SentenceWindowRetriever` for its store as a whole.
 
     Those that copy, measure or check it need a `FaissStore`, and a retriever without a filter, which would bind only a

@@ -10,11 +10,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from langchain_core.documents import Document
 
-from langchain_sentence_window._checked_settings import RELATED_NAMES, likely_name
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey, Vectors
-from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
@@ -47,38 +44,6 @@ from langchain_sentence_window.stores.faiss.index_state import FoundCandidates, 
 
 MinRelevance: TypeAlias = Literal["auto"] | None
 """``auto`` leaves out what the question doesn't support, see `langchain_sentence_window.ranking.relevance`."""
-
-_GIVEN = frozenset({"query", "k", "lexical_weight"})
-"""Arguments of a search that the retriever gives."""
-
-_OURS = frozenset({"window", "window_key", "max_tokens", "count_tokens", "lexical_weight"})
-"""Settings of the retriever that mean nothing to a store. Those that may, such as ``fetch_k``, are left to it."""
-
-
-def check_search_settings(adapter: StoreAdapter, settings: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
-    """Check that a store's search takes some settings.
-
-    Args:
-        adapter: The adapter of the store.
-        settings: Further arguments of its search.
-        fields: The retriever's own settings, one of which may be meant.
-
-    Raises:
-        InvalidInputError: One is the retriever's own, or one that the search doesn't take.
-    """
-    taken = adapter.search_parameters()
-    takes_any = any(each.kind is each.VAR_KEYWORD for each in taken.values())
-    usual = [each for each in taken if each not in _GIVEN and taken[each].kind is not taken[each].VAR_KEYWORD]
-    for setting in settings:
-        told = f"search_kwargs sets {shown(setting)[1:-1]} to {shown(settings[setting])}"
-        if setting in ("k", "query"):
-            raise InvalidInputError(f"{told}; set fetch_k, or k, instead")
-        if setting in _OURS and (setting not in taken or setting in _GIVEN):
-            raise InvalidInputError(f"{told}, which isn't the store's; set {setting} on the retriever")
-        if not takes_any and setting not in taken:
-            likely = likely_name(str(setting), fields, RELATED_NAMES)
-            cure = f"set {likely} on the retriever" if likely else "leave it out"
-            raise InvalidInputError(f"{told}, and a search of {adapter.name} takes {listed(usual)} alone; {cure}")
 
 
 @dataclass(frozen=True, slots=True)

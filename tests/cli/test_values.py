@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from langchain_sentence_window.apps.cli.named_documents import read_range
 from langchain_sentence_window.apps.cli.typed_values import (
-    TAKEN,
     read_filter,
     read_numbers,
     read_settings,
@@ -16,7 +15,7 @@ from langchain_sentence_window.apps.cli.typed_values import (
     read_window,
 )
 from langchain_sentence_window.errors import FilterError, InvalidInputError
-from langchain_sentence_window.retrieval.index_settings import REMEMBERED
+from langchain_sentence_window.retrieval.settings import REMEMBERED, SETTINGS
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_settings_have_names_and_values() -> None:
 
 
 def test_every_setting_that_can_be_remembered_says_what_it_takes() -> None:
-    assert TAKEN.keys() == REMEMBERED
+    assert {name for name, row in SETTINGS.items() if row.typed} == REMEMBERED
 
 
 def test_filters_are_json_objects() -> None:

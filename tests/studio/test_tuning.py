@@ -12,12 +12,13 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from starlette.testclient import TestClient
 
-from langchain_sentence_window import LateInteractionReranker, Ranking, SentenceWindowRetriever
-from langchain_sentence_window.apps.studio.setting_form import FIELDS, MAX_SIDE, MOST, described, to_ask
+from langchain_sentence_window.apps.studio.setting_form import FORM, described, to_ask
 from langchain_sentence_window.apps.studio.tuning import program
 from langchain_sentence_window.documents.window_documents import shown_text
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS, Ranking
+from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import CallSettings
 from tests.studio.making import ADDRESS, client_of, small_retriever
 from tests.toys import WordEmbeddings, document
@@ -63,14 +64,14 @@ def real(minilm: Embeddings, tmp_path_factory: pytest.TempPathFactory) -> Senten
 
 def test_every_setting_of_a_call_has_a_field() -> None:
     names = CallSettings.__annotations__.keys() - {"count_tokens", "window_key"} | {"reranker"}
-    assert {field.name for field in FIELDS} == names
+    assert FORM.keys() == names
     found = read(client_of(small_retriever(k=7, window=(1, 2))), "settings")
     by_name = {each["name"]: each for each in found["fields"]}
     assert by_name["k"] | {"help": ""} == by_name["k"] | {
         "kind": "count",
         "default": 7,
         "min": 1,
-        "max": MOST["k"],
+        "max": 500,
         "help": "",
     }
     assert by_name["window"]["default"] == [1, 2]
@@ -101,7 +102,7 @@ def test_the_filter_of_the_retriever_isnt_told() -> None:
 def test_limits_are_those_that_a_form_is_told(name: str) -> None:
     client = client_of(small_retriever())
     most = next(each["max"] for each in read(client, "settings")["fields"] if each["name"] == name)
-    assert most == MOST.get(name, MAX_SIDE)
+    assert most == {"k": 500, "fetch_k": 10_000, "max_tokens": 1_000_000, "window": 1_000}[name]
     call(client, "ask", query="refund", settings={name: most})
     assert name in call(client, "ask", 400, query="refund", settings={name: most + 1})["error"]["message"]
 

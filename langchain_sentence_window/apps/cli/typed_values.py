@@ -4,34 +4,16 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
-from langchain_sentence_window._checked_settings import RELATED_NAMES, likely_name
+from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.embedding.named_embedders import DEFAULT_EMBEDDING, embedding_name
 from langchain_sentence_window.errors import FilterError, InvalidInputError
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings
+from langchain_sentence_window.retrieval.settings import RELATED_NAMES, SETTINGS
 
-_COUNT = "a whole number, 1 or more"
-TAKEN: Mapping[str, str] = {
-    "k": _COUNT,
-    "fetch_k": _COUNT,
-    "window": "auto, a number of sentences such as 2, or 1,6 for before and after",
-    "window_key": "a key of metadata, or none",
-    "lexical_weight": "a number, 0 or more",
-    "ranking": "the path of a JSON file that fit wrote, or none",
-    "names": "true, false, or a list of metadata keys as JSON",
-    "min_relevance": "auto, or none",
-    "max_tokens": _COUNT,
-    "order": "relevance, document or edges",
-    "min_score": "a number, or none",
-    "embed_headings": "true or false",
-}
-"""What each setting takes, as people type it."""
-
-_OPTIONS = {"k": "-k", "window": "--window", "max_tokens": "--max-tokens"}
 _FILTER = "filter"
 
 
@@ -93,37 +75,39 @@ def call_settings(more: Iterable[str] | None, window: str | None, **named: Any) 
     found = check_settings(read_settings(more or []))
     if window is not None:
         named = {**named, "window": read_window(window)}
-    return found | check_settings({name: value for name, value in named.items() if value is not None}, _OPTIONS)
+    given = {name: value for name, value in named.items() if value is not None}
+    return found | check_settings(given, has_options=True)
 
 
 def check_settings(
-    settings: Mapping[str, Any], options: Mapping[str, str] = MappingProxyType({}), *, is_remembered: bool = False
+    settings: Mapping[str, Any], *, has_options: bool = False, is_remembered: bool = False
 ) -> dict[str, Any]:
     """Check settings by themselves, and return them.
 
     Args:
         settings: The settings by name.
-        options: The options that set them; ``--set`` sets all others.
+        has_options: Whether they were given by the options of their own; ``--set`` gives all others.
         is_remembered: Whether they are for an index to remember, and not for a call.
 
     Raises:
         InvalidInputError: There is no such setting, or its value can't be used.
     """
-    known = TAKEN.keys() - (() if is_remembered else {"embed_headings"})
+    known = {name for name, row in SETTINGS.items() if row.typed and (row.is_of_call or is_remembered)}
     for name, value in settings.items():
         if name not in known:
             where = "the index can't remember" if is_remembered else "--set has no setting"
             likely = likely_name(name, frozenset(known), RELATED_NAMES)
             cure = "; give it with --filter." if name == _FILTER else f"; did you mean {likely}?" if likely else "."
             raise InvalidInputError(f"{where} {shown(name)}{cure} All are {', '.join(sorted(known))}")
+        row = SETTINGS[name]
         try:
             if name == "ranking" and isinstance(value, str):
                 Ranking.read(value)
             else:
                 IndexSettings(retriever={name: value})
         except InvalidInputError as error:
-            option = options.get(name, name if is_remembered else f"--set {name}")
-            raise InvalidInputError(f"{name} is {shown(value)}; {option} takes {TAKEN[name]}") from error
+            option = row.option if has_options else name if is_remembered else f"--set {name}"
+            raise InvalidInputError(f"{name} is {shown(value)}; {option} takes {row.typed}") from error
     return dict(settings)
 
 

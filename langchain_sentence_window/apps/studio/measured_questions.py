@@ -16,13 +16,13 @@ from langchain_sentence_window.apps.studio.question_list import Entry, Gold
 from langchain_sentence_window.apps.studio.read_document import read_document
 from langchain_sentence_window.apps.studio.replies import LINES, Arguments, Refused, fields_of
 from langchain_sentence_window.apps.studio.runs import difference
-from langchain_sentence_window.apps.studio.setting_form import to_ask
+from langchain_sentence_window.apps.studio.setting_form import FORM, to_ask
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare
 from langchain_sentence_window.evaluation.questions import Question, parse_questions
 from langchain_sentence_window.evaluation.report import Comparison, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.settings import CallSettings
+from langchain_sentence_window.retrieval.settings import OF_CALL, REMEMBERED, SETTINGS
 
 FILE_NAME = "questions.jsonl"
 
@@ -211,7 +211,7 @@ AS_IT_IS = "as it is"
 MIN_K = 40
 """Windows that a run asks for unless its settings say so, enough to fill the usual budgets."""
 
-SWEPT = ("window", "k", "fetch_k", "lexical_weight", "min_score", "max_tokens", "names", "min_relevance", "ranking")
+SWEPT = [name for name in FORM if name in OF_CALL & REMEMBERED and SETTINGS[name].is_swept]
 """The settings that a sweep may try."""
 
 
@@ -318,10 +318,10 @@ def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindo
         InvalidInputError: A setting doesn't exist, or its value can't be used.
     """
     retriever, given = to_ask(studio.retriever, settings)
-    unknown = sorted(given.keys() - CallSettings.__annotations__.keys())
+    unknown = sorted(given.keys() - OF_CALL)
     if unknown:
         raise InvalidInputError(f"a run can't set {shown(unknown[0])}")
-    given = {name: value for name, value in given.items() if value is not None or name not in ("k", "window")}
+    given = {name: value for name, value in given.items() if value is not None or not SETTINGS[name].is_own_if_none}
     given.setdefault("k", max(MIN_K, retriever.k))
     if isinstance(given.get("window"), list):
         given["window"] = tuple(given["window"])

@@ -37,35 +37,29 @@ from langchain_sentence_window.answering.chain import (
     rewriter,
 )
 from langchain_sentence_window.answering.citation_format import on_one_line
-from langchain_sentence_window.answering.citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START
-from langchain_sentence_window.answering.content_blocks import MARK, VERDICT, citation_blocks
+from langchain_sentence_window.answering.citations import LOCATION, SOURCE_END, SOURCE_START
+from langchain_sentence_window.answering.content_blocks import VERDICT, citation_blocks
 from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.locations import describe_location, document_title, name_of
 from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, quotes_as_cited
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
+from langchain_sentence_window.apps.studio.document_blocks import MARK, NUMBER
 from langchain_sentence_window.apps.studio.page_state import Studio, calling, reading
 from langchain_sentence_window.apps.studio.replies import Arguments, Refused, fields_of, lines
 from langchain_sentence_window.apps.studio.setting_form import to_ask
-from langchain_sentence_window.documents.keys import (
-    DOC_ID,
-    END_INDEX,
-    SOURCE,
-    START_INDEX,
-)
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, SOURCE, START_INDEX
 from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.documents.window_fields import FIELDS, estimate_tokens
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation.questions import read_questions
 from langchain_sentence_window.ranking.ranking import SIGNALS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.tracing.outcomes import LEFT_OUT
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 
 MAX_EXAMPLES = 3
 MAX_EXAMPLE_CHARS = 200
-
-_MAY_LEAVE_OUT = ("filter", "min_score", "min_relevance")
-"""Settings by which a search may return nothing."""
 
 
 class Query(Arguments):
@@ -89,8 +83,8 @@ def routes() -> list[BaseRoute]:
 async def ask(studio: Studio, given: Query) -> object:
     """Return the windows of a question as cards.
 
-    With them come the ``seconds`` that the retriever took, and ``limits``: the settings by which it may have left
-    something out, if it found nothing.
+    With them come the ``seconds`` that the retriever took, and ``limits``: advice on the settings by which it may have
+    left something out, if it found nothing.
     """
     retriever, settings = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     windows, seconds = await search(retriever, settings, given.query)
@@ -124,11 +118,11 @@ async def _titles(studio: Studio) -> list[str]:
 
 
 def _limits(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]) -> list[str]:
-    own = {name: getattr(retriever, name) for name in _MAY_LEAVE_OUT}
+    own = {name: getattr(retriever, name) for name, row in SETTINGS.items() if row.advice}
     own["filter"] = True if retriever.scope().is_bound else None
     # A call's filter narrows the retriever's own, and doesn't replace it.
     given = {name: value for name, value in settings.items() if name != "filter" or value is not None}
-    return [name for name, value in (own | given).items() if name in own and value is not None]
+    return [SETTINGS[name].advice for name, value in (own | given).items() if name in own and value is not None]
 
 
 def card(window: Document, rank: int) -> dict[str, Any]:

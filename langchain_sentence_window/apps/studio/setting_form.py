@@ -1,150 +1,39 @@
 """The settings of a call: as a form shows them, and as the page sends them."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, get_args
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, MAX_WEIGHT, SIGNALS, Ranking
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS, Ranking
 from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.windows.assembly import Order
+from langchain_sentence_window.retrieval.settings import SETTINGS, RetrieverSettings
 
-
-@dataclass(frozen=True, slots=True)
-class SettingField:
-    """A setting, as a form shows it.
-
-    Attributes:
-        name: Its name, as a call gives it.
-        kind: Its control: ``count``, ``number``, ``choice``, ``window``, ``names``, ``ranking`` or ``filter``.
-        label: Its label.
-        help: What it does, in a line.
-        choices: The values of a ``choice``.
-        min: The lowest number; ``None`` for any.
-        max: The highest number; ``None`` for any.
-        is_optional: Whether it may be ``None``.
-        is_advanced: Whether few people change it.
-    """
-
-    name: str
-    kind: str
-    label: str
-    help: str
-    choices: tuple[str | None, ...] = ()
-    min: float | None = None
-    max: float | None = None
-    is_optional: bool = False
-    is_advanced: bool = False
-
-
-MOST: Mapping[str, int] = {"k": 500, "fetch_k": 10_000, "max_tokens": 1_000_000}
-"""The highest values of settings that a page may ask for. A page with more couldn't be read."""
-
-MAX_SIDE = 1_000
-"""The most sentences on each side of a hit."""
+FORM = {name: row for name, row in SETTINGS.items() if row.control}
+"""The settings that a form shows, in its order."""
 
 RERANKER = "reranker"
 """A setting of the page alone: which reranker sorts the windows. A call of the retriever can't choose it."""
 
 
-FIELDS = (
-    SettingField("k", "count", "Windows", "The most windows to return.", min=1, max=MOST["k"]),
-    SettingField(
-        "window",
-        "window",
-        "Window",
-        "How far each hit is expanded: forward as far as it needs (auto), or by a number of sentences.",
-        min=0,
-        max=MAX_SIDE,
-    ),
-    SettingField(
-        "max_tokens",
-        "count",
-        "Token budget",
-        "The most tokens of all windows together. Neighbors are cut first, then weaker hits.",
-        min=1,
-        max=MOST["max_tokens"],
-        is_optional=True,
-    ),
-    SettingField(RERANKER, "choice", "Reranker", "Sorts all windows before the best are taken."),
-    SettingField(
-        "fetch_k",
-        "count",
-        "Sentences searched",
-        "The number of sentences that become hits, at first. More are searched if they make too few windows.",
-        min=1,
-        max=MOST["fetch_k"],
-    ),
-    SettingField(
-        "lexical_weight",
-        "number",
-        "Weight of words",
-        "How much words count compared with meaning. 0 ignores words.",
-        min=0,
-    ),
-    SettingField(
-        "order",
-        "choice",
-        "Order",
-        "Best first (relevance), as in the source (document), or best first and last (edges).",
-        choices=get_args(Order),
-        is_advanced=True,
-    ),
-    SettingField(
-        "min_relevance",
-        "choice",
-        "Relevance",
-        "auto leaves out windows that the question doesn't support.",
-        choices=(None, "auto"),
-        is_advanced=True,
-    ),
-    SettingField(
-        "min_score",
-        "number",
-        "Lowest similarity",
-        "The lowest similarity of a sentence that counts as a hit, such as a cosine.",
-        is_optional=True,
-        is_advanced=True,
-    ),
-    SettingField(
-        "names",
-        "names",
-        "Names",
-        "Whether documents that the question names are searched first; or keys of metadata that hold names, too.",
-        is_advanced=True,
-    ),
-    SettingField(
-        "ranking",
-        "ranking",
-        "Ranking",
-        "How the sentences that were found are reordered: by the weights of signals, or not at all.",
-        min=-MAX_WEIGHT,
-        max=MAX_WEIGHT,
-        is_advanced=True,
-    ),
-    SettingField(
-        "filter",
-        "filter",
-        "Filter",
-        'Only documents whose metadata match, such as {"year": {"$gte": 2025}}. It narrows the page\'s own filter.',
-        is_optional=True,
-        is_advanced=True,
-    ),
-)
-"""The settings of a call that JSON can hold, in the order of the form."""
-
-
 def described(retriever: SentenceWindowRetriever) -> dict[str, Any]:
     """Return what a form needs: the fields with the retriever's own values, and the signals of a ranking."""
     fields = []
-    for field in FIELDS:
-        choices = rerankers(retriever) if field.name == RERANKER else list(field.choices)
-        fields.append({**asdict(field), "choices": choices, "default": default_of(retriever, field.name)})
+    for name, row in FORM.items():
+        fields.append(
+            {
+                "name": name,
+                "kind": row.control,
+                **{key: getattr(row, key) for key in ("label", "help", "min", "max", "is_advanced")},
+                "choices": rerankers(retriever) if name == RERANKER else row.choices,
+                "is_optional": RetrieverSettings.model_fields[name].default is None,
+                "default": default_of(retriever, name),
+            }
+        )
     return {
         "fields": fields,
         "signals": [
@@ -214,27 +103,20 @@ def _check_limits(settings: Mapping[str, Any]) -> None:
             "count_tokens can't be set by a page; it is a function, which is set in Python: "
             "SentenceWindowRetriever(..., count_tokens=...)"
         )
-    for name, most in MOST.items():
-        number = as_integer(settings.get(name))
-        if number is not None and number > most:
-            raise InvalidInputError(f"{name} is {shown(number)}; a page can ask for {most:,} at most")
-    _check_window(settings.get("window"))
+    for name, row in FORM.items():
+        for number in _numbers(settings.get(name)) if row.control in ("count", "window") else ():
+            if row.max is not None and number > row.max:
+                raise InvalidInputError(f"{name} is {shown(number)}; a page can ask for {row.max:,} at most")
 
 
-def _check_window(window: object) -> None:
-    """Check that no window is larger than a page can show.
-
-    Raises:
-        InvalidInputError: One is.
-    """
-    sizes = list(window.values()) if isinstance(window, Mapping) else [window]
-    for size in sizes:
-        for side in size if isinstance(size, list) else [size]:
-            number = as_integer(side)
-            if number is not None and number > MAX_SIDE:
-                raise InvalidInputError(
-                    f"window has {shown(number)} sentences on a side; a page can ask for {MAX_SIDE:,} at most"
-                )
+def _numbers(value: object) -> Iterator[int]:
+    """Yield the whole numbers in a setting: that of a count, and those of the sides of windows."""
+    inside = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else None
+    if inside is not None:
+        for each in inside:
+            yield from _numbers(each)
+    elif (number := as_integer(value)) is not None:
+        yield number
 
 
 def read_ranking(given: object) -> Ranking | None:

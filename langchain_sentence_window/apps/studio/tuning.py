@@ -25,20 +25,16 @@ from langchain_sentence_window.apps.studio.page_state import (
 )
 from langchain_sentence_window.apps.studio.queries import Query, card, search
 from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused, fields_of
-from langchain_sentence_window.apps.studio.setting_form import FIELDS, RERANKER, described, to_ask
+from langchain_sentence_window.apps.studio.setting_form import FORM, RERANKER, described, to_ask
 from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking, afit_ranking
 from langchain_sentence_window.evaluation.measurement import BUDGETS
 from langchain_sentence_window.ranking.ranking import SIGNALS, Ranking
 from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
-from langchain_sentence_window.retrieval.index_settings import (
-    REMEMBERED,
-    IndexSettings,
-    read_index_settings,
-    write_index_settings,
-)
+from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.settings import REMEMBERED
 
 MAX_KEYS = 100
 """Keys of metadata that the page offers for a filter."""
@@ -118,7 +114,7 @@ async def make_default(studio: Studio, given: Defaults) -> Changed:
     folder = index_folder(studio.retriever)
     if folder is None:
         raise Refused(409, "this index is in memory, so it can't remember settings; set them where it is made")
-    unknown = sorted(given.settings.keys() - {field.name for field in FIELDS})
+    unknown = sorted(given.settings.keys() - FORM.keys())
     if unknown:
         raise InvalidInputError(f"{shown(unknown[0])} isn't a setting of a call; leave it out")
     # The reranker and a filter aren't an index's to remember, see `REMEMBERED`.
@@ -218,7 +214,7 @@ def _changes(prior: Ranking, fitted: Ranking) -> list[Mapping[str, Any]]:
     return sorted(changed, key=lambda row: -abs(row["after"] - row["before"]))
 
 
-_SHARED = tuple(field.name for field in FIELDS if field.name not in (RERANKER, "filter"))
+_SHARED = tuple(name for name in FORM if name not in (RERANKER, "filter"))
 """Settings that a retriever and a call both have."""
 
 _LEFT_OUT = ("filter", "search_kwargs", "count_tokens", "bm25_index")

@@ -1,13 +1,10 @@
 """Make a trace of a query: run it, then search again by meaning and by words alone, and read around its windows."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from langchain_core.documents import BaseDocumentCompressor
 
-from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
@@ -16,10 +13,11 @@ from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
 from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
 from langchain_sentence_window.ranking.name_spans import Heard
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking, Reordered
+from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.found_sentences import Found
 from langchain_sentence_window.retrieval.query import Query, Request
 from langchain_sentence_window.retrieval.search import fill_bm25_index, find_sentences
+from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.stored_sentences import fetch_sentences
 from langchain_sentence_window.retrieval.telemetry import observed
 from langchain_sentence_window.retrieval.tracing.outcomes import (
@@ -49,7 +47,7 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     candidates = candidate_traces(query, dense, lexical, {**around, **query.sentences})
     return Trace(
         request.search.query,
-        _settings(request, reranker),
+        {name: row.traced(request.settings[name]) for name, row in SETTINGS.items() if row.traced is not None},
         hits,
         windows,
         dict(query.seconds),
@@ -115,49 +113,6 @@ class _ExplainedQuery(Query):
             for index in range(max(0, window.first - SURROUNDING_SENTENCES), window.last + SURROUNDING_SENTENCES + 1)
         }
         return list(keys | {(hit.doc_id, hit.section_end): None for hit in self.expansion.hits})
-
-
-def _settings(request: Request, reranker: BaseDocumentCompressor | None) -> dict[str, Any]:
-    """Return all settings of a query, those that a call may give and those of its retriever."""
-    search, counter = request.search, request.count_tokens
-    return {
-        "k": request.k,
-        "fetch_k": request.fetch_k,
-        "window": _shown(request.policy.describe(), _written),
-        "window_key": request.policy.key,
-        "lexical_weight": search.lexical_weight,
-        "ranking": _weights(search.ranking),
-        "names": search.names,
-        "min_relevance": search.min_relevance,
-        "min_score": request.min_score,
-        "max_tokens": request.max_tokens,
-        "count_tokens": described(getattr(counter, "__wrapped__", counter)),
-        "order": request.order,
-        "filter": _shown(request.scope.filter, _written),
-        "search_kwargs": {name: _shown(value, described) for name, value in search.settings.items()},
-        "bm25_index": None if search.bm25_index is None else described(search.bm25_index),
-        "reranker": None if reranker is None else described(reranker),
-    }
-
-
-def _weights(ranking: Ranking | None) -> Any:
-    return "default" if ranking == DEFAULT_RANKING else None if ranking is None else dict(ranking.weights)
-
-
-def _written(value: Any) -> str:
-    try:
-        return repr(value)
-    except Exception:  # noqa: BLE001 - a value in it may raise anything
-        return shown(value)
-
-
-def _shown(value: Any, write: Callable[[Any], str]) -> Any:
-    """Return a value if JSON can hold it, else what a function writes of it."""
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return write(value)
-    return value
 
 
 def _named(named: Heard) -> list[NameTrace]:

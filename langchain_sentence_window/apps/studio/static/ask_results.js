@@ -4,12 +4,6 @@ import { get } from "./api.js";
 import { windowCard } from "./cards.js";
 import { el, fill } from "./dom.js";
 
-const LIMITS = {
-  filter: "A filter is set, so only some of the documents are searched. Widen it or remove it.",
-  min_score: "Sentences below a similarity of min_score don't count. Lower it or remove it.",
-  min_relevance: "min_relevance leaves out windows that the question doesn't support. Remove it to see the best ones anyway.",
-};
-
 /**
  * Make the list.
  *
@@ -53,9 +47,8 @@ export function createResults({ onOpen, onAsk, onRetry, onWhy, addressOf }) {
   }
 
   function nothing(limits = []) {
-    const reasons = limits.map((name) => LIMITS[name]).filter(Boolean);
     return el("div", { class: "empty" }, el("h2", {}, "Nothing was found"),
-      reasons.length ? el("ul", {}, reasons.map((each) => el("li", {}, each)))
+      limits.length ? el("ul", {}, limits.map((each) => el("li", {}, each)))
         : el("p", {}, "Try other words, or ask about something that the documents tell."),
       el("button", { type: "button", on: { click: onWhy } }, "See why"));
   }

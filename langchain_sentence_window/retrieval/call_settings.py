@@ -1,0 +1,243 @@
+"""From the settings of a retriever and those of a call to a request."""
+
+import warnings
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Self
+
+from langchain_core.documents import Document
+from langchain_core.runnables import RunnableConfig, RunnableSerializable, ensure_config
+from langchain_core.runnables.utils import AnyConfigurableField
+from langchain_core.vectorstores import VectorStore
+from pydantic import ValidationInfo, field_validator
+
+from langchain_sentence_window._arguments import checked_counter
+from langchain_sentence_window._checked_settings import likely_name
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._validation import listed
+from langchain_sentence_window.adapters.matchers import own_copy
+from langchain_sentence_window.adapters.registry import adapter_of
+from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
+from langchain_sentence_window.adapters.store_adapter import StoreAdapter
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.retrieval.expansion import read_expansion
+from langchain_sentence_window.retrieval.query import Request, checked_query
+from langchain_sentence_window.retrieval.search import Search
+from langchain_sentence_window.retrieval.settings import (
+    OF_CALL,
+    RELATED_NAMES,
+    SETTINGS,
+    CallSettings,
+    RetrieverSettings,
+)
+
+_GIVEN = frozenset({"query", "k", "lexical_weight"})
+"""Arguments of a search that the retriever gives."""
+
+
+def check_search_settings(adapter: StoreAdapter, settings: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    """Check that a store's search takes some settings.
+
+    Args:
+        adapter: The adapter of the store.
+        settings: Further arguments of its search.
+        fields: The retriever's own settings, one of which may be meant.
+
+    Raises:
+        InvalidInputError: One is the retriever's own, or one that the search doesn't take.
+    """
+    taken = adapter.search_parameters()
+    takes_any = any(each.kind is each.VAR_KEYWORD for each in taken.values())
+    usual = [each for each in taken if each not in _GIVEN and taken[each].kind is not taken[each].VAR_KEYWORD]
+    for setting in settings:
+        told = f"search_kwargs sets {shown(setting)[1:-1]} to {shown(settings[setting])}"
+        if setting in ("k", "query"):
+            raise InvalidInputError(f"{told}; set fetch_k, or k, instead")
+        if setting in SETTINGS and SETTINGS[setting].is_ours and (setting not in taken or setting in _GIVEN):
+            raise InvalidInputError(f"{told}, which isn't the store's; set {setting} on the retriever")
+        if not takes_any and setting not in taken:
+            likely = likely_name(str(setting), fields, RELATED_NAMES)
+            cure = f"set {likely} on the retriever" if likely else "leave it out"
+            raise InvalidInputError(f"{told}, and a search of {adapter.name} takes {listed(usual)} alone; {cure}")
+
+
+def warn_of_related(given: Iterable[str], settings: Collection[str], whose: str) -> None:
+    """Warn of names in a run's configuration that other retrievers use for some settings, as they are ignored."""
+    for name in sorted(given):
+        meant = RELATED_NAMES.get(name)
+        if meant in settings:
+            warnings.warn(
+                f"{whose} takes no {shown(name)} in its configuration, so it is ignored; did you mean {meant!r}?",
+                SentenceWindowWarning,
+                stacklevel=2,
+            )
+
+
+class _Filters(tuple[Any, ...]):
+    """Filters of which all bind."""
+
+    __slots__ = ()
+
+
+def with_configured(config: RunnableConfig | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the settings of a run's configuration to those of a call, which come first; of filters, all bind.
+
+    Other keys of the configuration are left to other parts of the program. Where no other part can be meant, a warning
+    tells of one that looks like a setting.
+
+    Args:
+        config: The configuration of the run; ``None`` for that of the run around it.
+        given: The settings of the call.
+    """
+    run = ensure_config(config)
+    configured = {name: value for name, value in run.get("configurable", {}).items() if name in OF_CALL}
+    if getattr(run.get("callbacks"), "parent_run_id", None) is None:
+        warn_of_related(run.get("configurable", {}).keys() - OF_CALL, OF_CALL, "the retriever")
+    settings = {**configured, **{name: value for name, value in given.items() if not _is_left_out(name, value)}}
+    own, bound = given.get("filter"), configured.get("filter")
+    if bound is not None:
+        filters = own if isinstance(own, _Filters) else _Filters([] if own is None else [own])
+        settings["filter"] = filters if any(each is bound for each in filters) else _Filters([*filters, bound])
+    return settings
+
+
+def _is_left_out(name: str, value: Any) -> bool:
+    return value is None and name in SETTINGS and SETTINGS[name].is_own_if_none
+
+
+class QueryMethods(RetrieverSettings):
+    """What a retriever makes of its settings: its scope, and the request of a call."""
+
+    def __init__(self, *given: Any, **settings: Any) -> None:
+        """Set the fields from keywords and check them.
+
+        Raises:
+            InvalidInputError: A field doesn't exist, is of a wrong type or out of its range.
+        """
+        super().__init__(*given, **settings)
+        adapter = adapter_of(self.vectorstore)
+        check_search_settings(adapter, self.search_kwargs, type(self).model_fields)
+        if self.bm25_index is not None and (adapter.is_hybrid or adapter.finds_words):
+            raise InvalidInputError(f"{adapter.name} searches by words itself; leave out bm25_index")
+        self.scope()
+        check_binds(self.filter, *(self.search_kwargs.get(name) for name in adapter.filter_names))
+
+    # Changing the caller's mapping, or a copy's, must not change what may be read.
+
+    @field_validator("filter")
+    @classmethod
+    def _copy_filter(cls, given: Any) -> Any:
+        return own_copy(given)
+
+    @field_validator("search_kwargs")
+    @classmethod
+    def _copy_filters(cls, given: Mapping[str, Any], info: ValidationInfo) -> Mapping[str, Any]:
+        store = info.data.get("vectorstore")
+        return given if store is None else _with_own_filters(given, store)  # None if it was refused
+
+    def __copy__(self) -> Self:
+        """Copy the retriever with its filters; the store is shared."""
+        copied = super().__copy__()
+        copied.__dict__["filter"] = own_copy(self.filter)
+        copied.__dict__["search_kwargs"] = _with_own_filters(self.search_kwargs, self.vectorstore)
+        return copied
+
+    def configurable_fields(self, **kwargs: AnyConfigurableField) -> RunnableSerializable[str, list[Document]]:
+        """Let a run's configuration set fields, as LangChain does. It narrows the filters that are set here.
+
+        Args:
+            **kwargs: The fields that may be set: ``filter=ConfigurableField(id="filter")``.
+
+        Raises:
+            InvalidInputError: Both ``filter`` and ``search_kwargs`` may be set, so no filter would be left that binds.
+        """
+        fields = kwargs.keys() & {"filter", "search_kwargs"}
+        scope = self.scope()
+        if not fields or not scope.is_bound:
+            return super().configurable_fields(**kwargs)
+        if len(fields) > 1:
+            raise InvalidInputError(
+                "filter and search_kwargs can't both be configurable where a filter is set, as one of them has to keep "
+                "it; make filter configurable"
+            )
+        bound = scope.filters[0] if len(scope.filters) == 1 else scope.filter
+        others = {name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names}
+        # A run replaces the field that it sets, so the filters move to the other one.
+        moved = (
+            {"filter": None, "search_kwargs": {**others, scope.filter_name: bound}}
+            if "filter" in fields
+            else {"filter": bound, "search_kwargs": others}
+        )
+        return super(QueryMethods, self.model_copy(update=moved)).configurable_fields(**kwargs)
+
+    def scope(self, filter: Any = None) -> Scope:
+        """Return what may be read of the store, as the retriever's filter and another one limit it.
+
+        Raises:
+            InvalidInputError: The filters can't be combined.
+        """
+        filters = filter if isinstance(filter, _Filters) else (filter,)
+        # `configurable_fields` has set a run's filter already.
+        others = [each for each in filters if each is not self.filter]
+        return scope_of(self.vectorstore, self.search_kwargs, self.filter, *others)
+
+    def _request(self, query: str, settings: CallSettings) -> Request:
+        _check_call_settings(settings, type(self).model_fields)
+        given = {name: value for name, value in settings.items() if name != "filter" and not _is_left_out(name, value)}
+        scope = self.scope(settings.get("filter"))
+        arguments = {
+            name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names
+        }
+        now: dict[str, Any] = {
+            **{name: getattr(self, name) for name, row in SETTINGS.items() if row.traced is not None},
+            **self.checked_values(given),
+            "filter": scope.filter,
+            "search_kwargs": arguments,
+        }
+        return Request(
+            scope=scope,
+            search=Search(
+                checked_query(query),
+                now["lexical_weight"],
+                now["ranking"],
+                arguments,
+                self.bm25_index,
+                names=now["names"],
+                min_relevance=now["min_relevance"],
+            ),
+            k=now["k"],
+            fetch_k=now["fetch_k"],
+            policy=read_expansion(now["window"], now["window_key"]),
+            max_tokens=now["max_tokens"],
+            count_tokens=checked_counter("count_tokens", now["count_tokens"]),
+            order=now["order"],
+            min_score=now["min_score"],
+            name=self.name,
+            settings=now,
+        )
+
+
+def _check_call_settings(given: Mapping[str, Any], fields: Collection[str]) -> None:
+    """Check that a call may give some settings.
+
+    Args:
+        given: The settings by name.
+        fields: The names of all settings of the retriever.
+
+    Raises:
+        InvalidInputError: A setting doesn't exist, or can only be set on the retriever.
+    """
+    allowed = OF_CALL
+    unknown = sorted(given.keys() - allowed)
+    if not unknown:
+        return
+    name, others = unknown[0], sorted(allowed - {"filter"})
+    likely = likely_name(name, allowed, RELATED_NAMES)
+    advice = f". Set {name} on the retriever" if name in fields else f". Did you mean {likely}?" if likely else ""
+    raise InvalidInputError(
+        f"a call can't set {listed(unknown)}; it can set filter, {', '.join(others)}{advice}",
+    )
+
+
+def _with_own_filters(search_kwargs: Mapping[str, Any], store: VectorStore) -> dict[str, Any]:
+    filters = adapter_of(store).filter_names
+    return {name: own_copy(value) if name in filters else value for name, value in search_kwargs.items()}

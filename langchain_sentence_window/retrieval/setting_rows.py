@@ -1,0 +1,204 @@
+"""What a row of the registry of settings holds, and how values of settings are checked and written in traces."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal
+
+from langchain_sentence_window._checked_settings import Check
+from langchain_sentence_window._display import described, shown
+from langchain_sentence_window._validation import checked_callback, checked_function
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
+from langchain_sentence_window.retrieval.expansion import WindowSetting, read_expansion
+
+
+def _as_python(value: Any) -> str:
+    try:
+        return repr(value)
+    except Exception:  # noqa: BLE001 - a value in it may raise anything
+        return shown(value)
+
+
+def as_json(value: Any, write: Callable[[Any], str] = _as_python) -> Any:
+    """Return a value if JSON can hold it, else what a function writes of it."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return write(value)
+    return value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """What there is to say of a setting beside the name, type, default and meaning of its field.
+
+    Attributes:
+        check: Returns a valid value or raises `InvalidInputError`; ``None`` if the type says enough.
+        is_of_call: Whether a call may give it.
+        is_own_if_none: Whether ``None`` in a call stands for the retriever's own.
+        is_remembered: Whether an index may remember it. A filter isn't: what may be read mustn't depend on a file
+            beside the data.
+        check_remembered: Checks the value in an index's file; ``None`` for ``check``, or else for ``choices``.
+        is_ours: Whether it means nothing to any store's search, so that ``search_kwargs`` can't mean it.
+        names: What other retrievers of LangChain and LlamaIndex call it, parted by spaces.
+        typed: What the command takes for it, as people type it; empty if it can't be typed.
+        option: The command's own option for it; empty if only ``--set`` gives it.
+        control: What a form asks it with; empty if none shows it.
+        label: Its label there.
+        help: What it does, in a line.
+        choices: The values of a ``choice``.
+        min: The lowest number; ``None`` for any.
+        max: The highest number that a page may ask for, as it couldn't be read with more; ``None`` for any.
+        is_advanced: Whether few people change it, so that a form folds it in.
+        is_swept: Whether a page tries several values of it, if an index remembers it and a form shows it.
+        advice: What a page says of it if nothing is found; empty if it leaves nothing out.
+        traced: Returns its value as a trace shows it; ``None`` if it isn't of a query.
+        page: The page of the documentation that tells more, seen from ``docs/``.
+    """
+
+    check: Check | None = None
+    is_of_call: bool = False
+    is_own_if_none: bool = False
+    is_remembered: bool = False
+    check_remembered: Check | None = None
+    is_ours: bool = False
+    names: str = ""
+    typed: str = ""
+    option: str = ""
+    control: Literal["", "count", "number", "choice", "window", "names", "ranking", "filter"] = ""
+    label: str = ""
+    help: str = ""
+    choices: tuple[str | None, ...] = ()
+    min: float | None = None
+    max: float | None = None
+    is_advanced: bool = False
+    is_swept: bool = True
+    advice: str = ""
+    traced: Callable[[Any], Any] | None = as_json
+    page: str = ""
+
+    def check_in_file(self, name: str, value: object) -> None:
+        """Check a value that an index remembers.
+
+        Raises:
+            InvalidInputError: It can't be used.
+        """
+        if check := self.check_remembered or self.check:
+            check(name, value)
+        elif value not in self.choices:
+            raise InvalidInputError(f"{name} is {shown(value)}; write {' or '.join(map(repr, self.choices))}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSetting(Setting):
+    """A setting that a call may give and, unless it says otherwise, an index remember."""
+
+    is_of_call: bool = True
+    is_remembered: bool = True
+
+
+def checked_window(_: str, window: WindowSetting) -> WindowSetting:
+    """Return a window that can be read."""
+    read_expansion(window)
+    return window
+
+
+def checked_counter(name: str, count: object) -> Any:
+    """Return a function of a text."""
+    return checked_callback(name, checked_function(name, count), "a text")
+
+
+def checked_ranking(name: str, ranking: object) -> Ranking | None:
+    """Return a ranking, read from its file if its path is given."""
+    if ranking is None or isinstance(ranking, Ranking):
+        return ranking
+    if isinstance(ranking, str | PathLike):
+        return Ranking.read(ranking)
+    raise InvalidInputError(
+        f"{name} is {shown(ranking)}; give a Ranking, the path of a JSON file that holds one, or None for the order of "
+        "the search"
+    )
+
+
+def checked_names(name: str, names: object) -> bool | tuple[str, ...]:
+    """Return whether names count, or the metadata keys that hold some, as a tuple."""
+    if isinstance(names, bool):
+        return names
+    keys = tuple(names) if isinstance(names, list | tuple | set | frozenset) else (None,)
+    if not keys or not all(isinstance(key, str) and key for key in keys):
+        raise InvalidInputError(
+            f"{name} is {shown(names)}; give True, False, or a list of metadata keys that hold names of documents"
+        )
+    return tuple(str(key) for key in keys)
+
+
+def checked_situate(name: str, situate: object) -> Any:
+    """Return a function of a document and a sentence, or ``None``."""
+    return None if situate is None else checked_callback(name, situate, "a document", "one of its sentences")
+
+
+def checked_key(name: str, key: object) -> str | None:
+    """Return a metadata key, or ``None``."""
+    if key is None or isinstance(key, str):
+        return key
+    raise InvalidInputError(f"{name} is {shown(key)}; it must be a key of metadata, or None")
+
+
+def checked_ranking_file(name: str, ranking: object) -> str | None:
+    """Return the path of a ranking: one that isn't absolute is seen from the index's folder, and lies inside."""
+    if ranking is not None and (not isinstance(ranking, str) or not ranking.strip() or "\0" in ranking):
+        raise InvalidInputError(
+            f"{name} is {shown(ranking)}; it must be the path of a JSON file that holds one, or None"
+        )
+    if ranking is None or Path(ranking).is_absolute():
+        return ranking
+    if ".." in Path(ranking).parts or Path(ranking).suffix.lower() != ".json":
+        raise InvalidInputError(
+            f"{name} is {shown(ranking)}; a path that isn't absolute must be that of a .json file in the index's folder"
+        )
+    return ranking
+
+
+def traced_object(value: Any) -> str | None:
+    """Write an object that may hold a key, or nothing."""
+    return None if value is None else described(value)
+
+
+def traced_window(window: WindowSetting) -> Any:
+    """Return a window as it was read."""
+    return as_json(read_expansion(window).describe())
+
+
+def traced_ranking(ranking: Ranking | None) -> Any:
+    """Return the weights of a ranking."""
+    return "default" if ranking == DEFAULT_RANKING else None if ranking is None else dict(ranking.weights)
+
+
+def traced_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a search, those that JSON can hold as they are."""
+    return {name: as_json(value, described) for name, value in arguments.items()}
+
+
+NOT_SETTINGS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("embedding", "embeddings", "embedding_model", "embedding_function", "embed_model", "embedder"),
+        "the store embeds: FaissStore(embedding), or from_documents(documents, embedding)",
+    ),
+    **dict.fromkeys(
+        ("documents", "docs", "texts"),
+        "index them with from_documents(documents, embedding), or with add_documents(documents)",
+    ),
+    **dict.fromkeys(
+        ("path", "persist_directory", "folder"),
+        "write from_documents(documents, embedding, path=...), or open(path, embedding)",
+    ),
+    "neighbor_weights": "the store has it: FaissStore(embedding, neighbor_weights=...)",
+    "language": "write splitter=SentenceSplitter(language)",
+    "llm": "a retriever needs none; write create_rag_chain(retriever, llm)",
+    "search_type": "it searches by similarity, and no two windows hold the same sentence; for a lowest score set "
+    "min_score, for mmr take store.as_retriever(search_type='mmr')",
+}
+"""Names that are often given as settings but aren't, and what to write instead."""
