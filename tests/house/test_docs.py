@@ -144,17 +144,6 @@ def test_every_page_is_in_the_navigation_and_links_lead_somewhere() -> None:
                 assert (path.parent / target).exists(), f"{page_name(path)}: {target}"
 
 
-def test_where_do_i_change_names_a_file_for_each_of_ten_changes() -> None:
-    table = read(DOCS / "architecture.md").partition("## Where do I change")[2]
-    rows = [row.split(" | ") for row in re.findall(r"^\| (.*) \|$", table, re.M)[1:]]
-    assert len(rows) == 10
-    for _, file, *_ in rows:
-        assert re.search(r"\[`[\w/]+\.\w+`\]", file), file
-    for named, link in re.findall(r"\[`([^`]+)`\]\(([^)]+)\)", table):
-        assert link == f"../langchain_sentence_window/{named}"
-        assert (DOCS / link).is_file(), named
-
-
 def test_the_documentation_lists_every_extra() -> None:
     extras = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
     table = read(DOCS / "install.md").partition("| extra |")[2]
