@@ -170,6 +170,7 @@ LITERAL_KEYS = {
     "retrieval/telemetry.py": {"score"},  # what OpenTelemetry calls it
     "ranking/ranking.py": {"heading"},  # a kind of block, and a signal
     "evaluation/": {"doc_id", "tokens"},  # a question and a report as JSON
+    "distributed/": {"sentences"},  # what the outcome of an ingest counts
     "apps/studio/": CONTRACT_KEYS,  # the JSON that the page reads
     "apps/cli/": CONTRACT_KEYS,  # the JSON that commands print
     "testing/": CONTRACT_KEYS,  # the contract as users of a store see it
