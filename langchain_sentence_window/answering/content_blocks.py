@@ -32,9 +32,15 @@ from langchain_sentence_window.answering.citations import (
     message_text,
     read_message_citations,
 )
-from langchain_sentence_window.answering.locations import doc_id_of, document_title, source_address
+from langchain_sentence_window.answering.locations import (
+    SourceTexts,
+    Stretch,
+    doc_id_of,
+    document_title,
+    source_address,
+    split_text,
+)
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote
-from langchain_sentence_window.answering.source_stretches import SourceTexts, Stretch, split_text
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, PAGES, SENTENCES, START_INDEX
 from langchain_sentence_window.errors import InvalidInputError
 

@@ -22,18 +22,16 @@ from langchain_sentence_window.answering.citation_format import (
     source_number,
 )
 from langchain_sentence_window.answering.locations import (
+    SourceSentences,
+    Stretch,
     describe_location,
+    lead_in_stretch,
+    sentences_of,
     source_address,
     source_name,
     source_title,
-    text_key,
-)
-from langchain_sentence_window.answering.source_stretches import (
-    SourceSentences,
-    Stretch,
-    lead_in_stretch,
-    sentences_of,
     stretch_of,
+    text_key,
 )
 from langchain_sentence_window.documents.window_documents import read_lead_ins, shown_lead_ins
 from langchain_sentence_window.documents.window_runs import source_span

@@ -1,11 +1,18 @@
-"""Where a document is from: its name, title and address, its span, its pages and its heading, each on one line."""
+"""Where a text is from: the name, title and address of its source, its span, pages and heading; stretches of sources.
+
+A source is cut into sentences. What is written of a place can't break a line.
+"""
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
 from urllib.parse import urlsplit
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.documents.indexed_documents import TITLE
 from langchain_sentence_window.documents.keys import (
@@ -19,7 +26,15 @@ from langchain_sentence_window.documents.keys import (
     START_INDEX,
 )
 from langchain_sentence_window.documents.metadata_values import is_index
-from langchain_sentence_window.documents.window_runs import source_span
+from langchain_sentence_window.documents.splitter import SentenceSplitter
+from langchain_sentence_window.documents.window_documents import narrowed_window, read_lead_ins, window_slice
+from langchain_sentence_window.documents.window_runs import (
+    best_hit,
+    pages_touched,
+    sentence_numbers,
+    source_span,
+    spans_of_sentences,
+)
 
 MAX_LABEL_CHARS = 20
 """The most characters that a location shows of a page's label."""
@@ -142,3 +157,181 @@ def _has_host(address: str) -> bool:
         return bool(urlsplit(address).hostname)
     except ValueError:  # such as brackets that aren't closed
         return False
+
+
+MAX_EXCERPT_CHARS = 500
+"""The most characters that are shown of a source that is cited as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A stretch of a source that is cited.
+
+    Attributes:
+        text: What stands there, character for character.
+        start: First code point in the source document; ``None`` if it isn't known.
+        end: One past the last code point.
+        sentences: Index of the first and the last sentence that it touches; ``None`` if they aren't known.
+        pages: The pages that it touches, from 0; empty if they aren't known.
+        location: Where it is from, as `describe_location` writes it.
+    """
+
+    text: str
+    start: int | None
+    end: int | None
+    sentences: Span | None
+    pages: tuple[int, ...]
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSentences:
+    """The sentences of a source.
+
+    Attributes:
+        spans: The span of each in the source's text, in order.
+        first: The index of the first in its document; ``None`` if it isn't known.
+    """
+
+    spans: Sequence[Span]
+    first: int | None
+
+    def touched(self, low: int, high: int) -> range:
+        """Return which sentences a span of the source's text touches, by their place in `spans`."""
+        return range(
+            bisect_right(self.spans, low, key=lambda span: span[1]),
+            bisect_left(self.spans, high, key=lambda span: span[0]),
+        )
+
+    def numbers(self, low: int, high: int) -> Span | None:
+        """Return the indexes of the first and the last sentence that a span touches; ``None`` if they aren't known."""
+        touched = self.touched(low, high)
+        return (self.first + touched[0], self.first + touched[-1]) if self.first is not None and touched else None
+
+
+class SourceTexts:
+    """Stretches of several sources, by their numbers; each source is cut into sentences once."""
+
+    def __init__(self, documents: Sequence[Document]) -> None:
+        """Take the sources; the first has the number 1."""
+        self._documents = documents
+        self._sentences: dict[int, SourceSentences] = {}
+        self._excerpts: dict[int, Stretch] = {}
+
+    def stretch(self, number: int, low: int, high: int) -> Stretch:
+        """Return a stretch of a source by its span in the source's text."""
+        return stretch_of(self._documents[number - 1], low, high, self.sentences(number))
+
+    def sentences(self, number: int) -> SourceSentences:
+        """Return the sentences of a source."""
+        if number not in self._sentences:
+            self._sentences[number] = sentences_of(self._documents[number - 1])
+        return self._sentences[number]
+
+    def placed(self, number: int, start: int | None, text: str) -> Stretch | None:
+        """Return where a text stands in a source or in one of its lead-ins; ``None`` if it doesn't.
+
+        Args:
+            number: The source.
+            start: First code point of the text in the source document, or in the source's own text if it isn't known
+                where that starts. If it is ``None`` or wrong then, the text must stand in the source once.
+            text: The text.
+        """
+        document = self._documents[number - 1]
+        own, whole = source_span(document), document.page_content
+        if not text.strip():
+            return None
+        if start is not None:
+            low = start - (own[0] if own is not None else 0)
+            if low >= 0 and whole.startswith(text, low):
+                return self.stretch(number, low, low + len(text))
+        if own is not None and start is not None:
+            led = (each for each in read_lead_ins(document) if each[0][0] <= start and start + len(text) <= each[0][1])
+            for span, lead_in in led:
+                if lead_in[start - span[0] :].startswith(text):
+                    return lead_in_stretch(document, (start, start + len(text)), text)
+            return None
+        low = whole.find(text)
+        is_unique = low >= 0 and whole.find(text, low + 1) < 0
+        return self.stretch(number, low, low + len(text)) if is_unique else None
+
+    def excerpt(self, number: int) -> Stretch:
+        """Return what is shown of a source that is cited as a whole: at most `MAX_EXCERPT_CHARS` characters of it."""
+        if number not in self._excerpts:
+            span = _excerpt(self._documents[number - 1], self.sentences(number))
+            self._excerpts[number] = self.stretch(number, *span)
+        return self._excerpts[number]
+
+
+def sentences_of(document: Document) -> SourceSentences:
+    """Return the sentences of a source: those of a window as they are stored, of any other Document as they are found.
+
+    They cover all of the text but for the white space around each of them.
+    """
+    spans = spans_of_sentences(document)
+    if not spans:
+        return SourceSentences(split_text(document.page_content), None)
+    numbers = sentence_numbers(document)
+    is_numbered = numbers is not None and numbers[1] - numbers[0] + 1 == len(spans)
+    return SourceSentences(spans, numbers[0] if numbers is not None and is_numbered else None)
+
+
+def stretch_of(document: Document, low: int, high: int, sentences: SourceSentences | None = None) -> Stretch:
+    """Return a stretch of a source.
+
+    Args:
+        document: The source.
+        low: First code point in the source's text.
+        high: One past the last code point.
+        sentences: The source's sentences, if they are at hand.
+    """
+    sentences, own = sentences or sentences_of(document), source_span(document)
+    part = window_slice(document, low, high)
+    return Stretch(
+        text=part.page_content,
+        start=None if own is None else own[0] + low,
+        end=None if own is None else own[0] + high,
+        sentences=sentences.numbers(low, high),
+        pages=pages_touched(part),
+        location=describe_location(part),
+    )
+
+
+def lead_in_stretch(document: Document, span: Span, text: str) -> Stretch:
+    """Return a lead-in of a window, which stands before the window in the source, as a stretch."""
+    return Stretch(text, *span, None, (), describe_location(narrowed_window(document, *span, text)))
+
+
+def split_text(text: str) -> list[Span]:
+    """Return the spans of a text's sentences, at least one if the text isn't blank."""
+    spans = plain_splitter().spans(text) or [trim(text, 0, len(text))]
+    return [span for span in spans if span[0] < span[1]]
+
+
+def _excerpt(document: Document, sentences: SourceSentences) -> Span:
+    """Return the span of a source's text, or of as many whole sentences around its best hit as there is room for."""
+    text, spans = document.page_content, sentences.spans
+    low, high = trim(text, 0, len(text))
+    if high - low <= MAX_EXCERPT_CHARS:
+        return low, high
+    hit = best_hit(document)
+    touched = sentences.touched(*hit) if hit is not None else range(0)
+    first = last = touched[0] if touched else 0
+    low, high = spans[first]
+    if high - low > MAX_EXCERPT_CHARS:
+        cut = text.rfind(" ", low + MAX_EXCERPT_CHARS // 2, low + MAX_EXCERPT_CHARS)
+        return trim(text, low, cut if cut > 0 else low + MAX_EXCERPT_CHARS)
+    is_open = True
+    while is_open:
+        is_open = False
+        if last + 1 < len(spans) and spans[last + 1][1] - low <= MAX_EXCERPT_CHARS:
+            last, high, is_open = last + 1, spans[last + 1][1], True
+        if first > 0 and high - spans[first - 1][0] <= MAX_EXCERPT_CHARS:
+            first, low, is_open = first - 1, spans[first - 1][0], True
+    return low, high
+
+
+@cache
+def plain_splitter() -> SentenceSplitter:
+    """Return a splitter with the usual settings."""
+    return SentenceSplitter()
