@@ -38,8 +38,8 @@ class Found:
     Attributes:
         sentences: The sentences, best first: those of the documents that the question names, then others.
         hits: A hit for each.
-        candidates: The candidates that they were taken from, and their new order; of two searches, those in the named
-            documents come first. None without a ranking.
+        candidates: The candidates that they were taken from, and their new order, of each search in the order of the
+            searches; none without a ranking.
         named: The documents that the question names, and by which words; ``None`` if it names none.
         relevance: How many of the best hits the question supports; ``None`` if that wasn't judged.
         wanted: The sentences that windows around the hits will probably need; ``None`` if that wasn't asked.
@@ -93,14 +93,16 @@ async def named_search(
         evidence = found_evidence(telling, everywhere.sentences, keys)
     named = hear(query, evidence)
     inside = None if named is None else within_named(scope, named)
-    if named is None or (inside is None and everywhere is None):
-        return everywhere or await find(query, scope, k)
-    first = everywhere
-    if inside is not None:
-        first = balanced(await find(named.question, inside, named_depth(named, k)), k)
-    if everywhere is None and first is not None and len(first.hits) < k:
-        everywhere = await find(query, scope, k)
-    return joined(named, *(each for each in (first, everywhere) if each is not None))
+    if named is None or inside is None:
+        found = everywhere or await find(query, scope, k)
+        if named is None or everywhere is None:
+            return found
+        return replace(joined(named, found, found), candidates=found.candidates)
+    first = balanced(await find(named.question, inside, named_depth(named, k)), k)
+    if everywhere is not None:
+        found = joined(named, first, everywhere)
+        return replace(found, candidates=[*everywhere.candidates, *first.candidates])
+    return joined(named, first, await find(query, scope, k) if len(first.hits) < k else None)
 
 
 def named_depth(named: Heard, k: int) -> int:

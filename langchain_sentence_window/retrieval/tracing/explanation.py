@@ -42,7 +42,7 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
         await query.run()
     found, dense, lexical, around = query.found, query.dense, query.lexical, query.around
     outcomes = Outcomes.of(query)
-    hits = hit_traces(query, outcomes, Rankings(dense, lexical, contributions_of(found.candidates)), around)
+    hits = hit_traces(query, outcomes, Rankings(dense, lexical, contributions_of(_searches(found))), around)
     windows = window_traces(query, outcomes, around, request.count_tokens, reranked=reranker is not None)
     candidates = candidate_traces(query, dense, lexical, {**around, **query.sentences})
     return Trace(
@@ -192,14 +192,21 @@ def candidate_traces(query: Query, dense: Ranks, lexical: Ranks, known: Sentence
 
 def _in_order(found: Found) -> list[tuple[SentenceKey, str, float, int]]:
     """Return the key, the text, the score and the rank in its search of each candidate, in their new order."""
-    if not found.candidates:
+    searches = _searches(found)
+    if not searches:
         both = zip(found.sentences, found.hits, strict=True)
         return [(sentence.key, sentence.text, hit.score, rank) for rank, (sentence, hit) in enumerate(both, 1)]
     rows, before = list[tuple[SentenceKey, str, float, int]](), 0
-    for candidates, result in found.candidates:
+    for candidates, result in searches:
         scores = result.scores.tolist()
         rows += [
             (candidates.keys[at], candidates.texts[at], scores[at], before + at + 1) for at in result.order.tolist()
         ]
         before += len(candidates)
     return rows
+
+
+def _searches(found: Found) -> Sequence[tuple[Candidates, Reordered]]:
+    """Return the searches that the hits came from: in the documents that the question names, then everywhere."""
+    named = set() if found.named is None else {each.doc_id for each in found.named.documents}
+    return sorted(found.candidates, key=lambda each: not {doc_id for doc_id, _ in each[0].keys} <= named)
