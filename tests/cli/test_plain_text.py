@@ -8,9 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from langchain_sentence_window.apps.cli.output import plain
-from langchain_sentence_window.apps.cli.plain_text import escaped, one_line, printable
-from langchain_sentence_window.apps.cli.terminal import laid_out, shortened
+from langchain_sentence_window.apps.cli.output import escaped, laid_out, one_line, plain, printable, shortened
 
 ANY_TEXT = st.text(st.characters())  # lone surrogates too
 TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

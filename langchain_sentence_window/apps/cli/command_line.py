@@ -23,8 +23,7 @@ from langchain_sentence_window.apps.cli.index_commands import (
     stats,
     sync,
 )
-from langchain_sentence_window.apps.cli.output import FAILED, MISSING_EXTRA, USAGE, above_bars
-from langchain_sentence_window.apps.cli.plain_text import one_line
+from langchain_sentence_window.apps.cli.output import FAILED, MISSING_EXTRA, USAGE, above_bars, one_line
 from langchain_sentence_window.apps.cli.query_commands import ask, evaluate, explain, fit, mcp, serve, sweep, why
 from langchain_sentence_window.errors import (
     InvalidInputError,

@@ -115,7 +115,7 @@ def ls(
 
 def _list(out: Output, documents: Sequence["IndexedDocument"], names: "DocumentNames") -> None:
     """Write a table of documents."""
-    from langchain_sentence_window.apps.cli.plain_text import one_line
+    from langchain_sentence_window.apps.cli.output import one_line
     from langchain_sentence_window.documents.keys import PAGES, SENTENCES
 
     ids = {names.shown(each.doc_id): each.doc_id for each in documents}

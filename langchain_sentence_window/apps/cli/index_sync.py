@@ -21,8 +21,7 @@ from langchain_sentence_window.apps.cli.opened_index import (
     other_embedders,
     remember,
 )
-from langchain_sentence_window.apps.cli.output import FAILED, MISSING_EXTRA, NOTHING, Output, counted
-from langchain_sentence_window.apps.cli.terminal import ending
+from langchain_sentence_window.apps.cli.output import FAILED, MISSING_EXTRA, NOTHING, Output, counted, ending
 from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, sync_files
 from langchain_sentence_window.apps.folders.file_watch import watch_files
 from langchain_sentence_window.apps.hosts import at_interrupt

@@ -18,9 +18,16 @@ from rich.text import Text
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.apps.cli.output import WEAK, Output
-from langchain_sentence_window.apps.cli.plain_text import CUT, one_line, printable, unescaped, visibly_escaped
-from langchain_sentence_window.apps.cli.terminal import ending
+from langchain_sentence_window.apps.cli.output import (
+    CUT,
+    WEAK,
+    Output,
+    ending,
+    one_line,
+    printable,
+    unescaped,
+    visibly_escaped,
+)
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError

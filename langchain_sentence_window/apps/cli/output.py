@@ -1,21 +1,36 @@
-"""`Output`: what a command writes, to a terminal, a pipe or as JSON; and the exit codes that it ends with."""
+"""`Output`: what a command writes, to a terminal, a pipe or as JSON; its tables, plain text, and exit codes.
+
+Nothing in the text of a document moves the cursor, opens a link or turns the direction of a line.
+"""
 
 import dataclasses
 import json
 import math
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
-
-from langchain_sentence_window.apps.cli.plain_text import escaped, one_line, printable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+
+NOTHING = 1
+"""The exit code if nothing was found, or a check failed."""
+
+USAGE = 2
+"""The exit code if the command, or a value that was given to it, can't be used."""
+
+MISSING_EXTRA = 3
+"""The exit code if an extra isn't installed."""
+
+FAILED = 4
+"""The exit code if an index, a file, a model or the network failed."""
 
 STRONG, WEAK, MARKED = "bold", "dim", "bold underline"
 _NARROWEST = 20
@@ -51,9 +66,6 @@ class Output:
             as_json: Whether the result is written as JSON alone.
             quiet: Whether notes and progress are left out.
         """
-        # Imported here, as help and completion must be quick.
-        from langchain_sentence_window.apps.cli.terminal import plain_console
-
         self.as_json = as_json
         self._quiet = quiet
         self._out, self._err = plain_console(), plain_console(is_error=True)
@@ -91,11 +103,9 @@ class Output:
         shrink: Sequence[int],
         cuts: Mapping[int, Callable[[str, int], str]],
     ) -> None:
-        """Write rows in columns, the first of which holds titles; see `tables.laid_out`."""
+        """Write rows in columns, the first of which holds titles; see `laid_out`."""
         if self.as_json:
             return
-        from langchain_sentence_window.apps.cli.terminal import laid_out
-
         for number, line in enumerate(laid_out(rows, numbers, shrink, self.columns, cuts)):
             self._print(self._out, text_of(line, style=STRONG if number == 0 else ""))
 
@@ -186,18 +196,142 @@ def text_of(text: str, style: str = "") -> "Text":
     return Text(printable(text), style=style)
 
 
-NOTHING = 1
-"""Nothing was found, or a check failed."""
+def plain_console(*, is_error: bool = False) -> "Console":
+    """Return the console of stdout, or of stderr, which takes text as it is and doesn't end the program by itself."""
+    # Imported here, as help and completion must be quick.
+    from rich.console import Console
 
-USAGE = 2
-"""The command, or a value that was given to it, can't be used."""
+    class PlainConsole(Console):
+        def on_broken_pipe(self) -> NoReturn:
+            """Say that the reader is gone."""
+            raise BrokenPipeError
 
-FAILED = 4
-"""An index, a file, a model or the network failed."""
-
-INTERRUPTED = 130
-"""Ctrl-C."""
+    return PlainConsole(markup=False, highlight=False, emoji=False, stderr=is_error)
 
 
-MISSING_EXTRA = 3
-"""The exit code if an extra isn't installed."""
+Cut = Callable[[str, int], str]
+"""Takes a text and a number of columns, and returns the text cut to them."""
+
+_GAP = "  "
+_NARROWEST_CELL = 8
+"""The fewest columns that a cell is cut to."""
+
+
+def laid_out(
+    rows: Sequence[Sequence[str]],
+    numbers: frozenset[int],
+    shrink: Sequence[int],
+    columns: int | None = None,
+    cuts: Mapping[int, Cut] = MappingProxyType({}),
+) -> list[str]:
+    """Return the lines of a table.
+
+    Args:
+        rows: The cells by rows, all of one length and each on one line.
+        numbers: The columns that are aligned on the right.
+        shrink: The columns that are cut where the table is too wide, the first one first.
+        columns: The width of the terminal; ``None`` cuts nothing.
+        cuts: Cut the cells of a column in another way than `shortened`. What they return may be wider than asked for.
+    """
+    table = [[" ".join(printable(cell).split("\n")) for cell in row] for row in rows]
+    widths = [max(map(_width, column)) for column in zip(*table, strict=True)]
+    for column in shrink if columns is not None else ():
+        excess = sum(widths) + len(_GAP) * (len(widths) - 1) - (columns or 0)
+        widths[column] = max(min(_NARROWEST_CELL, widths[column]), widths[column] - max(0, excess))
+        for row in table:
+            if _width(row[column]) > widths[column]:
+                row[column] = cuts.get(column, shortened)(row[column], widths[column])
+    return [
+        _GAP.join(_cell(cell, widths[i], is_number=i in numbers) for i, cell in enumerate(row)).rstrip()
+        for row in table
+    ]
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text that takes at most so many columns, the last of them an ellipsis if it was cut."""
+    from rich.cells import set_cell_size
+
+    return text if _width(text) <= width else set_cell_size(text, max(0, width - 1)).rstrip() + CUT
+
+
+def ending(text: str, width: int) -> str:
+    """Return a text that takes at most so many columns, the first of them an ellipsis if it was cut."""
+    if _width(text) <= width:
+        return text
+    start = len(text)
+    while start and _width(text[start - 1 :]) < width:
+        start -= 1
+    return CUT + text[start:].lstrip()
+
+
+def _width(text: str) -> int:
+    from rich.cells import cell_len
+
+    return cell_len(text)
+
+
+def _cell(text: str, width: int, *, is_number: bool) -> str:
+    padding = " " * (width - _width(text))
+    return padding + text if is_number else text + padding
+
+
+CUT = "…"
+"""Stands for what is left out of a text."""
+
+_REPLACEMENT = "\ufffd"
+_LINE_ENDS = "\x0b\x0c\x85\u2028\u2029"
+_DIRECTIONS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+"""Characters that show the text after them in another order than it stands."""
+
+_ESCAPE = re.compile(
+    r"""\\(?:[abfnrtv'"\\]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U00(?:0[0-9a-fA-F]|10)[0-9a-fA-F]{4})""", re.ASCII
+)
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0))
+_INVISIBLE = (*range(0x206A, 0x2070), *range(0xFFF9, 0xFFFC), *range(0xE0000, 0xE0080))
+_TABLE: dict[int, str | None] = {
+    **dict.fromkeys((*_CONTROLS, *_INVISIBLE, *map(ord, _DIRECTIONS))),
+    **dict.fromkeys(map(ord, _LINE_ENDS), "\n"),
+    **dict.fromkeys(range(0xD800, 0xE000), _REPLACEMENT),
+    ord("\t"): "    ",
+    ord("\n"): "\n",
+    ord("\r"): "\n",
+}
+
+
+def printable(text: str) -> str:
+    """Return a text without control characters, with plain line ends, and spaces for tabs.
+
+    Escape sequences lose what makes them one, so the rest of them is shown. Lone surrogates become U+FFFD.
+    """
+    return text.replace("\r\n", "\n").translate(_TABLE)
+
+
+def one_line(text: str) -> str:
+    """Return a printable text on one line, with single spaces."""
+    return " ".join(printable(text).split())
+
+
+def visibly_escaped(text: str) -> str:
+    r"""Return a text on one line in which escapes such as ``\n`` stand for what can't be printed."""
+    if "\n" not in text and "\t" not in text and printable(text) == text:
+        return text
+    return "".join(
+        each if printable(each) == each and each not in "\n\t\\" else each.encode("unicode_escape").decode()
+        for each in text
+    )
+
+
+def unescaped(text: str) -> str:
+    """Return a text without the escapes that a message, JSON or `visibly_escaped` writes."""
+    plain = _ESCAPE.sub(lambda found: found[0].encode().decode("unicode_escape"), text)
+    # JSON writes two escapes for some characters.
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def escaped(document: str) -> str:
+    """Escape what a terminal would interpret in a JSON document; it says the same as before."""
+    return document.translate(_ESCAPES)
+
+
+# JSON escapes the controls below itself.
+_ESCAPES = {code: json.dumps(chr(code))[1:-1] for code in _TABLE if code > ord("~")}

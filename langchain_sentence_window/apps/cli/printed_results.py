@@ -15,9 +15,17 @@ from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quotes
 from langchain_sentence_window.apps.cli.named_documents import nearer, written
 from langchain_sentence_window.apps.cli.opened_index import nothing_found
-from langchain_sentence_window.apps.cli.output import MARKED, NOTHING, STRONG, WEAK, Output, counted
-from langchain_sentence_window.apps.cli.plain_text import one_line, printable
-from langchain_sentence_window.apps.cli.terminal import shortened
+from langchain_sentence_window.apps.cli.output import (
+    MARKED,
+    NOTHING,
+    STRONG,
+    WEAK,
+    Output,
+    counted,
+    one_line,
+    printable,
+    shortened,
+)
 from langchain_sentence_window.documents.keys import (
     ALSO_IN,
     END_INDEX,
