@@ -558,4 +558,4 @@ def test_a_cleaned_name_is_a_name_in_a_folder(given: str) -> None:
 
 def test_the_page_is_told_of_some_failures_and_of_their_number() -> None:
     progress = adding.Progress(500, failed=[{"name": str(i), "reason": ""} for i in range(300)])
-    assert (len(progress.to_dict()["failed"]), progress.to_dict()["failures"]) == (adding.MAX_TOLD, 300)
+    assert (len(progress.to_dict()["failed"]), progress.to_dict()["failures"]) == (adding.MAX_LISTED, 300)
