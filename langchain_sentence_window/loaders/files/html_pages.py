@@ -204,6 +204,7 @@ class BlockWriter:
         self._inline = InlineText()
         self._lists: list[_List] = []
         self._table: _Table | None = None
+        self._tables: set[Any] = set()
         self._level = 0
         self._pre: list[str] | None = None
         self._label = ""
@@ -217,34 +218,34 @@ class BlockWriter:
             root: The element.
             left_out: Elements that aren't written, besides those that aren't shown.
         """
-        tables = data_tables(root)
+        self._tables = data_tables(root)
         for event, element in walk_shown(root, left_out):
             if event == "start":
-                self._start(element, is_data=element in tables)
+                self._start(element)
                 self._add(element.text)
             elif event == "end":
-                self._end(element, is_data=element in tables)
+                self._end(element)
             if event != "start" and element is not root:
                 self._add(element.tail)
         self._flush()
         self._end_label()
         return self._text
 
-    def _start(self, element: Any, *, is_data: bool) -> None:
+    def _start(self, element: Any) -> None:
         if self._pre is not None:
             self._pre.append("\n" if element.tag == "br" else "")
         elif element.tag in _BLOCKS:
-            self._start_block(element, element.tag, is_data=is_data)
+            self._start_block(element, element.tag)
         else:
             self._inline.start(element)
 
-    def _end(self, element: Any, *, is_data: bool) -> None:
+    def _end(self, element: Any) -> None:
         if element.tag in _BLOCKS:
-            self._end_block(element, element.tag, is_data=is_data)
+            self._end_block(element, element.tag)
         elif self._pre is None:
             self._inline.end(element)
 
-    def _start_block(self, element: Any, tag: str, *, is_data: bool) -> None:
+    def _start_block(self, element: Any, tag: str) -> None:
         if self._after_term and tag in ("dt", "dd", "p", "div"):
             return  # another term with the same meaning, and what explains them, stand in the item of the first
         self._flush()
@@ -262,7 +263,7 @@ class BlockWriter:
             self._start_item(element, tag)
         elif tag in _PRE:
             self._pre = []
-        elif is_data:
+        elif element in self._tables:
             self._table = _Table()
         elif tag in ("td", "th") and self._table is not None:
             self._table.cells.append([])
@@ -278,7 +279,7 @@ class BlockWriter:
         own.inner = own.indent + " " * len(marker)
         own.marker = "" if tag == "dd" else marker  # what explains a term goes on in its item
 
-    def _end_block(self, element: Any, tag: str, *, is_data: bool) -> None:
+    def _end_block(self, element: Any, tag: str) -> None:
         if tag == "dt" and self._inline and self._pre is None:
             if not self._after_term:  # libxml2 nests terms that are left open
                 self._inline.end_line()
@@ -299,7 +300,7 @@ class BlockWriter:
             self._lists[-1].marker = ""
         elif tag == "tr" and self._table is not None:
             self._end_row(self._table)
-        elif is_data and self._table is not None:
+        elif element in self._tables and self._table is not None:
             self._end_row(self._table)
             self._table = None
 
