@@ -8,12 +8,10 @@ import pytest
 from langchain_core.retrievers import BaseRetriever
 
 from docs import settings_page
+from langchain_sentence_window import IndexSettings, Ranking, SentenceWindowRetriever
 from langchain_sentence_window.apps.cli.typed_values import check_settings
 from langchain_sentence_window.apps.studio.setting_form import described, to_ask
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.ranking import Ranking
-from langchain_sentence_window.retrieval.index_settings import IndexSettings
-from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import RELATED_NAMES, SETTINGS, CallSettings, RetrieverSettings
 from tests.toys import WordEmbeddings, document
 

@@ -10,10 +10,10 @@ import pytest
 from langchain_core.documents import BaseDocumentCompressor, Document
 from starlette.testclient import TestClient
 
-from langchain_sentence_window.apps.studio.page_server import create_studio
-from langchain_sentence_window.evaluation.questions import Question, write_questions
-from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.evaluation import Question, write_questions
 from langchain_sentence_window.retrieval.settings import SETTINGS
+from langchain_sentence_window.studio import create_studio
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 ADDRESS = "http://127.0.0.1"

@@ -12,13 +12,12 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
 from starlette.testclient import TestClient
 
+from langchain_sentence_window import LateInteractionReranker, Ranking, SentenceWindowRetriever
 from langchain_sentence_window.apps.studio.setting_form import FORM, described, to_ask
 from langchain_sentence_window.apps.studio.tuning import program
 from langchain_sentence_window.documents.window_documents import shown_text
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS, Ranking
-from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
-from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import CallSettings
 from tests.studio.making import ADDRESS, client_of, small_retriever
 from tests.toys import WordEmbeddings, document
