@@ -37,13 +37,12 @@ from langchain_sentence_window.answering.chain import (
     rewriter,
 )
 from langchain_sentence_window.answering.citation_format import on_one_line
-from langchain_sentence_window.answering.citations import LOCATION, SOURCE_END, SOURCE_START
-from langchain_sentence_window.answering.content_blocks import VERDICT, citation_blocks
+from langchain_sentence_window.answering.citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START
+from langchain_sentence_window.answering.content_blocks import MARK, VERDICT, citation_blocks
 from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.locations import describe_location, document_title, name_of
 from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, quotes_as_cited
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
-from langchain_sentence_window.apps.studio.document_blocks import MARK, NUMBER
 from langchain_sentence_window.apps.studio.page_state import Studio, calling, reading
 from langchain_sentence_window.apps.studio.replies import Arguments, Refused, fields_of, lines
 from langchain_sentence_window.apps.studio.setting_form import to_ask
