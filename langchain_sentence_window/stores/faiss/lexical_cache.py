@@ -4,7 +4,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,10 +20,6 @@ from langchain_sentence_window.stores.faiss.database.transaction import Transact
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex, LexicalSearcher
 
 T = TypeVar("T")
-
-MIN_ROWS_TO_CATCH_UP = 2_000
-"""The least number of rows for which a write brings the lexical index up to date itself. Each update has a fixed cost,
-so after smaller writes the next lexical search makes one update for all of them."""
 
 MAX_WRITTEN_ANEW = 2_000
 """The most rows of an index that is written anew after rows were removed. A larger one counts removed texts in the
@@ -70,12 +65,6 @@ class LexicalCache:
         """Start afresh in the child process, which has no threads of tantivy's."""
         self._lock.reset()
         self.close()
-
-    def catch_up_after_write(self, rows_added: int) -> None:
-        """Catch up after a write that added many rows; after a failure, the next search tries again."""
-        if rows_added >= MIN_ROWS_TO_CATCH_UP:
-            with suppress(StoreError):
-                self.catch_up()
 
     def catch_up(self) -> None:
         """Bring the index up to date with the database.

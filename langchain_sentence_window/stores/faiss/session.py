@@ -49,6 +49,10 @@ T = TypeVar("T")
 MAX_ROWS_BEHIND = 50_000
 """Rows that a long series of writes adds before the caches catch up, as each update of theirs has a fixed cost."""
 
+MIN_ROWS_TO_CATCH_UP = 2_000
+"""The least number of rows for which a write brings the lexical index up to date itself. Each update has a fixed cost,
+so after smaller writes the next lexical search makes one update for all of them."""
+
 _MAX_ATTEMPTS = 100
 _ATTEMPTS_TOGETHER = 3
 """Attempts at a read beside others' writes, before it keeps them out."""
@@ -203,7 +207,9 @@ class IndexSession:
         rows, self._rows_behind = self._rows_behind, 0
         if self._vectors.current[0] is not None:
             self._vectors.catch_up(self._calls)
-        within(self._calls, partial(self._lexical.catch_up_after_write, rows))
+        if rows >= MIN_ROWS_TO_CATCH_UP:
+            with suppress(StoreError):  # the next search by words tries again
+                within(self._calls, self._lexical.catch_up)
 
     @contextmanager
     def at_one_state(self, *, copies: bool) -> Iterator[Self]:

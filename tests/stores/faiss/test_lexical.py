@@ -216,7 +216,7 @@ def test_it_is_opened_not_built_when_it_is_current(
 def test_large_writes_keep_it_up_to_date_themselves(
     words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical_cache.MIN_ROWS_TO_CATCH_UP", 3)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.session.MIN_ROWS_TO_CATCH_UP", 3)
     with FaissStore.from_texts(TEXTS[:2], words, path=tmp_path) as store:
         assert not (tmp_path / LEXICAL_FOLDER).exists()
         store.add_texts([*TEXTS[2:], "x"])

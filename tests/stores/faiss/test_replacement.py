@@ -117,15 +117,16 @@ def test_caches_catch_up_once_in_many_parts(
 ) -> None:
     monkeypatch.setattr(session, "MAX_ROWS_BEHIND", 4)
     caught_up: list[int] = []
-    monkeypatch.setattr(LexicalCache, "catch_up_after_write", lambda _, rows: caught_up.append(rows))
+    monkeypatch.setattr(session, "MIN_ROWS_TO_CATCH_UP", 1)
     with FaissStore(words, tmp_path) as store:
+        monkeypatch.setattr(LexicalCache, "catch_up", lambda _: caught_up.append(len(store)))
         for number in range(10):
             prepared = run(store.prepare_replacement(BLOCKING, part(number), [f"d{number}"], [""]))
             run(prepared.embed(BLOCKING, {}, show_progress=False))
             assert prepared.write_part()
-        assert caught_up == [4, 4]
+        assert caught_up == [4, 8]
         store.catch_up()
-        assert caught_up == [4, 4, 2]
+        assert caught_up == [4, 8, 10]
         assert [each.page_content for each in store.similarity_search("card", k=20, filter={"doc_id": "d7"})] == [
             "card 7"
         ]

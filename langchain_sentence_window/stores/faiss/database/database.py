@@ -23,7 +23,6 @@ from langchain_sentence_window.stores.faiss.database.database_opening import (
     check_file,
     check_log,
     check_names,
-    head_of,
     make_file,
     make_tables,
 )
@@ -269,7 +268,7 @@ class Database:
                     connection = connections.begin_writing()
                     transaction = Transaction(connection, secrets.randbits(62))
                     result = work(transaction)
-                    head = head_of(transaction) if transaction.finish() else None
+                    head = transaction.head if transaction.finish() else None
                     connection.execute("COMMIT")
                     # Fails if another file was put at the path meanwhile.
                     connections.file.check_identity()

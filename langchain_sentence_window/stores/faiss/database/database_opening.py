@@ -33,7 +33,6 @@ APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
 
 # Larger than SQLite's default of 4096, of which two vectors of 768 numbers would fill three quarters.
 _PAGE_SIZE = 16_384
-_BIRTH = "birth"
 RESTORE = "restore it from a backup, or choose another path"
 SIDE_FILE_SUFFIXES = ("-wal", "-shm", "-journal")
 """The suffixes of SQLite's own files beside a database."""
@@ -50,19 +49,8 @@ def make_tables(connection: sqlite3.Connection) -> None:
     execute(f"PRAGMA user_version = {FORMAT_VERSION}")
     transaction = Transaction(connection, secrets.randbits(62))
     transaction.begin()
-    assign_birth(transaction)
+    transaction.assign_birth()
     execute("COMMIT")
-
-
-def assign_birth(transaction: Transaction) -> None:
-    """Draw a new birth number, so that a copy counts as another database."""
-    transaction.set_fact(_BIRTH, secrets.randbits(62))
-
-
-def head_of(snapshot: Snapshot) -> Head:
-    """Return the head of the database: its birth number and its last write."""
-    birth = snapshot.fact(_BIRTH)
-    return Head(birth if isinstance(birth, int) and 0 <= birth < 2**62 else 0, snapshot.state.generation)
 
 
 def make_file(path: Path, *, read_only: bool) -> None:
@@ -203,7 +191,7 @@ def check_log(connections: Connections) -> None:
 
 
 def _check_head(name: str, head_file: Path, recorded: Head | None, snapshot: Snapshot) -> None:
-    head = head_of(snapshot)
+    head = snapshot.head
     if recorded is not None and recorded.birth == head.birth and recorded.generation > head.generation:
         raise StoreError(
             f"{name} holds {head.generation} writes, and {recorded.generation} were made: its file or its write-ahead "

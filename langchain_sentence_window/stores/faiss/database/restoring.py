@@ -30,8 +30,6 @@ from langchain_sentence_window.stores.faiss.database.database_file import (
 )
 from langchain_sentence_window.stores.faiss.database.database_opening import (
     SIDE_FILE_SUFFIXES,
-    assign_birth,
-    head_of,
     holds_index,
 )
 from langchain_sentence_window.stores.faiss.database.locks import FORKS
@@ -106,8 +104,8 @@ def _made_another(path: Path) -> Head:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         transaction = Transaction(connection, secrets.randbits(62))
-        assign_birth(transaction)
-        head = head_of(transaction)
+        transaction.assign_birth()
+        head = transaction.head
         connection.execute("COMMIT")
     return head
 

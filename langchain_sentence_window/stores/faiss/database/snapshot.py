@@ -12,6 +12,7 @@ import numpy as np
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
+from langchain_sentence_window.stores.faiss.database.database_file import Head
 from langchain_sentence_window.stores.faiss.database.filters import having_key
 from langchain_sentence_window.stores.faiss.database.found_rows import (
     vectors_in_order,
@@ -36,6 +37,9 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     stored_text,
     with_ids,
 )
+
+BIRTH = "birth"
+"""The name of the fact by which a copy counts as another database."""
 
 _BATCH_SIZE = 10_000
 _LAST_ROW = 2**63 - 1
@@ -97,6 +101,12 @@ class Snapshot:
         """The latest write; part of `state` too, but faster to read, as every search does."""
         generation, token = self.execute(f"SELECT generation, token {_LATEST}").fetchone()
         return generation, token
+
+    @property
+    def head(self) -> Head:
+        """The birth number of the database, and its last write."""
+        birth = self.fact(BIRTH)
+        return Head(birth if isinstance(birth, int) and 0 <= birth < 2**62 else 0, self.state.generation)
 
     def count_documents(self) -> int:
         """Return the number of source documents."""

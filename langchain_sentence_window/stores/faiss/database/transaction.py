@@ -1,6 +1,7 @@
 """Writes to the tables, in one transaction that takes effect completely or not at all."""
 
 import json
+import secrets
 import sqlite3
 import time
 import zlib
@@ -29,7 +30,7 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     uuid_numbers,
     with_ids,
 )
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.database.snapshot import BIRTH, Snapshot
 
 MIN_LOGGED = 20_000
 """The least number of writes and removals that the log holds; a cache that is further behind is rebuilt."""
@@ -53,6 +54,10 @@ class Transaction(Snapshot):
         """Write the first facts of a new database."""
         self._after = State(0, self._token, 0, 0, 0, 0)
         self._log()
+
+    def assign_birth(self) -> None:
+        """Draw a new birth number, so that a copy counts as another database."""
+        self.set_fact(BIRTH, secrets.randbits(62))
 
     def set_fact(self, name: str, value: object) -> None:
         """Write a fact about the store; the value goes through JSON."""
