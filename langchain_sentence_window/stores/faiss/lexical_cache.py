@@ -4,6 +4,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,7 +13,7 @@ import numpy as np
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.conversion import texts_with_headings
 from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.locks import AccessLock
+from langchain_sentence_window.stores.faiss.database.locks import AccessLock, within
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import Seal, is_intact, seal_of, seals_in
@@ -90,7 +91,7 @@ class LexicalCache:
             StoreError: The index can't be written.
         """
         try:
-            return self._database.write(work)
+            return within((self._database.lock.alone,), partial(self._database.transact, work))
         except (OSError, ValueError, RuntimeError) as error:
             self.close()
             raise StoreError(

@@ -150,13 +150,13 @@ class IndexSession:
             except DamagedRecordError:
                 within(self._calls, partial(self._vectors.drop_damaged, index))
                 continue
-            if done is not None:
+            if isinstance(done, tuple):
                 if state is not None:
                     state.keep()
                 return done[0]
             if state is not None:
                 state.renew()
-            within(self._calls, partial(self._catch_up, dense=dense, words=words))
+            within(self._calls, done)
         raise StoreError(f"{self.name} changes too often to be searched in one state; search again")
 
     def nearest(self, vector: Vectors, k: int, effort: float) -> list[tuple[Record, float]] | None:
@@ -360,44 +360,38 @@ class IndexSession:
 
     def _read_at(
         self, work: Callable[[IndexState], T], snapshot: Snapshot, *, dense: bool = False, words: bool = False
-    ) -> tuple[T] | None:
-        """Run a function of one state; return ``None`` if a cache that it searches isn't at that state."""
+    ) -> tuple[T] | Callable[[], None]:
+        """Run a function of one state; return what brings a cache to that state if one that it searches isn't."""
         index = searcher = None
         if dense:
             present, version = self._vectors.current
             if version != snapshot.version:
-                return None
+                return self._vectors.catch_up
             index = None if present is None else IndexAtState(present, snapshot, self.weights)
         if words:
             searcher = self._lexical.searcher_at(snapshot.version)
             if searcher is None:
-                return None
+                return self._lexical.catch_up
         return (work(IndexState(snapshot, self.origin, self._searched, self.effort, index, searcher)),)
 
-    def _read_alone(self, work: Callable[[IndexState], T], *, words: bool) -> tuple[T] | None:
+    def _read_alone(self, work: Callable[[IndexState], T], *, words: bool) -> tuple[T] | Callable[[], None]:
         """Run a function of one state, to which a cache is brought meanwhile: others write faster than it can read."""
 
-        def read_words(snapshot: Snapshot) -> tuple[T] | None:
+        def read_words(snapshot: Snapshot) -> tuple[T] | Callable[[], None]:
             self._lexical.advance_to_read(snapshot)
             return self._read_at(work, snapshot, words=True)
 
-        def write_words(transaction: Transaction) -> tuple[T] | None:
+        def write_words(transaction: Transaction) -> tuple[T] | Callable[[], None]:
             self._lexical.advance(transaction)
             return self._read_at(work, transaction, words=True)
 
-        def read_vectors(snapshot: Snapshot) -> tuple[T] | None:
+        def read_vectors(snapshot: Snapshot) -> tuple[T] | Callable[[], None]:
             self._vectors.advance(snapshot)
             return self._read_at(work, snapshot, dense=True)
 
         if words:
             return self._database.read(read_words) if self.is_read_only else self._lexical.change(write_words)
         return self._vectors.lock.write(lambda: self._database.read(read_vectors))
-
-    def _catch_up(self, *, dense: bool, words: bool) -> None:
-        if dense:
-            self._vectors.catch_up()
-        if words:
-            self._lexical.catch_up()
 
 
 def _close(gate: AccessLock, database: Database, vectors: VectorCache, lexical: LexicalCache) -> None:
