@@ -1,31 +1,23 @@
 """The SQLite database of a store.
 
 Contents:
-    schema: The tables, and records as they are stored.
-    rows: The rows that are written for sentences.
+    schema: The tables, records as they are stored, and finding damage by the checksums of rows.
     snapshot: Reads of one state.
+    reads: Reads of given rows, of places, and of source documents.
+    found_rows: Sentences and vectors, read as columns.
     transaction: Writes.
-    filters: Metadata filters, compiled to SQL.
-    operators: What the operators of filters mean, in SQL and in Python.
+    filters: Metadata filters, compiled to SQL, and what their operators mean in Python.
     conditions: Joining of SQL conditions.
-    json_nul: NUL characters in JSON.
 
 Access:
-    database: `Database`: who may read or write at the same time.
+    database: `Database`: reading and writing one state; copies, closing and forks.
     leases: Reading with a connection, for one call or several.
-    connections: The connections to one database.
-    connection: One SQLite connection.
-    locks: The lock for many readers or one writer.
-    forking: Forks of a process with open stores.
+    connections: The connections to one database, and what SQLite does with one.
+    locks: What a call enters: locks for many readers or one writer, turns, and forks of the process.
 
 Files:
-    opening: Creating a database, and checking one before it is used.
+    database_opening: Creating a database, and checking one before it is used.
     restoring: Replacing an index with a backup.
-    damage: Finding damage, by the checksums of rows.
-    database_file: The identity and the seal of the database's file.
-    later_check: Checking a large file after it was opened.
-    held_files: Files that are kept open beside SQLite.
-    state_files: The small files beside the database.
-    checksums: Checksums of files.
-    files: Writing files completely or not at all.
+    database_file: The identity and the seal of the database's file, and the small files beside it.
+    store_files: The names of all files, their checksums, and writing them completely or not at all.
 """
