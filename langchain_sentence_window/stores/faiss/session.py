@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.database import Database
+from langchain_sentence_window.stores.faiss.database.database import Database, OneState
 from langchain_sentence_window.stores.faiss.database.database_file import run_slowly
 from langchain_sentence_window.stores.faiss.database.database_opening import has_traces_of_index
 from langchain_sentence_window.stores.faiss.database.found_rows import (
     vectors_in_order,
 )
-from langchain_sentence_window.stores.faiss.database.leases import OneState
 from langchain_sentence_window.stores.faiss.database.locks import (
     FORKS,
     SEARCHES,

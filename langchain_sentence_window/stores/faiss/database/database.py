@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.errors import StoreChangedError, StoreError
 from langchain_sentence_window.stores.faiss.database.connections import ERRORS, Connections, cure_of
 from langchain_sentence_window.stores.faiss.database.database_file import Sealed, write_head, write_seal
 from langchain_sentence_window.stores.faiss.database.database_opening import (
@@ -26,8 +26,9 @@ from langchain_sentence_window.stores.faiss.database.database_opening import (
     make_file,
     make_tables,
 )
-from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead, OneState
+from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
+from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import make_part, put_if_new, seal_of
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
@@ -94,7 +95,7 @@ class Database:
         snapshot.copy_to(copy._connections.writer, _PAGE_BATCH_SIZE)
         return copy
 
-    def one_state(self, *, copies: bool) -> OneState:
+    def one_state(self, *, copies: bool) -> "OneState":
         """Return what reads one state in several calls; the caller ends it. See `OneState`."""
         state = OneState(self, self._connections, copies=copies)
         self._long_reads.add(state)
@@ -335,3 +336,108 @@ class Database:
             connections.is_dirty = False
         else:
             self._guarded(lambda: connections.writer)
+
+
+class OneState:
+    """Reads of one state of a database, in any number of calls, by one thread at a time.
+
+    The state is that of the first read which `keep` follows. A database in a file keeps it for a connection. One in
+    memory has no log to read it from: a read of a later state is refused there, or the state is copied.
+    """
+
+    def __init__(self, database: Database, connections: Connections, *, copies: bool) -> None:
+        """Read nothing yet.
+
+        Args:
+            database: The database.
+            connections: Its connections.
+            copies: Whether to copy the state of a database in memory, which takes time, but no write changes it then.
+        """
+        self._database = database
+        self._connections = connections
+        self._copies = copies
+        self._lease = Lease(connections)
+        self._snapshot: Snapshot | None = None
+        self._copy: Database | None = None
+        self._version: Version | None = None
+        self._is_kept = False
+
+    def read_state(self, work: Callable[[Snapshot], T]) -> T:
+        """Read the state that is kept, or the present one if none is; the caller is in the lock of the database.
+
+        Raises:
+            StoreChangedError: The state doesn't exist any more.
+            StoreError: SQLite can't read.
+        """
+        try:
+            if self._connections.path is None:
+                database = self._copy or self._database
+                return database.read_state(lambda snapshot: self._read_memory(snapshot, work))
+            if self._snapshot is None:
+                self._lease = Lease(self._connections)
+                self._snapshot = self._checked(self._lease.take())
+            else:
+                self._connections.file.check_identity()
+            result = work(self._snapshot)
+            if self._lease.is_outdated():
+                raise _changed(self._connections.name)
+            return result
+        except BaseException as error:
+            self._let_go()
+            if isinstance(error, ERRORS):
+                raise self._database.unreadable(error) from error
+            raise
+
+    def keep(self) -> None:
+        """Keep the state of the last read for all later ones."""
+        self._is_kept = True
+
+    def renew(self) -> None:
+        """Read the present state from now on, as the last read turned out to be of another one than the caches.
+
+        Raises:
+            StoreChangedError: Earlier reads were of that state.
+        """
+        if self._is_kept:
+            raise _changed(self._connections.name)
+        self.end()
+
+    def end(self) -> None:
+        """Let go of the state; the next read is of the present one."""
+        self._lease.has_succeeded = True
+        self._let_go()
+        self._version, self._is_kept = None, False
+
+    def begin(self) -> None:
+        """Resume after a fork, which the next read does, as it takes a connection."""
+
+    def cut(self) -> None:
+        """Forget the connection, which was closed or belongs to another process."""
+        self._lease, self._snapshot = Lease(self._connections), None
+
+    def _read_memory(self, snapshot: Snapshot, work: Callable[[Snapshot], T]) -> T:
+        if self._copy is not None:
+            return work(snapshot)
+        result = work(self._checked(snapshot))
+        if self._copies:
+            self._copy = self._database.copy_of(snapshot)
+        return result
+
+    def _checked(self, snapshot: Snapshot) -> Snapshot:
+        version = snapshot.version
+        if self._is_kept and version != self._version:
+            raise _changed(self._connections.name)
+        self._version = version
+        return snapshot
+
+    def _let_go(self) -> None:
+        self._snapshot = None
+        with suppress(StoreError):
+            self._lease.end()
+        if self._copy is not None:
+            self._copy.close()
+            self._copy = None
+
+
+def _changed(name: str) -> StoreChangedError:
+    return StoreChangedError(f"{name} changes too often to be read in one state; ask again")
