@@ -44,7 +44,7 @@ def number(metadata: Mapping[str, Any], key: str) -> int:
         ValueError: The value can't be an index.
     """
     value = metadata[key]
-    if type(value) is int and 0 <= value < MAX_INDEX:  # the usual case, told quickly
+    if type(value) is int and 0 <= value < MAX_INDEX:  # the usual case, quickly
         return value
     try:
         read = int(value)
@@ -120,7 +120,7 @@ def json_item(key: object, value: object, others: Container[str]) -> tuple[str, 
 
 def stored_form(value: object) -> Any:
     """Convert a value that a filter compares with as those in metadata were; return what JSON can't hold as it is."""
-    if type(value) in _PLAIN:  # the usual case, told quickly
+    if type(value) in _PLAIN:  # the usual case, quickly
         return value
     try:
         return as_json(value)
@@ -204,7 +204,7 @@ def _iso(value: date | time) -> str:
 
 
 def _of_numpy(value: Any) -> str | float:
-    """Convert a scalar of NumPy, told by its module, as importing NumPy takes a while."""
+    """Convert a scalar of NumPy, known by its module, as importing NumPy takes a while."""
     if type(value).__module__ == "numpy" and value.ndim == 0:
         kind = value.dtype.kind
         if kind in "biu":

@@ -148,7 +148,7 @@ def _hash(document: Document, copies: Counter[bytes]) -> str:
 MAX_BATCH_CHARS = 1_000_000
 """Characters after which a batch ends: some thousands of sentences, which are enough to sort them by length."""
 
-_DOCUMENT_CHARS = 200  # what a Document takes beside its text, in characters
+_DOCUMENT_CHARS = 200  # what a Document takes besides its text, in characters
 _DIGEST_SIZE = 12
 
 
@@ -335,14 +335,14 @@ def warn_of_parts(joined: Iterable[JoinedDocument], *, stacklevel: int = 3) -> N
     odd = [document for document in joined if document.remarks]
     if not odd:
         return
-    told = [
+    odd_parts = [
         f"{shown(document.doc_id)}: {', '.join(document.remarks[:_MAX_SHOWN])}"
         + (f" and {len(document.remarks) - _MAX_SHOWN} more" if len(document.remarks) > _MAX_SHOWN else "")
         for document in odd[:_MAX_SHOWN]
     ]
     more = f"; and {len(odd) - _MAX_SHOWN} more documents" if len(odd) > _MAX_SHOWN else ""
     warnings.warn(
-        f"the parts of a document were joined as well as could be ({'; '.join(told)}{more}); give all parts of a "
+        f"the parts of a document were joined as well as could be ({'; '.join(odd_parts)}{more}); give all parts of a "
         "source in one call, each once, or switch joining off with SentenceSplitter(join_parts=False)",
         SentenceWindowWarning,
         stacklevel=stacklevel,

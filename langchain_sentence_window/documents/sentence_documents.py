@@ -194,14 +194,14 @@ def own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def _index(metadata: Mapping[str, Any], key: str) -> int | None:
     """Read an index that most sentences lack; stores with columns return ``None`` or NaN for none."""
     value = metadata.get(key)
-    if value is None:  # the usual case, told quickly
+    if value is None:  # the usual case, quickly
         return None
     return None if isinstance(value, float) and math.isnan(value) else number(metadata, key)
 
 
 def _pieces(metadata: Mapping[str, Any]) -> Span | None:
     """Read the indexes of the pieces of a sentence that was cut."""
-    if PIECES_START not in metadata:  # the usual case, told quickly
+    if PIECES_START not in metadata:  # the usual case, quickly
         return None
     start, end = (_index(metadata, key) for key in (PIECES_START, PIECES_END))
     return None if start is None or end is None else (start, end)

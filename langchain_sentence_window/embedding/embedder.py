@@ -240,7 +240,7 @@ def counted_texts() -> Iterator[EmbeddedTexts]:
 
 
 @contextmanager
-def heard_texts(listener: Callable[[int], None]) -> Iterator[None]:
+def on_embedded_texts(listener: Callable[[int], None]) -> Iterator[None]:
     """Call a function whenever texts are embedded within the block, in this thread or task.
 
     Args:
@@ -254,8 +254,8 @@ def heard_texts(listener: Callable[[int], None]) -> Iterator[None]:
 
 
 @contextmanager
-def heard_texts_too(listener: Callable[[int], object]) -> Iterator[None]:
-    """Call a function beside the listener of the block around this one, as `heard_texts` does."""
+def also_on_embedded_texts(listener: Callable[[int], object]) -> Iterator[None]:
+    """Call a function too, besides the listener of the block around this one, as `on_embedded_texts` does."""
     outer = _listener.get()
 
     def both(count: int) -> None:
@@ -263,12 +263,12 @@ def heard_texts_too(listener: Callable[[int], object]) -> Iterator[None]:
         if outer is not None:
             outer(count)
 
-    with heard_texts(both):
+    with on_embedded_texts(both):
         yield
 
 
 def count_texts(count: int) -> None:
-    """Add to the count of the block that this is within, if there is one, and tell who listens."""
+    """Add to the count of the block that this is within, if there is one, and call the listener."""
     texts = _counting.get()
     if texts is not None:
         texts.count += count

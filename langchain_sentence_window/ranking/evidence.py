@@ -155,7 +155,7 @@ class Evidence:
         return self._all_bigrams[: len(self._texts)]
 
     @cached_property
-    def bigrams_beside(self) -> Numbers:
+    def neighbor_bigrams(self) -> Numbers:
         """The same of the sentences before and after it, added."""
         return np.asarray(self._all_bigrams[self._candidates.before] + self._all_bigrams[self._candidates.after])
 

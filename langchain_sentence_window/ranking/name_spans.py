@@ -124,7 +124,7 @@ MIN_LEFT = 4
 """The least number of words that a question keeps."""
 
 MAX_CLAUSE_REST = 2
-"""The most words beside a name and small words in a clause that only says where to look: "In the Zebra contract, …"."""
+"""The most words but a name and small words in a clause that only says where to look: "In the Zebra contract, …"."""
 
 _PLACING = frozenset({"as", "at", "between", "by", "for", "from", "in", "of", "on", "to", "under", "with"})
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -264,7 +264,7 @@ def _runs(query: str, tokens: Sequence[Token], known: Set[str]) -> Iterator[tupl
 
 
 def _widened(query: str, tokens: Sequence[Token], first: int, end: int) -> tuple[int, int]:
-    """Add a few words beside a run that are written as names too, or as one word with it, as "com" in "globe.com"."""
+    """Add a few words next to a run that are written as names too, or as one word with it, as "com" in "globe.com"."""
     lowest, highest = max(0, first - _MAX_BESIDE), min(len(tokens), end + _MAX_BESIDE)
     while first > lowest and not _BREAK.search(gap := query[tokens[first - 1].end : tokens[first].start]):
         if not (tokens[first - 1].is_name or is_glued(gap)):

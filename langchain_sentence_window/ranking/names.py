@@ -81,7 +81,7 @@ def hear(query: str, evidence: Evidence) -> Heard | None:
     of_whole = {at for each in whole for at in range(each.first, each.end)}
     if whole:
         named = [NamedDocument(doc_id, each.words, each.name) for each in whole for doc_id in each.doc_ids]
-        others = named_alone(question.without(of_whole), beside_name=True)
+        others = named_alone(question.without(of_whole), names_another=True)
         named += [each for each in others if each.doc_id not in {known.doc_id for known in named}]
     else:
         named = named_by_words(question)
@@ -224,12 +224,12 @@ def named_by_words(question: Question) -> list[NamedDocument]:
     return []
 
 
-def named_alone(question: Question, *, beside_name: bool = False) -> list[NamedDocument]:
+def named_alone(question: Question, *, names_another: bool = False) -> list[NamedDocument]:
     """Return the documents that a question names by a single word each; none if that isn't sure.
 
     Args:
         question: The question.
-        beside_name: Whether it names another document too. Then a word that is the whole of a name is one for sure.
+        names_another: Whether it names another document too. Then a word that is the whole of a name is one for sure.
     """
     if question.is_plain or not question.evidence.is_complete:
         return []
@@ -238,9 +238,9 @@ def named_alone(question: Question, *, beside_name: bool = False) -> list[NamedD
         return []
     named = {doc_id: of_it[0] for doc_id, of_it in words.items()}
     whole = _one_word_names(question)
-    if beside_name or named or any(_is_sure_of_whole(doc_id, word, question) for doc_id, word in whole.items()):
-        named |= whole  # what a question names beside a name is a name more likely than a topic
-    if len(named) == 1 and not beside_name and _COMPARES.search(question.query):
+    if names_another or named or any(_is_sure_of_whole(doc_id, word, question) for doc_id, word in whole.items()):
+        named |= whole  # what a question names next to a name is a name more likely than a topic
+    if len(named) == 1 and not names_another and _COMPARES.search(question.query):
         (known,) = (question.known[doc_id] for doc_id in named)
         if not question.written <= known.words:
             return []  # the other side would be found nowhere
@@ -377,12 +377,12 @@ def _one_word_names(question: Question) -> dict[str, str]:
 
 
 def _is_sure_of_whole(doc_id: str, word: str, question: Question) -> bool:
-    """Check whether a word that is the whole of a document's name is mostly there, or its other names are told, too."""
+    """Check whether a word that is the whole of a name is mostly there, or the other names are in the question, too."""
     names = {each: question.known[each].of_names for each in question.evidence.documents}
     others = [set(map(_singular, names[each])) for each in names if each != doc_id]
     own = set(map(_singular, names[doc_id] - CONNECTORS)) - {_singular(word)}
-    told = own.intersection(_singular(token.word) for token in question.tokens)
-    if any(not others or any(each not in of_it for of_it in others) for each in told):  # a folder may hold all of them
+    named = own.intersection(_singular(token.word) for token in question.tokens)
+    if any(not others or any(each not in of_it for of_it in others) for each in named):  # a folder may hold all of them
         return True
     use = question.evidence.words.get(word)
     return use is not None and use.documents.get(doc_id, 0) >= max(MIN_SENTENCES, MIN_SHARE_OF_WHOLE * use.sentences)

@@ -81,13 +81,13 @@ _TABLE: dict[str, Signal] = {
         "share of the query's words in it; rare ones count more", lambda facts: facts.own_coverage
     ),
     "coverage": _of_words(
-        "share of the query's words in it, the sentences beside it or its heading path; rare ones count more",
+        "share of the query's words in it, its neighbors or its heading path; rare ones count more",
         lambda facts: facts.coverage,
     ),
     "bigrams": _of_words("pairs of adjacent query words in it; rare ones count more", lambda facts: facts.bigrams),
     "bigrams_near": _of_words(
-        "the same, with 0.3 of those in each sentence beside it",
-        lambda facts: facts.bigrams + _NEIGHBOR_SHARE * facts.bigrams_beside,
+        "the same, with 0.3 of those in each neighbor",
+        lambda facts: facts.bigrams + _NEIGHBOR_SHARE * facts.neighbor_bigrams,
     ),
     "numbers": Signal("share of the query's whole numbers in it", lambda facts: facts.numbers, is_of_words=True),
     "names": Signal(

@@ -95,7 +95,7 @@ def judge_relevance(
         order: The positions of the ``n`` candidates, best first.
         scores: The ``n`` scores after reordering, in the order of the candidates; higher is better.
         dense: Their ``n`` scores by meaning, such as cosines; higher is better.
-        coverage: For each, the share of the query's words in it, the sentences beside it or its heading path; rare
+        coverage: For each, the share of the query's words in it, its neighbors or its heading path; rare
             words count more. From 0 to 1.
         matches: For a sample of sentences of the same collection, each asked like a question, the score by meaning of
             the sentence elsewhere in it that is closest; on the scale of ``dense``. Without `MIN_SAMPLED` of them, or

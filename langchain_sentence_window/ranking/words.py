@@ -298,11 +298,11 @@ def _matches(
     known, known_sizes = np.zeros(len(words), dtype=np.uint64), np.zeros(len(words), dtype=np.int64)
     for number, word in encoded.items():
         known[number], known_sizes[number] = int.from_bytes(word[:_BEGINNING], "little"), len(word)
-    wanted = np.full(_SLOTS, -1, dtype=np.int64)
+    holders = np.full(_SLOTS, -1, dtype=np.int64)
     slots, held = _slots(known), list(encoded)
-    wanted[slots[held]] = held
-    has_rivals = (wanted[slots[held]] != held).any()
-    guessed = wanted[_slots(beginnings)]
+    holders[slots[held]] = held
+    has_rivals = (holders[slots[held]] != held).any()
+    guessed = holders[_slots(beginnings)]
     likely = np.flatnonzero(guessed >= 0)
     guessed = guessed[likely]
     is_same = (beginnings[likely] == known[guessed]) & (sizes[likely] == known_sizes[guessed])

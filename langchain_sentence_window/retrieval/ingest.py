@@ -39,7 +39,7 @@ from langchain_sentence_window.documents.part_groups import (
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.source_parts import Part
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
-from langchain_sentence_window.embedding.embedder import counted_texts, heard_texts_too
+from langchain_sentence_window.embedding.embedder import also_on_embedded_texts, counted_texts
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.retrieval.indexing import Preparation, Prepared, replace_documents
 from langchain_sentence_window.retrieval.stored_sentences import sentences_to_change
@@ -189,7 +189,7 @@ async def ingest_stream(
     reader = BatchReader(io, documents, Batches(prepare.splitter.join_parts))
     with (
         tqdm(desc="Embedding", unit=" sentences", disable=not show_progress) as bar,
-        heard_texts_too(bar.update),
+        also_on_embedded_texts(bar.update),
         counted_texts() as embedded,
     ):
         try:

@@ -14,7 +14,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.documents.part_groups import Batches
-from langchain_sentence_window.embedding.embedder import heard_texts
+from langchain_sentence_window.embedding.embedder import on_embedded_texts
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from tests.conftest import Invoke
@@ -349,7 +349,7 @@ def test_one_line_is_logged(words: WordEmbeddings, caplog: pytest.LogCaptureFixt
 
 def test_progress_and_listeners_hear_of_all_batches(words: WordEmbeddings, capsys: pytest.CaptureFixture[str]) -> None:
     heard: list[int] = []
-    with heard_texts(heard.append):
+    with on_embedded_texts(heard.append):
         SentenceWindowRetriever.from_documents(documents(), words, show_progress=True)
     assert sum(heard) == 40
     assert "Embedding: 40 sentences" in capsys.readouterr().err

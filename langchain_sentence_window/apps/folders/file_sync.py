@@ -23,7 +23,7 @@ from langchain_sentence_window.apps.folders.found_files import (
 from langchain_sentence_window.documents.part_groups import group_documents
 from langchain_sentence_window.documents.source_parts import FILE_STATE, FileState
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
-from langchain_sentence_window.embedding.embedder import heard_texts_too
+from langchain_sentence_window.embedding.embedder import also_on_embedded_texts
 from langchain_sentence_window.errors import (
     DocumentReadError,
     InvalidInputError,
@@ -387,7 +387,7 @@ class _Sync:
         """Add files; if that fails because of one of them, add each alone."""
         try:
             if batch:
-                with heard_texts_too(self._reporter(batch)):
+                with also_on_embedded_texts(self._reporter(batch)):
                     self.retriever.add_documents([document for each in batch for document in each.documents])
         except SentenceWindowError as error:
             if len(batch) == 1 and isinstance(error, InvalidInputError):

@@ -38,7 +38,7 @@ from langchain_sentence_window.apps.studio.replies import (
 from langchain_sentence_window.apps.studio.uploads import MAX_UPLOAD_BYTES, MAX_WAITING, Upload, discard
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.source_parts import FileState
-from langchain_sentence_window.embedding.embedder import heard_texts
+from langchain_sentence_window.embedding.embedder import on_embedded_texts
 from langchain_sentence_window.loaders.file_bytes import Root, read_file
 from langchain_sentence_window.loaders.file_loader import SUFFIXES, convert
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
@@ -275,7 +275,7 @@ async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, p
     is_added = False
     try:
         documents = await ASYNC.in_thread(_load, pdfs, path, upload.name)
-        with heard_texts(report):
+        with on_embedded_texts(report):
             await studio.retriever.aadd_documents(documents)
         is_added = True
         progress.added += 1

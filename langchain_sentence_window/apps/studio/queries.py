@@ -47,8 +47,7 @@ from langchain_sentence_window.apps.studio.page_state import Studio, calling, re
 from langchain_sentence_window.apps.studio.replies import Arguments, Refused, fields_of, lines
 from langchain_sentence_window.apps.studio.setting_form import to_ask
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, SOURCE, START_INDEX
-from langchain_sentence_window.documents.window_documents import shown_text
-from langchain_sentence_window.documents.window_fields import FIELDS, estimate_tokens
+from langchain_sentence_window.documents.window_fields import FIELDS
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation.questions import read_questions
 from langchain_sentence_window.ranking.ranking import SIGNALS
@@ -132,9 +131,8 @@ def card(window: Document, rank: int) -> dict[str, Any]:
         rank: Its position in the result, from 1.
 
     Returns:
-        ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``text``, ``tokens``
-        (an estimate, with the lead-ins), and the keys of the window's metadata that say where it stands and why it was
-        found, as they are; see `WindowField`. Missing ones are left out.
+        ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``text``, and
+        the fields of the window that the page gets, as they are; see `WindowField`. Missing ones are left out.
     """
     keys = [SOURCE, *(field.key for field in FIELDS if field.is_on_page)]
     carried = {key: window.metadata[key] for key in keys if window.metadata.get(key) is not None}
@@ -144,7 +142,6 @@ def card(window: Document, rank: int) -> dict[str, Any]:
         "title": document_title(window),
         "location": describe_location(window),
         "text": window.page_content,
-        "tokens": estimate_tokens(shown_text(window)),
         **carried,
     }
 

@@ -26,7 +26,6 @@ from langchain_sentence_window.apps.studio.page_state import (
 from langchain_sentence_window.apps.studio.queries import Query, card, search
 from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused, fields_of
 from langchain_sentence_window.apps.studio.setting_form import FORM, RERANKER, described, to_ask
-from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking, afit_ranking
 from langchain_sentence_window.evaluation.measurement import BUDGETS
@@ -90,12 +89,8 @@ async def try_settings(studio: Studio, given: Query) -> object:
     """Return the windows of a question as cards with their tokens, and the seconds that the retriever took."""
     retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     windows, seconds = await search(retriever, call, given.query)
-    tokens = await ASYNC.in_thread(lambda: [retriever.count_tokens(shown_text(window)) for window in windows])
-    cards = [
-        {**card(window, rank), "tokens": count}
-        for rank, (window, count) in enumerate(zip(windows, tokens, strict=True), 1)
-    ]
-    return {"windows": cards, "seconds": seconds, "tokens": sum(tokens)}
+    cards = [card(window, rank) for rank, window in enumerate(windows, 1)]
+    return {"windows": cards, "seconds": seconds, "tokens": sum(each["tokens"] for each in cards)}
 
 
 async def as_program(studio: Studio, given: Query) -> object:

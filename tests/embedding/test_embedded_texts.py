@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.embedding.embedder import EMBED_BATCH_SIZE, count_texts, counted_texts, heard_texts
+from langchain_sentence_window.embedding.embedder import EMBED_BATCH_SIZE, count_texts, counted_texts, on_embedded_texts
 from langchain_sentence_window.testing.material import Way
 from tests.toys import WordEmbeddings, document
 
@@ -18,7 +18,7 @@ def retriever_at(folder: Path) -> SentenceWindowRetriever:
 
 async def test_texts_are_heard_as_they_are_embedded(tmp_path: Path, way: Way) -> None:
     heard: list[int] = []
-    with heard_texts(heard.append):
+    with on_embedded_texts(heard.append):
         await way(retriever_at(tmp_path), "add_documents", [LONG])
     assert heard == [EMBED_BATCH_SIZE, EMBED_BATCH_SIZE, 10]
 
@@ -32,7 +32,7 @@ async def test_an_error_of_the_listener_ends_the_call_and_changes_nothing(tmp_pa
 
     retriever = retriever_at(tmp_path)
     retriever.add_documents([document("A seat.", "long")])
-    with pytest.raises(StopError), heard_texts(stop):
+    with pytest.raises(StopError), on_embedded_texts(stop):
         await way(retriever, "add_documents", [LONG])
     (kept,) = retriever.documents()
     assert kept.sentences == 1
@@ -42,7 +42,7 @@ async def test_an_error_of_the_listener_ends_the_call_and_changes_nothing(tmp_pa
 
 def test_listening_ends_with_its_block_and_counting_goes_on_within() -> None:
     heard: list[int] = []
-    with heard_texts(heard.append), counted_texts() as texts:
+    with on_embedded_texts(heard.append), counted_texts() as texts:
         count_texts(3)
     count_texts(5)
     assert (heard, texts.count) == ([3], 3)
