@@ -80,27 +80,11 @@ SOURCE = "source"
 
 PER_SENTENCE_KEYS = frozenset(
     {
-        SENTENCE_INDEX,
-        START_INDEX,
-        END_INDEX,
-        SEPARATOR,
-        KIND,
-        LEAD_IN,
-        PIECES_START,
-        PIECES_END,
-        HEADING_LEVEL,
-        PART_SPANS,
-        WINDOW_TEXT,
-        WINDOW_FIRST,
-        WINDOW_LAST,
-        WINDOW_START,
-        WINDOW_END,
-        WINDOW_SPANS,
-        WINDOW_SEPARATOR,
-        WINDOW_PARTS,
-        INGEST_STATE,
+        SENTENCE_INDEX, START_INDEX, END_INDEX, SEPARATOR, KIND, LEAD_IN, PIECES_START, PIECES_END,
+        HEADING_LEVEL, PART_SPANS, WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END,
+        WINDOW_SPANS, WINDOW_SEPARATOR, WINDOW_PARTS, INGEST_STATE,
     }
-)
+)  # fmt: skip
 """Keys whose values differ among the sentences of a section."""
 
 PER_SECTION_KEYS = frozenset({SECTION_START, SECTION_END, HEADING})
@@ -130,25 +114,10 @@ TOKENS = "tokens"
 
 WINDOW_KEYS = frozenset(
     {
-        DOC_ID,
-        START_INDEX,
-        END_INDEX,
-        HEADING,
-        SEPARATOR,
-        SENTENCES,
-        HITS,
-        SCORE,
-        WINDOW_ID,
-        LEAD_INS,
-        ALSO_IN,
-        RELEVANCE_SCORE,
-        PARTS,
-        PAGES,
-        PAGE_LABELS,
-        SENTENCE_SPANS,
-        TOKENS,
+        DOC_ID, START_INDEX, END_INDEX, HEADING, SEPARATOR, SENTENCES, HITS, SCORE, WINDOW_ID, LEAD_INS,
+        ALSO_IN, RELEVANCE_SCORE, PARTS, PAGES, PAGE_LABELS, SENTENCE_SPANS, TOKENS,
     }
-)
+)  # fmt: skip
 """The keys of a window Document, of which `langchain_sentence_window.documents.window_fields` holds a row each."""
 
 CONTRACT_KEYS = SENTENCE_KEYS | WINDOW_KEYS

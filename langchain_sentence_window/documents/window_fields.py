@@ -182,7 +182,7 @@ class WindowField:
         join: Makes the value of windows that are joined; ``None`` to take that of the window with the best hit.
         cut: Makes the value of a stretch of a window; ``None`` to leave it as it is.
         count: Makes the value from all that is shown of a window, lead-ins and text, by a counter of tokens. Such a
-            value is made anew whenever a window is made, joined, cut or rewritten, and has no other rule.
+            value is made anew whenever a window is made, joined, cut or rewritten, so the other rules are ``None``.
         is_of_search: Whether it says how the window was found, and so isn't true of a text that is only read.
         is_of_reranker: Whether a reranker sets it. What a reranker writes into other fields is undone.
         is_on_page: Whether the studio's page gets it.
@@ -192,37 +192,34 @@ class WindowField:
 
     key: str
     make: Callable[[NewWindow], Any] | None = None
-    join: Callable[[JoinedRuns], Any] | None = None
-    cut: Callable[[CutWindow], Any] | None = None
+    join: Callable[[JoinedRuns], Any] | None
+    cut: Callable[[CutWindow], Any] | None
     count: Callable[[str, CountTokens], Any] | None = None
     is_of_search: bool = False
     is_of_reranker: bool = False
-    is_on_page: bool = False
+    is_on_page: bool = True
     brief: Callable[[Any], str] | None = None
 
 
 FIELDS: tuple[WindowField, ...] = (
-    WindowField(key=DOC_ID, make=lambda new: new.window.doc_id, is_on_page=True),
+    WindowField(key=DOC_ID, make=lambda new: new.window.doc_id, join=None, cut=None),
     WindowField(
         key=START_INDEX,
         make=lambda new: new.first.start,
         join=lambda joined: joined.start,
         cut=lambda cut: cut.span and cut.span[0],
-        is_on_page=True,
     ),
     WindowField(
         key=END_INDEX,
         make=lambda new: new.last.end,
         join=lambda joined: joined.end,
         cut=lambda cut: cut.span and cut.span[1],
-        is_on_page=True,
     ),
     WindowField(
         key=SENTENCES,
         make=lambda new: [new.window.first, new.window.last],
         join=lambda joined: [joined.first, joined.last],
         cut=left_out,
-        is_on_page=True,
     ),
     WindowField(
         key=HITS,
@@ -230,22 +227,21 @@ FIELDS: tuple[WindowField, ...] = (
         join=lambda joined: [dict(joined.hits[index].entry) for index in sorted(joined.hits)],
         cut=left_out,
         is_of_search=True,
-        is_on_page=True,
     ),
     WindowField(
         key=SCORE,
         make=lambda new: new.window.score,
         join=lambda joined: joined.best.entry[SCORE],
+        cut=None,
         is_of_search=True,
-        is_on_page=True,
         brief=lambda score: f"score {score:.2f}",
     ),
     WindowField(
         key=RELEVANCE_SCORE,
         join=lambda joined: _best_relevance(joined.ranked, joined.holder),
+        cut=None,
         is_of_search=True,
         is_of_reranker=True,
-        is_on_page=True,
         brief=lambda score: f"reranked {score:.2f}",
     ),
     WindowField(
@@ -253,25 +249,25 @@ FIELDS: tuple[WindowField, ...] = (
         make=lambda new: window_id(new.window.doc_id, new.window.first, new.window.last),
         join=lambda joined: window_id(joined.doc_id, joined.first, joined.last),
         cut=left_out,
-        is_on_page=True,
     ),
     WindowField(
         key=HEADING,
         make=lambda new: new.sentences[new.window.doc_id, new.window.best.index].heading or None,
-        is_on_page=True,
+        join=None,
+        cut=None,
     ),
     WindowField(
         key=SEPARATOR,
         make=lambda new: new.last.separator if new.window.last + 1 < new.last.section_end else None,
         join=lambda joined: joined.separator,
         cut=left_out,
+        is_on_page=False,
     ),
     WindowField(
         key=LEAD_INS,
         make=lambda new: lead_ins(new.window, new.sentences) or None,
         join=lambda joined: _joined_lead_ins(joined) or None,
         cut=left_out,
-        is_on_page=True,
     ),
     WindowField(
         key=ALSO_IN,
@@ -279,36 +275,33 @@ FIELDS: tuple[WindowField, ...] = (
             joined_places((run.document for run in joined.ranked), joined.doc_id, joined.start, joined.end) or None
         ),
         cut=left_out,
-        is_on_page=True,
     ),
     WindowField(
         key=PARTS,
         make=lambda new: as_entries(new.parts) or None,
         join=lambda joined: _joined_pages(joined, PARTS, as_entries),
         cut=lambda cut: as_entries(cut.parts or ()) or None,
+        is_on_page=False,
     ),
     WindowField(
         key=PAGES,
         make=lambda new: pages_of(new.parts) or None,
         join=lambda joined: _joined_pages(joined, PAGES, pages_of),
         cut=lambda cut: _cut_pages(cut, PAGES, pages_of),
-        is_on_page=True,
     ),
     WindowField(
         key=PAGE_LABELS,
         make=lambda new: page_labels_of(new.parts) or None,
         join=lambda joined: _joined_pages(joined, PAGE_LABELS, page_labels_of),
         cut=lambda cut: _cut_pages(cut, PAGE_LABELS, page_labels_of),
-        is_on_page=True,
     ),
     WindowField(
         key=SENTENCE_SPANS,
         make=lambda new: [[each.start, each.end] for each in _held(new.window, new.sentences)],
         join=lambda joined: _joined_sentences(joined.runs) or None,
         cut=lambda cut: _cut_sentences(cut.metadata, cut.span) if cut.parts and cut.span else None,
-        is_on_page=True,
     ),
-    WindowField(key=TOKENS, count=lambda shown, count_tokens: count_tokens(shown), is_on_page=True),
+    WindowField(key=TOKENS, join=None, cut=None, count=lambda shown, count_tokens: count_tokens(shown)),
 )
 
 

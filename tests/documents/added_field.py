@@ -21,7 +21,6 @@ window_fields.FIELDS += (
         make=lambda new: new.last.end - new.first.start,
         join=lambda joined: joined.end - joined.start,
         cut=lambda cut: cut.span and cut.span[1] - cut.span[0],
-        is_on_page=True,
         brief=lambda characters: f"{characters} characters",
     ),
 )
