@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from langchain_sentence_window import load_embedding
 from langchain_sentence_window.apps.cli import opened_index
-from langchain_sentence_window.apps.cli.command_line import app
+from langchain_sentence_window.apps.cli.commands import app
 from langchain_sentence_window.embedding.named_embedders import DEFAULT_EMBEDDING
 from tests.patience import PATIENCE
 

@@ -20,7 +20,7 @@ def main() -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal of another encoding shows "?" instead of failing
-    from langchain_sentence_window.apps.cli.command_line import app
+    from langchain_sentence_window.apps.cli.commands import app
 
     app(prog_name="sentence-window")
     return 0
