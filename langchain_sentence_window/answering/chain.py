@@ -266,11 +266,7 @@ def rewriter(llm: Runnable[Any, Any]) -> Runnable[Any, str]:
     A first question is taken as it is, without a call of the model. So is one for which the model writes nothing.
     """
     rewritten = RunnablePassthrough.assign(rewritten=_REWRITE | llm | StrOutputParser()) | RunnableLambda(_chosen)
-    return RunnableBranch((_is_first, RunnableLambda(_chosen)), rewritten)
-
-
-def _is_first(state: Mapping[str, Any]) -> bool:
-    return not state[HISTORY]
+    return RunnableBranch((lambda state: not state[HISTORY], RunnableLambda(_chosen)), rewritten)
 
 
 def _chosen(state: Mapping[str, Any]) -> str:

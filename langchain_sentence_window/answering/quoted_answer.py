@@ -189,10 +189,10 @@ def _in_schema(llm: Runnable[Any, Any]) -> Runnable[PromptValue, Any]:
             return llm.with_structured_output(_SCHEMA)
         except NotImplementedError:
             pass
-    return RunnableLambda(_asking_for_json) | llm | JsonOutputParser()
+    return RunnableLambda(_ask_for_json) | llm | JsonOutputParser()
 
 
-def _asking_for_json(prompt: PromptValue) -> list[BaseMessage]:
+def _ask_for_json(prompt: PromptValue) -> list[BaseMessage]:
     return [*prompt.to_messages(), HumanMessage(_AS_JSON)]
 
 

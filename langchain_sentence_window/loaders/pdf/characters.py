@@ -300,7 +300,7 @@ def line_boxes(chosen: Indexes, tight: Boxes, loose: Boxes, is_ink: Mask) -> Box
     Returns:
         ``(m, 4)``, a box or more for each line. The center of each chosen character that has a size is in one of them.
     """
-    own = _filled(tight[chosen], loose)
+    own = np.where(_is_empty(tight[chosen])[:, None], loose, tight[chosen])  # around the ink, if there is any
     has_size = np.isfinite(own).all(axis=1) & np.isfinite(loose).all(axis=1) & ~_is_empty(own)
     chosen, own, loose = chosen[has_size], own[has_size], loose[has_size]
     if not len(chosen):
@@ -333,11 +333,6 @@ class _Neighbors:
         start, end = np.searchsorted(self._tops, [box[1] - _USUAL_HEIGHT - _NEAR, box[3] + _NEAR])
         near = np.concatenate([self._usual[start:end], self._high])
         return _touching(box, self._tight[near[~np.isin(near, without)]])
-
-
-def _filled(tight: Boxes, loose: Boxes) -> Boxes:
-    """Return the boxes around the ink, and the loose ones of characters that have none."""
-    return np.where(_is_empty(tight)[:, None], loose, tight)
 
 
 def _is_empty(boxes: Boxes) -> Mask:

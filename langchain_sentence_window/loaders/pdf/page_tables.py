@@ -248,7 +248,8 @@ def _regions(lines: Sequence[Line]) -> Iterator[_Region]:
     """Yield the longest stretches of lines in which no gutter ends."""
     region: _Region | None = None
     for line in lines:
-        if region is not None and _follows(line, region.lines[-1]):
+        before = region.lines[-1] if region is not None else line
+        if region is not None and line.base - before.base <= MAX_PITCH * max(line.size, before.size):
             white = _left_free(region.white, line)
             count = len(_inner(white))
             is_young = len(region.lines) < MIN_ROWS and bool(_gaps(line))
@@ -266,10 +267,6 @@ def _regions(lines: Sequence[Line]) -> Iterator[_Region]:
 
 def _inner(white: list[_Gap]) -> list[_Gap]:
     return [(low, high) for low, high in white if -inf < low and high < inf]
-
-
-def _follows(line: Line, before: Line) -> bool:
-    return line.base - before.base <= MAX_PITCH * max(line.size, before.size)
 
 
 def _gaps(line: Line) -> list[_Gap]:

@@ -6,7 +6,7 @@ The text of a page depends on the pages around it too: on running heads, and on 
 import hashlib
 from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeAlias
@@ -108,22 +108,16 @@ class PdfFile:
             DocumentReadError: The page is damaged.
         """
         raw = pdfium_raw()
-        with PDFIUM_LOCK:
+        with PDFIUM_LOCK, ExitStack() as opened:
             page = raw.FPDF_LoadPage(self.document.raw, number)
-            if not page:
+            opened.callback(raw.FPDF_ClosePage, page)
+            textpage = page and raw.FPDFText_LoadPage(page)
+            if not textpage:
                 raise DocumentReadError(
                     f"page {number + 1} of {self.name} can't be read: the file is damaged; repair it or write it anew"
                 )
-            try:
-                textpage = raw.FPDFText_LoadPage(page)
-                if not textpage:
-                    raise DocumentReadError(f"the text of page {number + 1} of {self.name} can't be read")
-                try:
-                    yield page, textpage
-                finally:
-                    raw.FPDFText_ClosePage(textpage)
-            finally:
-                raw.FPDF_ClosePage(page)
+            opened.callback(raw.FPDFText_ClosePage, textpage)
+            yield page, textpage
 
     def read_characters(self, number: int) -> PageCharacters:
         """Read the characters of a page, counted from 0."""
