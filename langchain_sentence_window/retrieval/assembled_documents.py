@@ -35,7 +35,7 @@ from langchain_sentence_window.windows.assembly import (
     is_pool,
 )
 from langchain_sentence_window.windows.completion import Line
-from langchain_sentence_window.windows.geometry import Hit, Window
+from langchain_sentence_window.windows.geometry import Window
 from langchain_sentence_window.windows.growth import Budget, Ranked
 
 _MAX_ROUNDS = 6
@@ -173,8 +173,7 @@ async def _assemble(
     asked = dict.fromkeys(given.expansion.asked)
     for attempt in range(_MAX_ROUNDS + 1):
         reader = _Reader(given, read, asked, is_bare=is_bare, may_want=attempt < _MAX_ROUNDS)
-        texts = None if known is None else Texts(reader.rough_key, reader.are_equal, known)
-        assembly = assemble(ranked, given.k, reader.line, reader.budget, texts)
+        assembly = assemble(ranked, given.k, reader.line, reader.budget, reader.texts(known))
         if not reader.wanted:
             break
         windows = [each.window for each in assembly.windows]
@@ -234,10 +233,12 @@ class _Reader:
             line = self._lines[key] = line_of(sentence)
         return line
 
-    def rough_key(self, hit: Hit) -> str:
-        return rough_key(self._sentences[hit.doc_id, hit.index].text)
+    def texts(self, known: Mapping[int, Equal] | None) -> Texts | None:
+        if known is None:
+            return None
+        return Texts(lambda hit: rough_key(self._sentences[hit.key].text), self._are_equal, known)
 
-    def are_equal(self, one: Window, other: Window) -> bool:
+    def _are_equal(self, one: Window, other: Window) -> bool:
         missing = [key for key in (*one.keys, *other.keys) if key not in self._sentences]
         if missing:
             return self._wants(missing)  # taken for equal until they are read, so that one call reads all of them

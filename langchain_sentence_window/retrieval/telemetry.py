@@ -188,8 +188,8 @@ def _times(seconds: Mapping[str, float]) -> str:
     return f"{sum(seconds.values()):.3f} s ({stages})"
 
 
-def _names(heard: Heard | None) -> str:
-    return "" if heard is None else f"; it names {listed([each.doc_id for each in heard.documents])}"
+def _names(named: Heard | None) -> str:
+    return "" if named is None else f"; it names {listed([each.doc_id for each in named.documents])}"
 
 
 def _relevance(relevance: Relevance | None) -> str:

@@ -54,8 +54,8 @@ async def why(
     query, (doc_id, index) = request.search.query, key
     sentence = await _read(io, allowed, key, query)
     if sentence is None:
-        advice = "Look for its name with documents(), and for its sentences with explain()."
-        return SentenceFate(query, doc_id, index, "missing", _MISSING, advice)
+        cure = "Look for its name with documents(), and for its sentences with explain()."
+        return SentenceFate(query, doc_id, index, "missing", _MISSING, cure)
     found = SentenceFate(
         query,
         doc_id,
@@ -70,20 +70,20 @@ async def why(
     )
     if await _read(io, request.scope, key, query) is None:
         reason = "the filter of this call doesn't let it through"
-        told = await advise(io, replace(request, scope=allowed), reranker, key, outcome="filtered", ranks=OwnRanks())
+        advice = await advise(io, replace(request, scope=allowed), reranker, key, outcome="filtered", ranks=OwnRanks())
         return replace(
-            found, outcome="filtered", reason=reason, advice=told.text, tried=told.tried, advised=told.advised
+            found, outcome="filtered", reason=reason, advice=advice.text, tried=advice.tried, advised=advice.advised
         )
     asked = Query(io, request, reranker)
     with observed(asked):
         await asked.run()
     ranks = await own_ranks(io, request, sentence)
-    found = _told(_ranked(found, asked, ranks), asked, sentence)
+    found = _with_outcome(_ranked(found, asked, ranks), asked, sentence)
     if found.is_shown:
         return replace(found, advice=ranks.sentence(found.rank, found.candidates))
-    told = await advise(io, request, reranker, key, outcome=found.outcome, ranks=ranks, asked=asked)
-    advice = " ".join(filter(None, [ranks.sentence(found.rank, found.candidates), told.text]))
-    return replace(found, advice=advice, tried=told.tried, advised=told.advised)
+    advice = await advise(io, request, reranker, key, outcome=found.outcome, ranks=ranks, asked=asked)
+    text = " ".join(filter(None, [ranks.sentence(found.rank, found.candidates), advice.text]))
+    return replace(found, advice=text, tried=advice.tried, advised=advice.advised)
 
 
 async def _read(io: IO, scope: Scope, key: SentenceKey, query: str) -> StoredSentence | None:
@@ -159,7 +159,7 @@ def _lower(result: Reordered, own: int, last: int) -> dict[str, tuple[float, flo
     return dict(sorted(lower, key=lambda each: each[1][0] - each[1][1]))
 
 
-def _told(found: SentenceFate, query: Query, sentence: StoredSentence) -> SentenceFate:
+def _with_outcome(found: SentenceFate, query: Query, sentence: StoredSentence) -> SentenceFate:
     """Add what became of the sentence, and why."""
     held = returned_window(query, sentence.key)
     if held is not None:

@@ -268,7 +268,7 @@ class Trace:
                 named(self.settings),
                 *(_name_line(each, self.searched_as) for each in self.named),
                 *([f"relevance: {_numbers(self.relevance)}"] if self.relevance else []),
-                *([road(self.counts, self.tokens)] if self.counts else []),
+                *([stage_counts(self.counts, self.tokens)] if self.counts else []),
                 "",
                 *aligned(windows),
                 "",
@@ -338,7 +338,7 @@ def _short(text: str) -> str:
     return line if len(line) <= _MAX_CHARS else f"{line[: _MAX_CHARS - 1]}…"
 
 
-def road(counts: Mapping[str, int], tokens: Mapping[str, int]) -> str:
+def stage_counts(counts: Mapping[str, int], tokens: Mapping[str, int]) -> str:
     """Return how many sentences and windows there were at each stage of a query, with their tokens, on a line."""
     searched = f"{counts['dense']} by meaning, {counts['lexical']} by words, {counts['both']} by both"
     stages = [f"{counts[stage]} {stage} ({tokens[stage]} tokens)" for stage in ("hits", "windows", "returned")]
@@ -354,12 +354,12 @@ def page(trace: Mapping[str, Any]) -> str:
     scores = [hit["score"] for hit in trace["hits"]]
     low, high = min(scores, default=0.0), max(scores, default=0.0)
     settings, seconds = named(trace["settings"]), milliseconds(trace["seconds"])
-    heard = "".join(
+    names = "".join(
         f"<br>names {escape(each['doc_id'])} by {escape(each['name'] or ', '.join(each['words']))}"
         for each in trace["named"]
     )
-    passed = f"<br>{escape(road(trace['counts'], trace['tokens']))}" if trace["counts"] else ""
-    head = f"{escape(settings)}<br>{escape(seconds)}{passed}{heard}"
+    passed = f"<br>{escape(stage_counts(trace['counts'], trace['tokens']))}" if trace["counts"] else ""
+    head = f"{escape(settings)}<br>{escape(seconds)}{passed}{names}"
     parts = [
         f"<p><b>{escape(trace['query'])}</b><br><small>{head}</small></p>",
         *(_window(window, low, high) for window in trace["windows"]),
