@@ -70,6 +70,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "minilm" in fixtures_of(item):
             item.add_marker(pytest.mark.model)
+        if item.name == "test_ten_thousand_sentences":  # of the suite for stores, which users run whole
+            item.add_marker(pytest.mark.slow)
 
 
 def fixtures_of(item: pytest.Item) -> Sequence[str]:
