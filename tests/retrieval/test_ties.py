@@ -77,6 +77,7 @@ def results(store: FaissStore) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", ["auto", "SQ8"])
 @examples(5)
 @given(given_texts=st.lists(texts, min_size=2, max_size=9), chance=st.randoms(use_true_random=False))
