@@ -4,7 +4,7 @@ The module `source_documents` writes them.
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, TypeAlias
@@ -31,9 +31,7 @@ from langchain_sentence_window.documents.keys import (
     SENTENCE_INDEX,
     SEPARATOR,
     START_INDEX,
-    WINDOW_END,
     WINDOW_FIRST,
-    WINDOW_LAST,
     WINDOW_PARTS,
     WINDOW_SEPARATOR,
     WINDOW_SPANS,
@@ -41,10 +39,10 @@ from langchain_sentence_window.documents.keys import (
     WINDOW_TEXT,
     sentence_id,
 )
-from langchain_sentence_window.documents.metadata_values import checked, is_index, number, stored_form
+from langchain_sentence_window.documents.metadata_values import checked, number
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.blocks import PROSE
-from langchain_sentence_window.windows.geometry import Hit, Window
+from langchain_sentence_window.windows.geometry import Hit
 
 
 @dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long
@@ -289,54 +287,12 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
     )
 
 
-def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, int]:
-    """Read which sentences are neighbors from metadata: the document, the index in it, and the section's first index.
-
-    Returns:
-        ``(doc_id, index, section)``; ``None`` for a document or an index that is missing or isn't one, 0 for such a
-        section.
-    """
-    doc_id, index, section = (stored_form(metadata.get(key)) for key in (DOC_ID, SENTENCE_INDEX, SECTION_START))
-    return (
-        doc_id if isinstance(doc_id, str) else None,
-        index if is_index(index) else None,
-        section if is_index(section) else 0,
-    )
-
-
-def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, Any]:
-    """Return the metadata that holds a window.
-
-    Args:
-        text: The text of the source document.
-        spans: The spans of its sentences.
-        window: The window to write.
-    """
-    held = spans[window.first : window.last + 1]
-    start, end = held[0][0], held[-1][1]
-    separator = separator_after(text, spans, window.last)
-    return {
-        WINDOW_TEXT: text[start:end],
-        WINDOW_FIRST: window.first,
-        WINDOW_LAST: window.last,
-        WINDOW_START: start,
-        WINDOW_END: end,
-        WINDOW_SPANS: " ".join(f"{first - start}:{last - start}" for first, last in held),
-        **({WINDOW_SEPARATOR: separator} if separator != " " else {}),
-    }
-
-
-def separator_after(text: str, spans: Sequence[Span], index: int) -> str:
-    """Return the white space between a sentence and the next; one space after the last."""
-    return " " if index + 1 == len(spans) else text[spans[index][1] : spans[index + 1][0]]
-
-
 def read_window(metadata: Mapping[str, Any]) -> list[InlineSentence]:
-    """Read the sentences of the window that `write_window` wrote.
+    """Read the sentences of the window that `source_documents` wrote.
 
     Raises:
         KeyError: A key is missing.
-        ValueError: A value can't be what `write_window` wrote.
+        ValueError: A value can't be what was written so.
     """
     text = checked(metadata, WINDOW_TEXT, str)
     at, first = number(metadata, WINDOW_START), number(metadata, WINDOW_FIRST)

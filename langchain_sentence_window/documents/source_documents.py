@@ -9,6 +9,7 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.documents.joined_document import JoinedDocument, first_piece, write_spans
 from langchain_sentence_window.documents.keys import (
     CONTRACT_KEYS,
@@ -28,18 +29,24 @@ from langchain_sentence_window.documents.keys import (
     SEPARATOR,
     SOURCE,
     START_INDEX,
+    WINDOW_END,
+    WINDOW_FIRST,
+    WINDOW_LAST,
     WINDOW_PARTS,
+    WINDOW_SEPARATOR,
+    WINDOW_SPANS,
+    WINDOW_START,
+    WINDOW_TEXT,
     sentence_id,
     storable_text,
 )
-from langchain_sentence_window.documents.sentence_documents import separator_after, write_window
 from langchain_sentence_window.documents.source_parts import NAMING_KEYS
 from langchain_sentence_window.documents.stored_metadata import MetadataFitter
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.splitting.markdown import read_front_matter
 from langchain_sentence_window.splitting.sentences import Sentence
-from langchain_sentence_window.windows.geometry import Hit, expand
+from langchain_sentence_window.windows.geometry import Hit, Window, expand
 
 
 def sentence_documents(
@@ -101,6 +108,33 @@ def sentence_documents(
             )
         )
     return made
+
+
+def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, Any]:
+    """Return the metadata that holds a window.
+
+    Args:
+        text: The text of the source document.
+        spans: The spans of its sentences.
+        window: The window to write.
+    """
+    held = spans[window.first : window.last + 1]
+    start, end = held[0][0], held[-1][1]
+    separator = separator_after(text, spans, window.last)
+    return {
+        WINDOW_TEXT: text[start:end],
+        WINDOW_FIRST: window.first,
+        WINDOW_LAST: window.last,
+        WINDOW_START: start,
+        WINDOW_END: end,
+        WINDOW_SPANS: " ".join(f"{first - start}:{last - start}" for first, last in held),
+        **({WINDOW_SEPARATOR: separator} if separator != " " else {}),
+    }
+
+
+def separator_after(text: str, spans: Sequence[Span], index: int) -> str:
+    """Return the white space between a sentence and the next; one space after the last."""
+    return " " if index + 1 == len(spans) else text[spans[index][1] : spans[index + 1][0]]
 
 
 def _front_matter(text: str, sentences: Sequence[Sentence]) -> Mapping[str, Any]:

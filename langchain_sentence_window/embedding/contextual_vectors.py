@@ -12,7 +12,7 @@ context is limited.
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count, islice
-from typing import Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from langchain_core.documents import Document
@@ -22,8 +22,8 @@ from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._io import ASYNC, IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_neighbor_weights
-from langchain_sentence_window.documents.keys import DOC_ID, HEADING
-from langchain_sentence_window.documents.sentence_documents import sentence_key
+from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SECTION_START, SENTENCE_INDEX
+from langchain_sentence_window.documents.metadata_values import is_index, stored_form
 from langchain_sentence_window.embedding.embedder import embed_in_slices, embed_query, embed_texts
 from langchain_sentence_window.embedding.named_embedders import checked_embedding
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS, NOWHERE, Positions, mix_neighbors
@@ -295,3 +295,18 @@ def _fitted(shortened: Callable[[str, int], str], text: str, widest: int) -> str
 
 def _width(text: str) -> int:
     return len(text) + len(_ASCII_MARK.findall(text)) + 2 * len(_BEYOND_ASCII.findall(text))
+
+
+def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, int]:
+    """Read which sentences are neighbors from metadata: the document, the index in it, and the section's first index.
+
+    Returns:
+        ``(doc_id, index, section)``; ``None`` for a document or an index that is missing or isn't one, 0 for such a
+        section.
+    """
+    doc_id, index, section = (stored_form(metadata.get(key)) for key in (DOC_ID, SENTENCE_INDEX, SECTION_START))
+    return (
+        doc_id if isinstance(doc_id, str) else None,
+        index if is_index(index) else None,
+        section if is_index(section) else 0,
+    )

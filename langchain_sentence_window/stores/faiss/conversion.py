@@ -30,8 +30,8 @@ from langchain_sentence_window.documents.keys import (
     checked_ids,
 )
 from langchain_sentence_window.documents.metadata_values import json_item, own_values
-from langchain_sentence_window.documents.sentence_documents import own_metadata, sentence_key
-from langchain_sentence_window.embedding.contextual_vectors import fitted_headings
+from langchain_sentence_window.documents.sentence_documents import own_metadata
+from langchain_sentence_window.embedding.contextual_vectors import fitted_headings, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.filters import needs_stand_in, with_nul, without_nul
 from langchain_sentence_window.stores.faiss.database.reads import ListedSource
