@@ -9,6 +9,7 @@ A limit that must rise is changed in ``limits.json`` by hand, and the commit say
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from statistics import median
 
@@ -22,6 +23,7 @@ MEDIAN = range(180, 351)
 Figures = dict[str, int]
 
 
+@cache
 def measured_walks() -> dict[str, Walk]:
     """Return the walks, measured in an interpreter of their own."""
     command = [sys.executable, "-m", "tests.house.walks"]

@@ -14,7 +14,6 @@ from langchain_sentence_window.documents.keys import WINDOW_KEYS
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from tests.house.figures import measured_walks
 from tests.house.tree import NAME, ROOT, modules
-from tests.house.walks import Walk
 
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -59,14 +58,9 @@ def defined(path: str) -> set[str]:
     return names
 
 
-@pytest.fixture(scope="session")
-def walks() -> dict[str, Walk]:
-    return measured_walks()
-
-
 @pytest.mark.parametrize(("heading", "walk"), STEPS.items())
-def test_the_steps_of_the_architecture_page_run_in_its_order(heading: str, walk: str, walks: dict[str, Walk]) -> None:
-    named, run = steps(heading), list(walks[walk].functions)
+def test_the_steps_of_the_architecture_page_run_in_its_order(heading: str, walk: str) -> None:
+    named, run = steps(heading), list(measured_walks()[walk].functions)
     assert len(named) >= 8
     assert [each for each in named if each not in run] == [], f"not run by {walk}"
     assert named == sorted(named, key=run.index)
