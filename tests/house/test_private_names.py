@@ -8,8 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PACKAGE = "langchain_sentence_window"
 
-PROTOCOLS = {"_repr_html_", "_get_ls_params"}
-"""What notebooks and LangSmith call."""
+FOREIGN = {"_exit", "_get_ls_params", "_repr_html_", "_run_exitfuncs"}
+"""Names of Python, of notebooks and of LangChain."""
 
 REASONS = {
     "tests/adapters/test_stores.py": "ids that are computed fast are those of uuid5",
@@ -46,7 +46,7 @@ def parsed(path: Path) -> ast.Module:
 
 
 def is_private(name: str) -> bool:
-    return re.match("_[^_]", name) is not None and name not in PROTOCOLS
+    return re.match("_[^_]", name) is not None and name not in FOREIGN
 
 
 def names_defined(module: ast.Module) -> Iterator[str]:
