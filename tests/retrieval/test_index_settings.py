@@ -10,12 +10,11 @@ from hypothesis import strategies as st
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.retrieval.index_settings import (
     MAX_BYTES,
-    REMEMBERED,
     IndexSettings,
     read_index_settings,
     write_index_settings,
 )
-from langchain_sentence_window.retrieval.settings import RetrieverSettings
+from langchain_sentence_window.retrieval.settings import REMEMBERED, RetrieverSettings
 
 EVERY_SETTING: dict[str, Any] = {
     "k": 3,
