@@ -22,6 +22,7 @@ REASONS = {
     "tests/live_stores/": "the stores of others are reached as this package reaches them",
     "tests/ranking/test_bm25_index.py": "what tantivy holds shows that deleted texts are gone",
     "tests/retrieval/test_logs.py": "a score of any kind is logged without an error",
+    "tests/retrieval/test_query.py": "the steps of a query are read one by one",
     "tests/stores/faiss/": "threads are stopped at a point within a call, and files are damaged as a crash leaves them",
     "tests/studio/test_library.py": "what is kept of an index that changed shows nowhere else",
     "tests/torture/": "a process is ended at a point within a call",
