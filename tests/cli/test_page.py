@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from langchain_core.embeddings import Embeddings
 
+from langchain_sentence_window.apps.cli import opened_index
 from tests.cli.pages import run_page
 from tests.cli.test_processes import COMMANDS
 from tests.pages import DOCS
@@ -15,7 +17,10 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 @pytest.mark.slow
-def test_the_page_shows_what_its_commands_print(tmp_path: Path) -> None:
+def test_the_page_shows_what_its_commands_print(
+    tmp_path: Path, minilm: Embeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opened_index, "load_embedding", lambda name: minilm)
     checked = 0
     for _, shown, printed in run_page(PAGE.read_text(encoding="utf-8"), tmp_path):
         if shown is not None:
