@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,6 +16,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message
 from starlette.websockets import WebSocketDisconnect
 
+from langchain_sentence_window.apps.studio import page_server
 from langchain_sentence_window.apps.studio.page_server import SECURITY_HEADERS, Guard
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.studio import create_studio
@@ -329,15 +331,18 @@ def test_a_cookie_is_no_way_around_the_other_checks(locked: TestClient) -> None:
 
 # Paths
 
+BESIDE = Path(page_server.__file__).name
+"""A file beside the folder of the page's."""
+
 OUTSIDE = [
-    "/static/../guard.py",
-    "/static/..%2fguard.py",
-    "/static/%2e%2e/guard.py",
-    "/static/%2e%2e%2fguard.py",
-    "/static/%252e%252e%252fguard.py",
-    "/static/..\\guard.py",
-    "/static/..%5cguard.py",
-    "/static/..%c0%afguard.py",
+    f"/static/../{BESIDE}",
+    f"/static/..%2f{BESIDE}",
+    f"/static/%2e%2e/{BESIDE}",
+    f"/static/%2e%2e%2f{BESIDE}",
+    f"/static/%252e%252e%252f{BESIDE}",
+    f"/static/..\\{BESIDE}",
+    f"/static/..%5c{BESIDE}",
+    f"/static/..%c0%af{BESIDE}",
     "/static//etc/passwd",
     "/static/%2fetc%2fpasswd",
     "/static/C:%5cWindows%5cwin.ini",
@@ -352,7 +357,7 @@ OUTSIDE = [
     "/static/MAIN.JS",
     "/static/__init__.py",
     "/static/\udce9",
-    "/guard.py",
+    f"/{BESIDE}",
     "/..%2f..%2fpyproject.toml",
     "/.git/config",
 ]

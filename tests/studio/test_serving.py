@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from langchain_sentence_window.apps.studio import page_server
 from langchain_sentence_window.apps.studio.page_server import SECURITY_HEADERS
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.studio import serve_studio
@@ -151,11 +152,14 @@ def test_what_would_be_open_to_others_is_not_served(settings: dict[str, Any], me
         serve_studio(small_retriever(), **{"port": 0, **settings})
 
 
+BESIDE = Path(page_server.__file__).name
+"""A file beside the folder of the page's."""
+
 PATHS = [
-    "/static/../guard.py",
-    "/static/%2e%2e%2fguard.py",
-    "/static/%252e%252e%252fguard.py",
-    "/static/..%5cguard.py",
+    f"/static/../{BESIDE}",
+    f"/static/%2e%2e%2f{BESIDE}",
+    f"/static/%252e%252e%252f{BESIDE}",
+    f"/static/..%5c{BESIDE}",
     "/static//etc/passwd",
     "/static/main.js%00.css",
     "/static/%ff%fe",
