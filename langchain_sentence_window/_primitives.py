@@ -73,6 +73,10 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+"""A character that no encoding holds, and JSON's readers refuse."""
+
+
 def is_storable_id(name: str) -> bool:
     """Return whether every store can keep an id: it isn't empty, and has no NUL and no lone surrogate."""
     return bool(name) and not _NOT_STORABLE.search(name)

@@ -36,7 +36,7 @@ class PostgresLoader(BulkLoader):
     Its settings: ``index``, the vector index to build at the end if the table has none, an index of langchain-postgres
     such as ``HNSWIndex(m=24)``, ``"hnsw"`` for one as the store searches, or ``None`` for none; ``drop_indexes``,
     whether indexes are dropped while it is loaded, which makes searches slow meanwhile; ``build_memory_mb`` and
-    ``build_workers``, what an index may use while it is built, see `postgres_indexes.settings_for`.
+    ``build_workers``, what an index may use while it is built, see `settings_for`.
     """
 
     settings: ClassVar[Mapping[str, Any]] = {

@@ -4,7 +4,6 @@ Nothing here calls the store in a way that may block; the methods that do are th
 """
 
 import inspect
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any, ClassVar, Self
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import SentenceKey
+from langchain_sentence_window._primitives import LONE_SURROGATE, SentenceKey
 from langchain_sentence_window.adapters.matchers import Matcher, mapping_matcher
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.documents.metadata_values import is_scalar, stored_filter
@@ -224,7 +223,6 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 _LARGEST = 2**63
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def is_plain(value: Any) -> bool:
@@ -234,7 +232,7 @@ def is_plain(value: Any) -> bool:
 
 def is_plain_text(value: Any) -> bool:
     """Return whether a value is no string with a lone surrogate, which UTF-8 can't hold."""
-    return not isinstance(value, str) or _SURROGATE.search(value) is None
+    return not isinstance(value, str) or LONE_SURROGATE.search(value) is None
 
 
 def has_only(value: Any, holds: Callable[[Any], bool] = is_plain) -> bool:

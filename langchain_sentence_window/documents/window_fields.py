@@ -314,7 +314,7 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(len(text) / 4)
 
 
-def part_spans(held: "Iterable[StoredSentence]") -> list[PartSpan]:
+def part_spans(held: Iterable[StoredSentence]) -> list[PartSpan]:
     """Return where sentences that follow each other stand in the parts of their document; nothing if it has none.
 
     Raises:

@@ -1,7 +1,6 @@
 """Questions with gold spans: read, checked and written; and the documents that they are about."""
 
 import json
-import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +13,7 @@ from langchain_core.runnables import Runnable
 from langchain_sentence_window._arguments import checked_documents, checked_path
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import SentenceKey, Span, is_storable_id
+from langchain_sentence_window._primitives import LONE_SURROGATE, SentenceKey, Span, is_storable_id
 from langchain_sentence_window._validation import checked_list, gathered, listed
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.part_groups import group_by_name
@@ -22,7 +21,6 @@ from langchain_sentence_window.documents.source_documents import source_names
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …]}'
 
 
@@ -143,7 +141,7 @@ def question_line(record: Mapping[str, Any]) -> str:
     """Write the keys of a question, and others, as a line of JSON without its end."""
     line = json.dumps(record, ensure_ascii=False)
     # UTF-8 has no bytes for lone surrogates, so they are written as JSON escapes.
-    return json.dumps(record) if _SURROGATE.search(line) else line
+    return json.dumps(record) if LONE_SURROGATE.search(line) else line
 
 
 def _read(line: str, where: str) -> tuple[Question, dict[str, Any]]:

@@ -226,12 +226,11 @@ def _check_call_settings(given: Mapping[str, Any], fields: Collection[str]) -> N
     Raises:
         InvalidInputError: A setting doesn't exist, or can only be set on the retriever.
     """
-    allowed = OF_CALL
-    unknown = sorted(given.keys() - allowed)
+    unknown = sorted(given.keys() - OF_CALL)
     if not unknown:
         return
-    name, others = unknown[0], sorted(allowed - {"filter"})
-    likely = likely_name(name, allowed, RELATED_NAMES)
+    name, others = unknown[0], sorted(OF_CALL - {"filter"})
+    likely = likely_name(name, OF_CALL, RELATED_NAMES)
     advice = f". Set {name} on the retriever" if name in fields else f". Did you mean {likely}?" if likely else ""
     raise InvalidInputError(
         f"a call can't set {listed(unknown)}; it can set filter, {', '.join(others)}{advice}",

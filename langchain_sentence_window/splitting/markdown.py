@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
+LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _RULE = re.compile(r"\ufeff?---[ \t]*+[\r\n]*\Z")
 # A line of YAML: "key: value", or what can follow it.
 _YAML = re.compile(r"[\w.-]++[ \t]*+:|[ \t]++\S|-[ \t]|#")
@@ -74,7 +74,7 @@ def parse_markdown(text: str, *, indented_code: bool, has_front_matter: bool = T
         block.
     """
     front_matter = read_front_matter(text) if has_front_matter else None
-    line_ends = [match.end() for match in _LINE.finditer(text)]
+    line_ends = [match.end() for match in LINE.finditer(text)]
     line_starts = [0, *line_ends][: len(line_ends)]  # none of an empty text
     blocks: list[Block] = []
     end_of_front_matter = front_matter.end if front_matter is not None else 0

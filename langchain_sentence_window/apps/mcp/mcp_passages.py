@@ -21,7 +21,7 @@ from langchain_sentence_window.answering.tools import (
     unsearched_window,
 )
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
-from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
 from langchain_sentence_window.documents.window_documents import unsearched
 from langchain_sentence_window.documents.window_merging import merge_windows
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -38,8 +38,6 @@ MAX_DOCUMENT_SENTENCES = 20_000
 """The most sentences of a document in which a quote is looked for."""
 
 _BATCH_SIZE = 1_000
-
-Read = Mapping[SentenceKey, StoredSentence]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +121,12 @@ async def _sentences(io: IO, scope: Scope, doc_id: str, indexes: range) -> dict[
     return by_key(map(scope.adapter.read, documents))
 
 
-async def _window(io: IO, scope: Scope, read: Read, doc_id: str, sentences: Sentences) -> Document:
+async def _window(io: IO, scope: Scope, read: SentencesByKey, doc_id: str, sentences: Sentences) -> Document:
     hits = tuple(as_hit(read[doc_id, index], 0.0) for index in range(sentences[0], sentences[1] + 1))
     return await unsearched_window(io, scope, Window(doc_id, *sentences, hits), read)
 
 
-def _grown(read: Read, doc_id: str, passage: Sentences, most: int) -> Sentences:
+def _grown(read: SentencesByKey, doc_id: str, passage: Sentences, most: int) -> Sentences:
     """Return the sentences around a passage that fit into `MAX_FETCHED_CHARS`, as many on both sides, if possible."""
     (first, last), (begin, end) = passage, passage
 

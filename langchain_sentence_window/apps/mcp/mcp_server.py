@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.apps.hosts import LOOPBACK, checked_names
+from langchain_sentence_window.apps.mcp.tool_results import Text
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 
 Transport = Literal["stdio", "http"]
-Text = Literal["json", "sources"]
 
 _INSTRUCTIONS = (
     "Search first. Read around a passage before you conclude from it that something isn't said. Cite the location of "

@@ -28,7 +28,7 @@ from langchain_sentence_window.apps.studio.document_blocks import (
     Run,
     tiled,
 )
-from langchain_sentence_window.splitting.markdown import block_parser
+from langchain_sentence_window.splitting.markdown import LINE, block_parser
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -44,7 +44,6 @@ IMAGE = "g"
 BREAK = "n"
 """A newline that is shown as one."""
 
-_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _PIPE = re.compile(r"(?<!\\)\|")
 _DELIMITERS = re.compile(r"[ \t|:>-]*+")
 _BLANK = " \t\r\n"
@@ -262,7 +261,7 @@ def _leaves(tokens: "Sequence[Token]") -> Iterator[_Leaf]:
                 items=len(items),
                 number=number,
                 title=inner.content if has_hashes and inner else None,
-                code=len(_LINE.findall(token.content)) if token.type == "fence" else None,
+                code=len(LINE.findall(token.content)) if token.type == "fence" else None,
                 **token.meta,
             )
 
@@ -272,7 +271,7 @@ class _Layout:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        self._lines = [match.span() for match in _LINE.finditer(text)]
+        self._lines = [match.span() for match in LINE.finditer(text)]
 
     def blocks(self, leaves: Iterable[_Leaf]) -> list[Block]:
         found: list[Block] = []

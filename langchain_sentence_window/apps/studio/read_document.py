@@ -1,6 +1,5 @@
 """`ReadDocument`: a document as the index holds it, as far as the retriever's filter lets it through."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._primitives import LONE_SURROGATE
 from langchain_sentence_window.answering.locations import name_of
 from langchain_sentence_window.apps.studio.document_blocks import GAP, Block, PlainSentence, Sentences, plain_blocks
 from langchain_sentence_window.apps.studio.markdown_blocks import markdown_blocks
@@ -32,8 +32,6 @@ _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 # The text of HTML and DOCX is Markdown, see `load_file`.
 _MARKDOWN_TYPES = frozenset({SUFFIXES[".md"], SUFFIXES[".html"], SUFFIXES[".docx"]})
 _PDF = ".pdf"
-# What JSON can't hold; each is one character, so no offset moves.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 async def read_document(retriever: SentenceWindowRetriever, doc_id: str) -> "ReadDocument":
@@ -175,7 +173,8 @@ class ReadDocument:
                 yield {"kind": GAP, "start": piece.start, "runs": ([], [], [])}
             found = markdown_blocks(piece.text) if is_marked else _plain(piece, headers)
             spans = [(each.start - piece.start, each.end - piece.start, each.index) for each in piece.sentences]
-            shown, sentences = _SURROGATE.sub("\ufffd", piece.text), Sentences(spans)
+            # JSON can't hold them. Each is one character, so no offset moves.
+            shown, sentences = LONE_SURROGATE.sub("\ufffd", piece.text), Sentences(spans)
             for block in found:
                 yield block.to_dict(shown, piece.start, sentences)
 

@@ -18,9 +18,7 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.errors import wrong_size
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.relevance import closest_match
-from langchain_sentence_window.stores.faiss.database.reads import (
-    placed_texts,
-)
+from langchain_sentence_window.stores.faiss.database.reads import placed_texts
 from langchain_sentence_window.stores.faiss.database.schema import State
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState

@@ -15,9 +15,7 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.database import Database, OneState
 from langchain_sentence_window.stores.faiss.database.database_file import run_slowly
 from langchain_sentence_window.stores.faiss.database.database_opening import has_traces_of_index
-from langchain_sentence_window.stores.faiss.database.found_rows import (
-    vectors_in_order,
-)
+from langchain_sentence_window.stores.faiss.database.found_rows import vectors_in_order
 from langchain_sentence_window.stores.faiss.database.locks import (
     FORKS,
     SEARCHES,
@@ -251,23 +249,26 @@ class IndexSession:
 
     def stats(self) -> StoreStats:
         """Count the contents of the index and measure its size."""
-        vectors = self._vectors
-        return self.read(
-            lambda state: StoreStats(
-                documents=state.snapshot.count_documents(),
-                sentences=state.snapshot.state.sentences,
+
+        def count(state: IndexState) -> StoreStats:
+            snapshot, vectors = state.snapshot, self._vectors
+            in_use = vectors.in_use(snapshot)
+            return StoreStats(
+                documents=snapshot.count_documents(),
+                sentences=snapshot.state.sentences,
                 bytes=bytes_by_part(self.folder),
                 index=self.factory,
-                index_in_use=vectors.in_use(state.snapshot).name,
-                index_reason=vectors.in_use(state.snapshot).reason,
+                index_in_use=in_use.name,
+                index_reason=in_use.reason,
                 index_to_come=vectors.to_come(),
                 neighbor_weights=self.weights,
                 tombstones=vectors.tombstones,
                 rebuild_saves=vectors.wasted_bytes,
-                generation=state.snapshot.state.generation,
-                staged_texts=state.snapshot.count_staged(),
+                generation=snapshot.state.generation,
+                staged_texts=snapshot.count_staged(),
             )
-        )
+
+        return self.read(count)
 
     def check(self) -> "CheckResult":
         """Check everything that the index holds; see `check_folder`."""

@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows
-from langchain_sentence_window.stores.faiss.database.reads import (
-    places_of,
-)
+from langchain_sentence_window.stores.faiss.database.reads import places_of
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
 MAX_TIED = 2_000

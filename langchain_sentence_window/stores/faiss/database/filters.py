@@ -37,6 +37,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import LONE_SURROGATE
 from langchain_sentence_window.documents.keys import DOC_ID, PER_SECTION_KEYS, PER_SENTENCE_KEYS, SENTENCE_KEYS
 from langchain_sentence_window.documents.metadata_values import stored_form
 from langchain_sentence_window.errors import FilterError
@@ -173,7 +174,6 @@ MISSING: Any = object()
 """Stands for the value of a key that metadata doesn't have."""
 
 _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _MAX_INTEGER = 2**63
 _MAX_WRITTEN_TWICE = 100
 
@@ -280,7 +280,7 @@ def _owner(key: str) -> Owner:
 
 def _value(given: object) -> Scalar:
     value = stored_form(given)
-    if isinstance(value, str) and not _SURROGATE.search(value):
+    if isinstance(value, str) and not LONE_SURROGATE.search(value):
         return str(without_nul(value))
     if isinstance(value, int) and -_MAX_INTEGER <= value < _MAX_INTEGER:
         return value

@@ -16,6 +16,7 @@ from langchain_sentence_window.embedding.vectors import NOWHERE, Positions
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.reads import (
     BATCH_SIZE,
+    Execute,
     are_in,
     count_of,
     damaged,
@@ -28,8 +29,6 @@ from langchain_sentence_window.stores.faiss.database.schema import from_halves, 
 
 NONE = -1
 """Stands for a number that a Document doesn't have as it isn't a sentence, and for the length of a missing text."""
-
-_Execute: TypeAlias = Callable[..., sqlite3.Cursor]
 
 # A text is made of bytes, of which nothing is assumed; a Document that isn't a sentence has neither document nor index.
 _TEXTS = "ifnull(CAST(group_concat(CAST({}.text AS TEXT), x'0a') AS BLOB), x'')"
@@ -109,7 +108,7 @@ class FoundRows:
         return self.stored[start : start + int(self.sizes[0, at])]
 
 
-def found_rows(execute: _Execute, rows: Rows, *, beside: bool) -> FoundRows:
+def found_rows(execute: Execute, rows: Rows, *, beside: bool) -> FoundRows:
     """Read sentences by row.
 
     Args:
@@ -156,7 +155,7 @@ def found_rows(execute: _Execute, rows: Rows, *, beside: bool) -> FoundRows:
     return found
 
 
-def source_metadata_of(execute: _Execute, keys: Sequence[int]) -> dict[int, str]:
+def source_metadata_of(execute: Execute, keys: Sequence[int]) -> dict[int, str]:
     """Return the metadata of source documents, as JSON, by key.
 
     Raises:
@@ -169,7 +168,7 @@ def source_metadata_of(execute: _Execute, keys: Sequence[int]) -> dict[int, str]
 
 
 def _read(
-    execute: _Execute, rows: Rows, before: Rows, after: Rows
+    execute: Execute, rows: Rows, before: Rows, after: Rows
 ) -> tuple[list[list[Any]], tuple[bytes, bytes, bytes]]:
     count = count_of(len(rows))
     marks = marks_of(count)
@@ -246,7 +245,7 @@ def vectors_in_order(
         yield _with_positions(part)
 
 
-def vectors_around(execute: _Execute, rows: Sequence[int], reach: int) -> tuple[Rows, Vectors, Positions] | None:
+def vectors_around(execute: Execute, rows: Sequence[int], reach: int) -> tuple[Rows, Vectors, Positions] | None:
     """Read up to `MAX_ROWS_AROUND` rows and all sentences up to ``reach`` away from them, in order.
 
     Mixing needs no others for these rows.

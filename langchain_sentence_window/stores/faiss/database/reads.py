@@ -93,7 +93,7 @@ def are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
 Place: TypeAlias = tuple[int | None, int, int]
 """The number of a source document, the index of a sentence in it, and the number of the sentence's section."""
 
-_Execute: TypeAlias = Callable[..., sqlite3.Cursor]
+Execute: TypeAlias = Callable[..., sqlite3.Cursor]
 
 _NEIGHBORS = """
     SELECT hit.row, other.row, abs(other.sentence_index - hit.sentence_index)
@@ -119,28 +119,28 @@ _ROWS_AT = """
 """
 
 
-def neighbors(execute: _Execute, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
+def neighbors(execute: Execute, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
     """Find the neighbors of some sentences in their sections; see `Snapshot.neighbors`."""
     return list(execute(_NEIGHBORS, [json.dumps(list(rows)), reach, reach]))
 
 
-def texts_by_place(execute: _Execute, rows: Sequence[int]) -> dict[Place, bytes]:
+def texts_by_place(execute: Execute, rows: Sequence[int]) -> dict[Place, bytes]:
     """Return the stored texts of rows by their places; rows that don't exist are left out."""
     return {(document, index, section): text for document, index, section, text in select_rows(execute, _TEXTS, rows)}
 
 
-def placed_texts(execute: _Execute, rows: Iterable[int]) -> dict[int, PlacedText]:
+def placed_texts(execute: Execute, rows: Iterable[int]) -> dict[int, PlacedText]:
     """Return texts by row, with where they stand; rows that don't exist are left out."""
     found = select_rows(execute, _PLACED_TEXTS, list(rows))
     return {row: PlacedText(document, index, loaded_text(text)) for row, document, index, text in found}
 
 
-def places_of(execute: _Execute, rows: Sequence[int]) -> dict[int, tuple[str, int]]:
+def places_of(execute: Execute, rows: Sequence[int]) -> dict[int, tuple[str, int]]:
     """Return where rows stand, by document and index; a Document that isn't a sentence stands alone, by its id."""
     return {row: (name, index) for row, name, index in select_rows(execute, _PLACES, rows)}
 
 
-def rows_at(execute: _Execute, places: Sequence[tuple[int | None, int]]) -> list[int]:
+def rows_at(execute: Execute, places: Sequence[tuple[int | None, int]]) -> list[int]:
     """Return the rows of sentences by document and index, in any order; those that don't exist are left out."""
     return [row for (row,) in execute(_ROWS_AT, [json.dumps(places)])]
 
@@ -171,7 +171,7 @@ class SourceMetadata(NamedTuple):
     metadata: str
 
 
-def source_metadata(execute: _Execute, documents: Sequence[int] | None, limit: int) -> Iterator[SourceMetadata]:
+def source_metadata(execute: Execute, documents: Sequence[int] | None, limit: int) -> Iterator[SourceMetadata]:
     """Yield the metadata of documents, or of all for ``None``; no more than a limit."""
     if documents is None:
         cursor = execute(f"{_SOURCES} LIMIT ?", [limit])
@@ -199,17 +199,17 @@ class FirstSentence(NamedTuple):
     source_metadata: str
 
 
-def documents_of(execute: _Execute, rows: Sequence[int]) -> dict[int, int | None]:
+def documents_of(execute: Execute, rows: Sequence[int]) -> dict[int, int | None]:
     """Return the number of the document of each row, ``None`` if it has none; rows that don't exist are left out."""
     return dict(select_lines(execute, _DOCUMENTS_OF, rows))
 
 
-def has_several_documents(execute: _Execute) -> bool:
+def has_several_documents(execute: Execute) -> bool:
     """Return whether there are two source documents or more."""
     return len(execute("SELECT 1 FROM documents LIMIT 2").fetchall()) > 1
 
 
-def beginnings(execute: _Execute, documents: Sequence[int], sentences: int) -> list[FirstSentence]:
+def beginnings(execute: Execute, documents: Sequence[int], sentences: int) -> list[FirstSentence]:
     """Read up to that many sentences at the beginning of each document, in its order."""
     return list(map(FirstSentence._make, execute(_BEGINNINGS, [json.dumps(list(documents)), sentences - 1])))
 
@@ -271,7 +271,7 @@ class Matched(NamedTuple):
     partly: str | None
 
 
-def list_sources(execute: _Execute, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
+def list_sources(execute: Execute, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
     """Read what is known of each document, in the order in which they were last written.
 
     Args:
@@ -283,7 +283,7 @@ def list_sources(execute: _Execute, of_sources: Condition | None, of_sentences: 
     return list(map(ListedSource._make, execute(_LISTED.format(inner.format(sql)), parameters)))
 
 
-def count_sources(execute: _Execute, of_sources: Condition | None, of_sentences: Condition) -> int:
+def count_sources(execute: Execute, of_sources: Condition | None, of_sentences: Condition) -> int:
     """Count the documents that `list_sources` lists."""
     if of_sources is None:
         counted, (sql, parameters) = _COUNTED_SENTENCES, of_sentences
@@ -292,7 +292,7 @@ def count_sources(execute: _Execute, of_sources: Condition | None, of_sentences:
     return int(execute(counted.format(sql), parameters).fetchone()[0])
 
 
-def match_documents(execute: _Execute, condition: Condition) -> Matched:
+def match_documents(execute: Execute, condition: Condition) -> Matched:
     """Find the documents of which a condition matches sentences, and whether it matches all of each."""
     sql, parameters = condition
     found = execute(

@@ -14,9 +14,7 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
 from langchain_sentence_window.stores.faiss.database.database_file import Head
 from langchain_sentence_window.stores.faiss.database.filters import having_key
-from langchain_sentence_window.stores.faiss.database.found_rows import (
-    vectors_in_order,
-)
+from langchain_sentence_window.stores.faiss.database.found_rows import vectors_in_order
 from langchain_sentence_window.stores.faiss.database.reads import (
     BATCH_SIZE,
     count_of,
