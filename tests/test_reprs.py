@@ -1,4 +1,4 @@
-"""What things say of themselves: where they are, what they hold, how they are set; no secret, and never an error."""
+"""Test what things say of themselves: where they are, what they hold, how they are set; never a secret or an error."""
 
 import shutil
 from pathlib import Path
@@ -44,7 +44,7 @@ class KeyedStore(InMemoryVectorStore):
 
 
 class Encoder:
-    """What late interaction needs of a SentenceTransformer, with a long text to say of itself."""
+    """Stand for what late interaction needs of a SentenceTransformer, with a long text to say of itself."""
 
     encode = tokenizer = max_seq_length = None
 

@@ -1,4 +1,4 @@
-"""What the adapters of further stores refuse, and what metadata they hold; `tests.live_stores` has the stores."""
+"""Test what the adapters of further stores refuse, and what metadata they hold; `tests.live_stores` has the stores."""
 
 from types import SimpleNamespace
 from typing import Any

@@ -1,4 +1,4 @@
-"""What a store can do is answered by its adapter, and nowhere else."""
+"""Check that what a store can do is answered by its adapter, and nowhere else."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What stores do otherwise than LangChain's interface says, and that none of it reaches the user."""
+"""Test what stores do otherwise than LangChain's interface says, and that none of it reaches the user."""
 
 import asyncio
 import threading

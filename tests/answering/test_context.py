@@ -1,4 +1,4 @@
-"""What stands in a context can't pass for anything else there; and it takes no more work than it must."""
+"""Check that what stands in a context can't pass for anything else there; and it takes no more work than it must."""
 
 import html
 import re

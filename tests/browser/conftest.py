@@ -85,7 +85,7 @@ def serve(seen: Seen) -> Iterator[Serve]:
 
 @pytest.fixture
 def seen(studio: Served) -> Seen:
-    """What the page did that it shouldn't; ``seen.allow("status of 400")`` for what a test provokes."""
+    """Return what the page did that it shouldn't; ``seen.allow("status of 400")`` for what a test provokes."""
     return Seen({studio.url})
 
 

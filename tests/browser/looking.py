@@ -1,4 +1,4 @@
-"""What a test sees of a page: its mistakes, its accessibility, pictures of it."""
+"""See of a page what a test looks at: its mistakes, its accessibility, pictures of it."""
 
 import os
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ MESSAGES = ("error", "warning")
 
 @dataclass
 class Seen:
-    """What a page did that it shouldn't.
+    """Collect what a page did that it shouldn't.
 
     Attributes:
         servers: The addresses of the servers that it may ask.

@@ -42,7 +42,7 @@ FILES = {
 
 @dataclass(frozen=True)
 class Done:
-    """What a command did."""
+    """Hold what a command did."""
 
     code: int
     out: str

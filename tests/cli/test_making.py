@@ -24,7 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def counts(folder: Path, *arguments: object, code: int = 0) -> dict[str, int]:
-    """What a command did, by the number of files."""
+    """Count what a command did, by the number of files."""
     done = run_here(*arguments, "--json")
     assert done.code == code, done.err
     return {

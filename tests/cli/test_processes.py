@@ -200,7 +200,7 @@ BAR = re.compile(r"\d+% \|.{10}\| \d+/\d+ files, [\d:]+, [\d,]+ sentences?")
 
 
 def seen_lines(written: bytes) -> list[str]:
-    """What a terminal shows at the end, line by line, after carriage returns have moved to the beginning of a line."""
+    """Return the lines that a terminal shows at last, as carriage returns move to the beginning of a line."""
     lines: list[str] = []
     for line in re.sub(r"\x1b\[[\d;]*m", "", written.decode()).split("\n"):
         shown = ""

@@ -414,7 +414,7 @@ def test_a_sentence_transformer_itself_is_refused_with_what_to_pass(minilm: Any)
 
 
 class Duck:
-    """What LangChain's own stores embed with too, though it isn't an `Embeddings`."""
+    """Embed as what LangChain's own stores embed with too, though it isn't an `Embeddings`."""
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return WordEmbeddings().embed_documents(texts)

@@ -1,4 +1,4 @@
-"""What is put before a sentence when it is embedded, and that it goes nowhere else."""
+"""Test what is put before a sentence when it is embedded, and that it goes nowhere else."""
 
 import asyncio
 import threading

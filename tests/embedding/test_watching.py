@@ -1,4 +1,4 @@
-"""What descriptions of embedders leave out, and embedders that change."""
+"""Test what descriptions of embedders leave out, and embedders that change."""
 
 import gc
 import threading

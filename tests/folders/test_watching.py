@@ -20,7 +20,7 @@ from tests.toys import WordEmbeddings
 
 
 class Heard:
-    """What a watch has told."""
+    """Collect what a watch has told."""
 
     def __init__(self) -> None:
         self.results: list[SyncResult] = []

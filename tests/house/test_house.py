@@ -1,4 +1,4 @@
-"""What stands beside the package: workflows, hooks, the citation and the guides agree with it and with each other."""
+"""Check that workflows, hooks, the citation and the guides beside the package agree with it and with each other."""
 
 import ast
 import re

@@ -84,7 +84,7 @@ class Module:
 
     @cached_property
     def libraries(self) -> frozenset[str]:
-        """What it imports from outside of the package."""
+        """Name what it imports from outside of the package."""
         return frozenset(each for each, _ in self.imported if each.partition(".")[0] != NAME)
 
 

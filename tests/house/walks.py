@@ -34,7 +34,7 @@ The backup is kept on a replica. It is a page.
 
 @dataclass(frozen=True)
 class Walk:
-    """What one call ran.
+    """Hold what one call ran.
 
     Attributes:
         functions: The functions of the package, as ``path.py:name``, in the order of their first call.

@@ -1,4 +1,4 @@
-"""What Elasticsearch is asked, and its async store."""
+"""Test what Elasticsearch is asked, and its async store."""
 
 from collections.abc import Iterator
 from typing import Any

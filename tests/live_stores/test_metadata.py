@@ -1,4 +1,4 @@
-"""What other stores hold in metadata: lists in Chroma, columns in PostgreSQL."""
+"""Test what other stores hold in metadata: lists in Chroma, columns in PostgreSQL."""
 
 from datetime import date
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the clients of Pinecone, MongoDB and Weaviate are made to send, and what they are told."""
+"""Test what the clients of Pinecone, MongoDB and Weaviate are made to send, and what they are told."""
 
 import json
 from collections.abc import Iterator

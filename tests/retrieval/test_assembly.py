@@ -1,4 +1,4 @@
-"""What a question gives back: windows joined, completed, led in and widened, from the retriever itself."""
+"""Test what a question gives back: windows joined, completed, led in and widened, from the retriever itself."""
 
 import json
 from pathlib import Path

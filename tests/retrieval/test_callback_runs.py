@@ -1,4 +1,4 @@
-"""What a real tracer records of a retrieval."""
+"""Test what a real tracer records of a retrieval."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""What `explain` says of a query, and that it says it of what `invoke` returns."""
+"""Test what `explain` says of a query, and that it says it of what `invoke` returns."""
 
 import json
 import sys

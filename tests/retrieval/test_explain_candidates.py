@@ -1,4 +1,4 @@
-"""What a trace says of the candidates that hits were taken from, and of the numbers and tokens at each stage."""
+"""Test what a trace says of the candidates that hits were taken from, and of the numbers and tokens at each stage."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""What leads a window in comes with it: the header of a table, the introduction of a list, the speaker of a message."""
+"""Check that what leads a window in comes with it: a table's header, a list's introduction, a message's speaker."""
 
 import re
 from collections.abc import Sequence

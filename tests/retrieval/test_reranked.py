@@ -1,4 +1,4 @@
-"""What comes out when a reranker returns something else than it was given, in another order."""
+"""Test what comes out when a reranker returns something else than it was given, in another order."""
 
 import copy
 import re

@@ -1,4 +1,4 @@
-"""What `why` says of a sentence, and that following its advice returns the sentence."""
+"""Test what `why` says of a sentence, and that following its advice returns the sentence."""
 
 import ast
 import json

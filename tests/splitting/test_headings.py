@@ -1,4 +1,4 @@
-"""What a heading is, the path it makes, and that a sentence isn't lost behind it when it is embedded."""
+"""Test what a heading is, the path it makes, and that a sentence isn't lost behind it when it is embedded."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What windows need around them, worked out by hand for each rule, and what holds for any section."""
+"""Test what windows need around them, worked out by hand for each rule, and what holds for any section."""
 
 from dataclasses import replace
 

@@ -25,7 +25,7 @@ ANYWHERE = "0.0.0.0"  # noqa: S104 - it is refused, or not listened on
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What would have been listened on."""
+    """Collect what would have been listened on."""
     calls: list[Any] = []
     monkeypatch.setattr(serving, "run_http", lambda app, host, port: calls.append((app, host, port)))
     monkeypatch.setattr(serving, "run_stdio", calls.append)

@@ -57,7 +57,7 @@ def listening(app: Any) -> Iterator[int]:
 
 
 def status(port: int, path: str = "/mcp", method: str = "POST", **headers: str) -> int:
-    """What a request with these headers is answered with."""
+    """Return what a request with these headers is answered with."""
     connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}

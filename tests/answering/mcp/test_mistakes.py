@@ -1,4 +1,4 @@
-"""What a model is told after a mistake, and what it isn't told."""
+"""Test what a model is told after a mistake, and what it isn't told."""
 
 import asyncio
 import threading

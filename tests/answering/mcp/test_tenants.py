@@ -1,4 +1,4 @@
-"""What the retriever's filter forbids can't be read on any road."""
+"""Check that what the retriever's filter forbids can't be read on any road."""
 
 import asyncio
 from functools import cache

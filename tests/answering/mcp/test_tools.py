@@ -1,4 +1,4 @@
-"""What the tools say of themselves, take and return."""
+"""Test what the tools say of themselves, take and return."""
 
 import json
 from typing import Any

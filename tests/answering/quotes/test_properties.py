@@ -1,4 +1,4 @@
-"""What holds for any text: spans, verdicts that don't depend on what is around, and work linear in the text."""
+"""Test what holds for any text: spans, verdicts that don't depend on what is around, and work linear in the text."""
 
 import random
 import re

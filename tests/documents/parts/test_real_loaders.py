@@ -1,4 +1,4 @@
-"""What LangChain's own loaders and splitters return is joined, by whatever keys they write."""
+"""Check that what LangChain's own loaders and splitters return is joined, by whatever keys they write."""
 
 import csv
 import json

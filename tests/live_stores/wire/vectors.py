@@ -1,4 +1,4 @@
-"""What all the loopback servers do: keep vectors, and find the closest."""
+"""Keep vectors, and find the closest: all the loopback servers do."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -94,7 +94,7 @@ def _stream(content: bytes) -> bytes:
 
 
 def read_back(pdf: bytes, boxes: Iterable[PageBox]) -> str:
-    """What PDFium finds in boxes, without white space; PDFium itself places the boxes on the page."""
+    """Return what PDFium finds in boxes, without white space; PDFium itself places the boxes on the page."""
     found = ""
     document = pypdfium2.PdfDocument(pdf)
     for box in boxes:

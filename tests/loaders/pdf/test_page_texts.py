@@ -1,4 +1,4 @@
-"""What becomes of made-up pages: reading order, paragraphs, words, lists."""
+"""Test what becomes of made-up pages: reading order, paragraphs, words, lists."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What the rows of sentences keep: ids as numbers, and metadata without its usual beginning."""
+"""Test what the rows of sentences keep: ids as numbers, and metadata without its usual beginning."""
 
 import json
 import re

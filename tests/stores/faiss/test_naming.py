@@ -1,4 +1,4 @@
-"""What a store tells of the words of a query and the names of its documents."""
+"""Test what a store tells of the words of a query and the names of its documents."""
 
 from pathlib import Path
 from typing import Any
