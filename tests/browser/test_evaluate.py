@@ -107,7 +107,6 @@ def test_gold_is_marked_with_the_mouse(opened: Opened, path: Path) -> None:
     expect(mark).to_be_disabled()
     page.get_by_label("Whole sentences").uncheck()
     select(page, "written for support")
-    page.locator(".editor button:enabled", has_text="Mark the selection").wait_for()
     page.keyboard.press("g")
     gold.nth(1).wait_for()
     expect(gold.nth(1).locator("blockquote")).to_have_text("written for support", use_inner_text=True)

@@ -100,6 +100,11 @@ export function watchSelection(root, model, nodes, onChange) {
     timer = setTimeout(change, WAIT_MS);
   }, { signal: ending.signal });
 
+  // What a key or a click does is about what is selected now, not about what was when the wait began.
+  for (const type of ["keydown", "pointerdown"]) {
+    document.addEventListener(type, change, { capture: true, signal: ending.signal });
+  }
+
   return {
     rangeOf,
     select(start, end) {
