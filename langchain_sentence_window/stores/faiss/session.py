@@ -149,7 +149,7 @@ class IndexSession:
                 continue
             if isinstance(done, tuple):
                 if state is not None:
-                    state.keep()
+                    state.is_kept = True
                 return done[0]
             if state is not None:
                 state.renew()
@@ -215,7 +215,7 @@ class IndexSession:
         Args:
             copies: Whether to copy the state of an index in memory, which no write changes then; see `OneState`.
         """
-        session, state = copy.copy(self), self._database.one_state(copies=copies)
+        session, state = copy.copy(self), OneState(self._database, copies=copies)
         session._state = state
         try:
             yield session

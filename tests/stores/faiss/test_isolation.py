@@ -22,9 +22,10 @@ from langchain_sentence_window import FaissStore, acopy_index, copy_index
 from langchain_sentence_window.embedding.embedder_state import describe_embedder
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from langchain_sentence_window.ranking.candidates import Candidates
-from langchain_sentence_window.stores.faiss.database.connections import Connection, Connections
+from langchain_sentence_window.stores.faiss.database.connections import Connection, Connections, Lease
 from langchain_sentence_window.stores.faiss.database.database_file import Head, read_head
 from langchain_sentence_window.stores.faiss.database.locks import HeldFiles, NestedWriteError, identity_of
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, seal_of
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 from tests.interpreters import run_code
@@ -478,9 +479,9 @@ time.sleep(0.5)
 """
 
 
-@pytest.mark.parametrize("take", [lambda found: found.writer, lambda found: found.take_reader()])
+@pytest.mark.parametrize("take", [lambda found: found.writer, lambda found: Lease(found).take()])
 def test_opening_waits_for_a_process_that_lets_nobody_in(
-    take: Callable[[Connections], Connection], tmp_path: Path
+    take: Callable[[Connections], Connection | Snapshot], tmp_path: Path
 ) -> None:
     """The last process to close an index does this, while it moves the log into the file."""
     FaissStore.from_texts(["a"], TextEmbeddings(), path=tmp_path).close()

@@ -10,9 +10,8 @@ Contents:
     conditions: Joining of SQL conditions.
 
 Access:
-    database: `Database`: reading and writing one state; copies, closing and forks.
-    leases: Reading with a connection, for one call or several.
-    connections: The connections to one database, and what SQLite does with one.
+    database: `Database`: reading and writing one state, in one call or several; copies, closing and forks.
+    connections: The connections to one database, each lent to one call, and what SQLite does with one.
     locks: What a call enters: locks for many readers or one writer, turns, and forks of the process.
 
 Files:

@@ -1,4 +1,4 @@
-"""The connections to one database: one that writes, any number that read.
+"""The connections to one database: one that writes, any number that read, each lent to one call at a time.
 
 One SQLite connection, which can end its unfinished statements.
 
@@ -18,6 +18,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -30,6 +31,7 @@ from langchain_sentence_window.stores.faiss.database.database_file import (
     write_seal,
 )
 from langchain_sentence_window.stores.faiss.database.locks import NestedWriteError
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import remove_file, size_of
 
 T = TypeVar("T")
@@ -196,28 +198,9 @@ class Connections:
 
     # Reading
 
-    def take_reader(self, stamp: Stamp | None = None) -> Connection:
-        """Take a connection that no other thread has, and that sees the file with this stamp."""
-        if self._refusal:
-            raise StoreError(self._refusal)
-        if self.file.later_check is not None:
-            self.file.check_damage()
-        while self._idle:
-            with suppress(IndexError):
-                connection = self._idle.pop()
-                if connection.stamp == stamp:
-                    return connection
-                self.discard(connection)
-        return self._connect(stamp=stamp)
-
     def open_to_check(self) -> Connection:
         """Open a connection that moves nothing from the log into the file, not even when it is closed."""
         return self._connect(mode="mode=ro", stamp=self.file.stamp())
-
-    def give_back(self, connection: Connection) -> None:
-        """Make a connection available to other threads."""
-        connection.cursors.clear()
-        self._idle.append(connection)
 
     def discard(self, connection: Connection) -> None:
         """Close a connection."""
@@ -387,3 +370,62 @@ class Connections:
         if not mode:
             mode = "mode=rw" if not self._read_only else "mode=ro"
         return f"{self.path.as_uri()}?{mode}"
+
+
+@dataclass(slots=True)
+class Lease:
+    """A connection that one call reads with, returned whatever happens.
+
+    After a failed call it may have unfinished statements, which would block writers. So it is closed then.
+
+    Attributes:
+        connections: The connections that it is one of.
+        connection: The connection. None is taken at first, so no exception can come between taking and returning it.
+        stamp: The stamp of the file, if it may change under the connection.
+        has_succeeded: Whether the call didn't fail.
+    """
+
+    connections: Connections
+    connection: Connection | None = None
+    stamp: Stamp | None = None
+    has_succeeded: bool = False
+
+    def take(self, *, begins: bool = True) -> Snapshot:
+        """Take a connection that no other thread has, and begin to read one state with it."""
+        connections, file = self.connections, self.connections.file
+        self.stamp = file.stamp() if file.cannot_lock else None
+        if connections._refusal:
+            raise StoreError(connections._refusal)
+        if file.later_check is not None:
+            file.check_damage()
+        while self.connection is None and connections._idle:
+            with suppress(IndexError):
+                connection = connections._idle.pop()
+                if connection.stamp == self.stamp:
+                    self.connection = connection
+                else:
+                    connections.discard(connection)
+        if self.connection is None:
+            self.connection = connections._connect(stamp=self.stamp)
+        file.check_identity()
+        if begins:
+            self.connection.execute("BEGIN")
+        return Snapshot(self.connection)
+
+    def end(self) -> None:
+        """Return the connection, if there is one."""
+        connection = self.connection
+        if connection is None:
+            return
+        if self.has_succeeded:
+            connection.rollback()
+            self.connection = None
+            connection.cursors.clear()
+            self.connections._idle.append(connection)
+        else:
+            self.connections.discard(connection)
+            self.connection = None
+
+    def is_outdated(self) -> bool:
+        """Return whether the file changed under a connection that can't notice it."""
+        return self.stamp is not None and self.connections.file.stamp() != self.stamp

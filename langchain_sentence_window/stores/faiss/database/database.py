@@ -13,10 +13,10 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from langchain_sentence_window.errors import StoreChangedError, StoreError
-from langchain_sentence_window.stores.faiss.database.connections import ERRORS, Connections, cure_of
+from langchain_sentence_window.stores.faiss.database.connections import ERRORS, Connections, Lease, cure_of
 from langchain_sentence_window.stores.faiss.database.database_file import Sealed, write_head, write_seal
 from langchain_sentence_window.stores.faiss.database.database_opening import (
     RESTORE,
@@ -26,7 +26,6 @@ from langchain_sentence_window.stores.faiss.database.database_opening import (
     make_file,
     make_tables,
 )
-from langchain_sentence_window.stores.faiss.database.leases import Lease, LongRead
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
@@ -95,13 +94,7 @@ class Database:
         snapshot.copy_to(copy._connections.writer, _PAGE_BATCH_SIZE)
         return copy
 
-    def one_state(self, *, copies: bool) -> "OneState":
-        """Return what reads one state in several calls; the caller ends it. See `OneState`."""
-        state = OneState(self, self._connections, copies=copies)
-        self._long_reads.add(state)
-        return state
-
-    def begin_reading(self, parts: Callable[[Snapshot, int], Iterator[T]]) -> LongRead[T]:
+    def begin_reading(self, parts: Callable[[Snapshot, int], Iterator[T]]) -> "LongRead[T]":
         """Begin to read one state in several calls; the caller ends the returned read.
 
         Args:
@@ -113,7 +106,7 @@ class Database:
             reading.begin()
         return reading
 
-    def read_on(self, reading: LongRead[T]) -> T | None:
+    def read_on(self, reading: "LongRead[T]") -> T | None:
         """Read the next part, or return ``None`` after the last one.
 
         Raises:
@@ -121,7 +114,7 @@ class Database:
         """
         with self._errors("can't be read any further", "begin again"):
             part = reading.next()
-            if reading.is_outdated():
+            if reading.lease.is_outdated():
                 raise StoreError(f"{self.name} was changed by a process that this one can't lock out; begin again")
             return part
 
@@ -338,29 +331,89 @@ class Database:
             self._guarded(lambda: connections.writer)
 
 
+class LongRead(Generic[T]):
+    """A read of one state in several calls, part by part.
+
+    No connection may cross a fork, so a fork cuts the read off. It resumes after the parts already read, unless
+    somebody has written by then.
+    """
+
+    def __init__(self, connections: Connections, parts: Callable[[Snapshot, int], Iterator[T]]) -> None:
+        """Take no connection yet.
+
+        Args:
+            connections: The connections to take one from.
+            parts: Reads a state part by part, without the first so many; always the same for the same state.
+        """
+        self._connections = connections
+        self._read = parts
+        self.lease = Lease(connections)
+        self._parts: Iterator[T] | None = None
+        self._version: Version | None = None
+        self._given = 0
+
+    def begin(self) -> None:
+        """Begin, or resume after a fork.
+
+        Raises:
+            StoreError: Another process has written since the fork.
+        """
+        if self._parts is not None:
+            return
+        self.lease = lease = Lease(self._connections)
+        snapshot = lease.take()
+        version = snapshot.version
+        if self._version not in (None, version):
+            self.end()
+            raise StoreError(
+                f"{self._connections.name} was written just when the process forked, so this read can't go on; begin "
+                "again"
+            )
+        self._version = version
+        self._parts = self._read(snapshot, self._given)
+
+    def next(self) -> T | None:
+        """Read the next part, or return ``None`` after the last one."""
+        self.begin()
+        part = None if self._parts is None else next(self._parts, None)
+        self._given += 1
+        return part
+
+    def end(self) -> None:
+        """Return the connection."""
+        self.lease.end()
+
+    def cut(self) -> None:
+        """Forget the connection, which was closed or belongs to another process."""
+        self.lease, self._parts = Lease(self._connections), None
+
+
 class OneState:
     """Reads of one state of a database, in any number of calls, by one thread at a time.
 
-    The state is that of the first read which `keep` follows. A database in a file keeps it for a connection. One in
-    memory has no log to read it from: a read of a later state is refused there, or the state is copied.
+    A database in a file keeps the state for a connection. One in memory has no log to read it from: a read of a later
+    state is refused there, or the state is copied.
+
+    Attributes:
+        is_kept: Whether all later reads are of the state of the last one; set after the first that counts.
     """
 
-    def __init__(self, database: Database, connections: Connections, *, copies: bool) -> None:
-        """Read nothing yet.
+    def __init__(self, database: Database, *, copies: bool) -> None:
+        """Read nothing yet; the caller ends it.
 
         Args:
             database: The database.
-            connections: Its connections.
             copies: Whether to copy the state of a database in memory, which takes time, but no write changes it then.
         """
         self._database = database
-        self._connections = connections
+        self._connections = database._connections
         self._copies = copies
-        self._lease = Lease(connections)
+        self._lease = Lease(self._connections)
         self._snapshot: Snapshot | None = None
         self._copy: Database | None = None
         self._version: Version | None = None
-        self._is_kept = False
+        self.is_kept = False
+        database._long_reads.add(self)
 
     def read_state(self, work: Callable[[Snapshot], T]) -> T:
         """Read the state that is kept, or the present one if none is; the caller is in the lock of the database.
@@ -379,18 +432,14 @@ class OneState:
             else:
                 self._connections.file.check_identity()
             result = work(self._snapshot)
-            if self._lease.is_outdated():
+            if self._lease.stamp is not None and self._lease.is_outdated():
                 raise _changed(self._connections.name)
             return result
         except BaseException as error:
-            self._let_go()
+            self.end(has_failed=True)
             if isinstance(error, ERRORS):
                 raise self._database.unreadable(error) from error
             raise
-
-    def keep(self) -> None:
-        """Keep the state of the last read for all later ones."""
-        self._is_kept = True
 
     def renew(self) -> None:
         """Read the present state from now on, as the last read turned out to be of another one than the caches.
@@ -398,15 +447,21 @@ class OneState:
         Raises:
             StoreChangedError: Earlier reads were of that state.
         """
-        if self._is_kept:
+        if self.is_kept:
             raise _changed(self._connections.name)
         self.end()
 
-    def end(self) -> None:
-        """Let go of the state; the next read is of the present one."""
-        self._lease.has_succeeded = True
-        self._let_go()
-        self._version, self._is_kept = None, False
+    def end(self, *, has_failed: bool = False) -> None:
+        """Let go of the state; the next read is of the present one, or after one that failed, of this one again."""
+        self._lease.has_succeeded = not has_failed
+        self._snapshot = None
+        with suppress(StoreError):
+            self._lease.end()
+        if self._copy is not None:
+            self._copy.close()
+            self._copy = None
+        if not has_failed:
+            self._version, self.is_kept = None, False
 
     def begin(self) -> None:
         """Resume after a fork, which the next read does, as it takes a connection."""
@@ -425,18 +480,10 @@ class OneState:
 
     def _checked(self, snapshot: Snapshot) -> Snapshot:
         version = snapshot.version
-        if self._is_kept and version != self._version:
+        if self.is_kept and version != self._version:
             raise _changed(self._connections.name)
         self._version = version
         return snapshot
-
-    def _let_go(self) -> None:
-        self._snapshot = None
-        with suppress(StoreError):
-            self._lease.end()
-        if self._copy is not None:
-            self._copy.close()
-            self._copy = None
 
 
 def _changed(name: str) -> StoreChangedError:
