@@ -17,8 +17,7 @@ from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, Can
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, filter_keys
-from langchain_sentence_window.stores.faiss.database.found_rows import NONE, FoundRows, found_rows
-from langchain_sentence_window.stores.faiss.database.reads import are_in, neighbors
+from langchain_sentence_window.stores.faiss.database.reads import NONE, FoundRows, are_in, found_rows, neighbors
 from langchain_sentence_window.stores.faiss.database.schema import Record, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState

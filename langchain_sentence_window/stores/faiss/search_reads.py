@@ -41,16 +41,14 @@ from langchain_sentence_window.ranking.candidates import (
 )
 from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
-from langchain_sentence_window.stores.faiss.database.found_rows import (
+from langchain_sentence_window.stores.faiss.database.reads import (
     NONE,
     FoundRows,
-    found_rows,
-    source_metadata_of,
-)
-from langchain_sentence_window.stores.faiss.database.reads import (
     Place,
     are_in,
+    found_rows,
     rows_at,
+    source_metadata_of,
     texts_by_place,
 )
 from langchain_sentence_window.stores.faiss.database.schema import loaded_text

@@ -15,7 +15,6 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.database import Database, OneState
 from langchain_sentence_window.stores.faiss.database.database_file import run_slowly
 from langchain_sentence_window.stores.faiss.database.database_opening import has_traces_of_index
-from langchain_sentence_window.stores.faiss.database.found_rows import vectors_in_order
 from langchain_sentence_window.stores.faiss.database.locks import (
     FORKS,
     SEARCHES,
@@ -23,6 +22,7 @@ from langchain_sentence_window.stores.faiss.database.locks import (
     register_for_forks,
     within,
 )
+from langchain_sentence_window.stores.faiss.database.reads import vectors_in_order
 from langchain_sentence_window.stores.faiss.database.schema import Record
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, LEXICAL_FOLDER, make_folder

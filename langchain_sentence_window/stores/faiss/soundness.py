@@ -25,7 +25,7 @@ from langchain_sentence_window.stores.faiss.database.database_file import (
     read_seal,
 )
 from langchain_sentence_window.stores.faiss.database.database_opening import holds_index
-from langchain_sentence_window.stores.faiss.database.found_rows import vectors_in_order
+from langchain_sentence_window.stores.faiss.database.reads import vectors_in_order
 from langchain_sentence_window.stores.faiss.database.schema import Changes
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import (

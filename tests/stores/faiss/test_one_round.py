@@ -23,11 +23,13 @@ from langchain_sentence_window.documents.sentence_documents import (
 )
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import Candidates, Numbers
-from langchain_sentence_window.stores.faiss.database.found_rows import (
+from langchain_sentence_window.stores.faiss.database.reads import (
+    BATCH_SIZE,
     NONE,
+    are_in,
+    filled,
     found_rows,
 )
-from langchain_sentence_window.stores.faiss.database.reads import BATCH_SIZE, are_in, count_of, padded
 from langchain_sentence_window.stores.faiss.database.schema import stored_text
 from langchain_sentence_window.stores.faiss.index_state import IndexState
 from tests.conftest import Invoke
@@ -308,11 +310,11 @@ def test_rows_among_others(rows: list[int], others: set[int]) -> None:
 
 
 def test_statements_have_few_numbers_of_parameters() -> None:
-    counts = {count_of(size) for size in range(BATCH_SIZE + 1)}
-    assert len(counts) < 10
+    counts = [len(filled([1] * size)[1]) for size in range(BATCH_SIZE + 1)]
+    assert len(set(counts)) < 10
     assert max(counts) == BATCH_SIZE
-    assert all(count_of(size) >= size for size in range(BATCH_SIZE + 1))
-    assert padded([3, 4], 4) == [3, 4, 0, 0]
+    assert all(count >= size for size, count in enumerate(counts))
+    assert filled([3, 4], [5]) == (",".join("?" * 10), [3, 4, *[0] * 8, 5, *[0] * 9])
 
 
 def test_the_id_of_a_document_is_named_in_messages() -> None:

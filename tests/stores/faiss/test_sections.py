@@ -18,7 +18,7 @@ from langchain_sentence_window.stores.faiss import conversion as records
 from langchain_sentence_window.stores.faiss.conversion import to_documents, to_records
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 from langchain_sentence_window.stores.faiss.database.filters import filter_keys
-from langchain_sentence_window.stores.faiss.database.found_rows import (
+from langchain_sentence_window.stores.faiss.database.reads import (
     vectors_in_order,
 )
 from langchain_sentence_window.stores.faiss.database.schema import of_documents, with_ids

@@ -3,8 +3,7 @@
 Contents:
     schema: The tables, records as they are stored, and finding damage by the checksums of rows.
     snapshot: Reads of one state.
-    reads: Reads of given rows, of places, and of source documents.
-    found_rows: Sentences and vectors, read as columns.
+    reads: Reads of given rows, of places, and of source documents; sentences and vectors as columns.
     transaction: Writes.
     filters: Metadata filters, compiled to SQL, and what their operators mean in Python.
     conditions: Joining of SQL conditions.

@@ -14,12 +14,10 @@ from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
 from langchain_sentence_window.stores.faiss.database.database_file import Head
 from langchain_sentence_window.stores.faiss.database.filters import having_key
-from langchain_sentence_window.stores.faiss.database.found_rows import vectors_in_order
 from langchain_sentence_window.stores.faiss.database.reads import (
     BATCH_SIZE,
-    count_of,
-    marks_of,
-    padded,
+    filled,
+    vectors_in_order,
 )
 from langchain_sentence_window.stores.faiss.database.schema import (
     IS_ONE_OF,
@@ -63,7 +61,7 @@ class Snapshot:
     """Reads one state of the database.
 
     Attributes:
-        execute: Runs a statement in this state; what `reads` and `found_rows` read with.
+        execute: Runs a statement in this state; what `reads` reads with.
     """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -152,8 +150,8 @@ class Snapshot:
         records: dict[int, Record] = {}
         for start in range(0, len(rows), BATCH_SIZE):
             part = rows[start : start + BATCH_SIZE]
-            count = count_of(len(part))
-            records |= self._records(f"row IN ({marks_of(count)}) AND {condition}", [*padded(part, count), *version])
+            marks, parameters = filled(part)
+            records |= self._records(f"row IN ({marks}) AND {condition}", [*parameters, *version])
         return records
 
     def by_ids(self, ids: Sequence[str], where: Condition = ("1", [])) -> dict[str, Record]:

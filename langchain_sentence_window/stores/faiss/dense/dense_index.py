@@ -29,11 +29,11 @@ from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.embedding.vectors import mix_some
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.database_file import stamp_of
-from langchain_sentence_window.stores.faiss.database.found_rows import (
+from langchain_sentence_window.stores.faiss.database.reads import (
     MAX_ROWS_AROUND,
+    are_in,
     vectors_around,
 )
-from langchain_sentence_window.stores.faiss.database.reads import are_in
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import (
     VECTOR_FILES_BEGIN,

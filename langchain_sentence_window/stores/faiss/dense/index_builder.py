@@ -14,7 +14,7 @@ import numpy as np
 
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.embedding.vectors import mix_neighbors, normalized
-from langchain_sentence_window.stores.faiss.database.found_rows import vectors_in_order
+from langchain_sentence_window.stores.faiss.database.reads import vectors_in_order
 from langchain_sentence_window.stores.faiss.database.schema import Changes, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.dense_index import RECORDS_FILE, DenseIndex, empty_index
