@@ -85,7 +85,8 @@ class EmbedderGuard:
         """Return whether an embedder is known to have made the vectors, without embedding anything."""
         recorded, watch = self.recorded(), watch_of(embedding)
         proofs = watch.look()
-        return recorded.line in proofs.to_read or (watch.says_all and recorded.is_of(describe_embedder(embedding)))
+        says_all = watch.says_all and recorded.says_all
+        return recorded.line in proofs.to_read or (says_all and recorded.description == describe_embedder(embedding))
 
     def refresh(self) -> None:
         """Notice whether the embedder was changed, other than by its own calls."""

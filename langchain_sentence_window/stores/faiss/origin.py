@@ -35,10 +35,6 @@ class RecordedEmbedder(NamedTuple):
     says_all: bool = False
     line: int | None = None
 
-    def is_of(self, description: str) -> bool:
-        """Return whether a description says all and is the recorded one."""
-        return self.says_all and self.description == description
-
 
 class Origin:
     """The embedder of an open index, compared with the one recorded in the database.
@@ -100,51 +96,28 @@ class Origin:
         version = snapshot.version
         if self._checked_at != version:
             recorded = self.recorded(snapshot)
-            is_proven = self._is_described(recorded) or recorded.line in self.proofs.to_read
+            is_described = self._says_all and recorded.says_all and recorded.description == self._own
+            is_proven = is_described or recorded.line in self.proofs.to_read
             if not is_proven and snapshot.state.sentences:
                 raise self._refusal(recorded)
             self._checked_at = version
 
-    def may_reuse(self, snapshot: Snapshot) -> bool:
-        """Return whether vectors in the database may be used for new texts.
-
-        Raises:
-            IndexMismatchError: The vectors of the sentences there are from another embedder.
-        """
-        recorded = self.recorded(snapshot)
-        if recorded.line not in self.proofs.foreign:
-            return True
-        if snapshot.state.sentences:
-            raise self._mismatch(recorded)
-        return False
-
-    def check_to_add(self, snapshot: Snapshot, *, embeds: bool) -> None:
-        """Check that texts may be added, some or all of whose vectors are in the database.
-
-        Args:
-            snapshot: The state of the database.
-            embeds: Whether some of the vectors aren't there.
-
-        Raises:
-            IndexMismatchError: The vectors there are from another embedder.
-            UnprovenError: They may be.
-        """
-        recorded, is_empty = self.recorded(snapshot), not snapshot.state.sentences
-        if not self._may_add(recorded, embeds=embeds or is_empty) and not (is_empty and not snapshot.count_staged()):
-            raise self._refusal(recorded)
-
-    def claim(self, transaction: Transaction, dimension: int | None) -> None:
+    def claim(self, transaction: Transaction, vectors: Vectors | Mapping[str, bytes] | None) -> None:
         """Check that vectors may be written, before anything is changed.
 
         Args:
             transaction: The transaction that will write them.
-            dimension: The vectors' length; ``None`` if all are in the database already.
+            vectors: The vectors, or the half-precision ones by text; none if all are in the database already.
 
         Raises:
             IndexMismatchError: The vectors there are from another embedder.
             UnprovenError: They may be.
             EmbeddingError: The vectors there have another length.
         """
+        if isinstance(vectors, np.ndarray):
+            dimension: int | None = vectors.shape[1]
+        else:
+            dimension = len(next(iter(vectors.values()))) // 2 if vectors else None
         recorded, recorded_dimension = self.recorded(transaction), transaction.fact("dimension")
         is_empty = not transaction.state.sentences
         staged = transaction.count_staged() if is_empty else 0
@@ -170,13 +143,19 @@ class Origin:
             UnprovenError: They may be.
         """
         distinct = list(dict.fromkeys(texts))
-        if not self.may_reuse(snapshot):
+        recorded, is_empty = self.recorded(snapshot), not snapshot.state.sentences
+        if recorded.line in self.proofs.foreign:
+            if not is_empty:
+                raise self._mismatch(recorded)
             return distinct
         parts = (distinct[start : start + _RECORD_BATCH_SIZE] for start in range(0, len(distinct), _RECORD_BATCH_SIZE))
         unknown = [
             text for part in parts for known in [snapshot.known_vectors(part)] for text in part if text not in known
         ]
-        self.check_to_add(snapshot, embeds=bool(unknown))
+        if not self._may_add(recorded, embeds=bool(unknown) or is_empty) and not (
+            is_empty and not snapshot.count_staged()
+        ):
+            raise self._refusal(recorded)
         return unknown
 
     def stage_vectors(self, transaction: Transaction, vectors: Mapping[str, bytes]) -> None:
@@ -186,7 +165,7 @@ class Origin:
             IndexMismatchError: The vectors in the index are from another embedder now.
             UnprovenError: They may be.
         """
-        self.claim(transaction, _dimension_of(vectors))
+        self.claim(transaction, vectors)
         transaction.stage_vectors(vectors.items())
 
     def write(
@@ -221,17 +200,24 @@ class Origin:
                 "without a filter. Nothing was changed."
             )
         if records:
-            self.claim(transaction, _dimension_of(vectors))
+            self.claim(transaction, vectors)
         if remove:
             transaction.remove(remove)
         for start in range(0, len(records), _RECORD_BATCH_SIZE):
             part = records[start : start + _RECORD_BATCH_SIZE]
+            texts = [record.context + record.text for record in part]
             if isinstance(vectors, np.ndarray):
                 halves = to_halves(vectors[start : start + len(part)])
             else:
-                halves = _halves_of([record.embedded for record in part], vectors or {}, transaction)
+                given = vectors or {}
+                missing = [text for text in texts if text not in given]
+                known = transaction.known_vectors(missing) if missing else {}
+                try:
+                    halves = [given[text] if text in given else known[text] for text in texts]
+                except KeyError as error:
+                    raise StaleVectorError(*error.args) from None
             transaction.add(part, halves)
-            transaction.forget_staged({record.embedded for record in part})
+            transaction.forget_staged(set(texts))
 
     def _begin_line(self, transaction: Transaction) -> None:
         line = secrets.randbits(62)
@@ -241,11 +227,10 @@ class Origin:
 
     def _may_add(self, recorded: RecordedEmbedder, *, embeds: bool) -> bool:
         """Return whether texts may be added; an embedder that can't be told apart may use the vectors already there."""
-        is_another = recorded.line in self.proofs.foreign or recorded.description != self._own
-        return recorded.line in self.proofs.to_write or self._is_described(recorded) or not (embeds or is_another)
-
-    def _is_described(self, recorded: RecordedEmbedder) -> bool:
-        return self._says_all and recorded.is_of(self._own)
+        is_described = recorded.description == self._own
+        if recorded.line in self.proofs.to_write or (is_described and self._says_all and recorded.says_all):
+            return True
+        return is_described and recorded.line not in self.proofs.foreign and not embeds
 
     def _refusal(self, recorded: RecordedEmbedder) -> Exception:
         return self._mismatch(recorded) if recorded.line in self.proofs.foreign else UnprovenError()
@@ -263,19 +248,3 @@ _RECORD_BATCH_SIZE = 5_000
 
 class StaleVectorError(LookupError):
     """The vector of a text was stored when a call began, and was deleted by another call before it ended."""
-
-
-def _dimension_of(vectors: Vectors | Mapping[str, bytes] | None) -> int | None:
-    """Return the length of the vectors, or ``None`` if there are none."""
-    if isinstance(vectors, np.ndarray):
-        return int(vectors.shape[1])
-    return len(next(iter(vectors.values()))) // 2 if vectors else None
-
-
-def _halves_of(texts: Sequence[str], given: Mapping[str, bytes], transaction: Transaction) -> list[bytes]:
-    missing = [text for text in texts if text not in given]
-    known = transaction.known_vectors(missing) if missing else {}
-    try:
-        return [given[text] if text in given else known[text] for text in texts]
-    except KeyError as error:
-        raise StaleVectorError(*error.args) from None

@@ -88,7 +88,7 @@ class Replacement:
             known: Vectors that aren't in the database yet, by text.
             show_progress: Whether to show a progress bar.
         """
-        texts = [record.embedded for record in self._records]
+        texts = [record.context + record.text for record in self._records]
         self.vectors = {text: known[text] for text in texts if text in known}
         while True:
             try:

@@ -155,7 +155,7 @@ class Record(NamedTuple):
         doc_id: The id of its source document, if it has one. This, its section and its context aren't read back.
         sentence_index: The index of the sentence in its source document, if it has one; read back with a start.
         section: The number of its section in the source document.
-        context: The text put before it when it is embedded.
+        context: The text put before its own when it is embedded.
         start: Where the sentence starts in its source document; ``None`` if its metadata tells all of its places.
         end: Where it ends.
     """
@@ -171,11 +171,6 @@ class Record(NamedTuple):
     context: str = ""
     start: int | None = None
     end: int | None = None
-
-    @property
-    def embedded(self) -> str:
-        """The text that is embedded."""
-        return self.context + self.text
 
 
 Version: TypeAlias = tuple[int, int]
