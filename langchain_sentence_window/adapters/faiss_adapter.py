@@ -117,7 +117,7 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
         """List them without reading their sentences."""
-        joined = self._of_source(filter, source)
+        joined = filter if source is None else self._of_source(filter, source)
         found: list[IndexedDocument] = await io.call(self.store.list_documents, self.store.alist_documents, joined)
         return found
 
@@ -129,13 +129,11 @@ class FaissStoreAdapter(StoreAdapter):
         self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
     ) -> Sequence[str]:
         """Delete them in one transaction, which checks the filter too."""
-        given = self._of_source(filter, source)
+        given = filter if source is None else self._of_source(filter, source)
         names: list[str] = await io.in_thread(self.store.remove_documents, doc_ids, filter=given)
         return names
 
-    def _of_source(self, filter: Any, source: str | None) -> Any:
-        if source is None:
-            return filter
+    def _of_source(self, filter: Any, source: str) -> Any:
         of_source = filter_of_source(source)
         return of_source if filter is None else self.join([filter, of_source])
 

@@ -7,7 +7,7 @@ fetch anew for each number of ids. They read JSON value by value, and open a tra
 import json
 import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self, TypeVar
@@ -17,7 +17,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.store_adapter import Read, Scored
-from langchain_sentence_window.adapters.traits import reached
+from langchain_sentence_window.adapters.traits import Reachable
 from langchain_sentence_window.documents.sentence_documents import read_parts
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -27,8 +27,10 @@ _AWAY_STATES = ("08", "53300", "57P0", "57014")
 """How codes of PostgreSQL begin that say: no connection, no room for one, shutting down or starting, out of time."""
 
 
-class PostgresEngine:
+class PostgresEngine(Reachable):
     """A ``PGEngine`` of langchain-postgres, or the ``AsyncEngine`` of SQLAlchemy that an async store has."""
+
+    name = "PostgreSQL"
 
     def __init__(self, engine: Any) -> None:
         """Take the engine."""
@@ -64,10 +66,9 @@ class PostgresEngine:
         with self.reached():
             return await io.call(blocking, asynchronous)
 
-    @staticmethod
-    def reached() -> AbstractContextManager[None]:
-        """Return a context for calls of the database; any error of the network in it is the database's."""
-        return reached("PostgreSQL", lambda error: isinstance(error, OSError) or is_away(error))
+    def is_away(self, error: BaseException) -> bool:
+        """Return whether an error in a call of the database says so; any error of the network there is its own."""
+        return isinstance(error, OSError) or is_away(error)
 
     async def dispose(self) -> None:
         """Close the connections that wait in the pool."""

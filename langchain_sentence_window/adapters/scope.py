@@ -126,10 +126,12 @@ def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any
             f"search_kwargs holds {listed(unread)}, which isn't known to be a filter, so it might bind nothing; give "
             "the filter as the retriever's own setting: filter=..."
         )
-    filter_name = adapter.filter_name(names)
+    filter_name = adapter.filter_name(names) if names else adapter.filter_names[0]
     copies = [own_copy(each) for each in (*(search_kwargs[name] for name in names), *filters) if each is not None]
-    # Checked as copies, as a mapping may say of itself that it is empty and hold what binds.
-    bound = [answering_at_once(adapter.stored_filter(each)) for each in copies if not _is_empty(each)]
+    # Checked as copies, as a mapping may say of itself that it is empty and hold what binds; not by ==, of which the
+    # filters of some stores make a filter.
+    set_ones = [each for each in copies if not isinstance(each, dict) or each]
+    bound = [answering_at_once(adapter.stored_filter(each)) for each in set_ones]
     return Scope(adapter, adapter.join(bound) if bound else None, filter_name, bound)
 
 
@@ -139,12 +141,7 @@ def check_binds(*filters: Any) -> None:
     Raises:
         InvalidInputError: One is. That is a mistake, as whoever sets a filter means to bind something.
     """
-    if any(map(_is_empty, filters)):
+    if any(isinstance(each, dict) and not each for each in filters):
         raise InvalidInputError(
             "the filter is {}, which lets everything through; write filter=None where nothing is to be bound"
         )
-
-
-def _is_empty(filter: Any) -> bool:
-    # Not by ==, of which filters of some stores make a filter.
-    return isinstance(filter, dict) and not filter

@@ -4,8 +4,9 @@ Nothing here calls the store in a way that may block; the methods that do are th
 """
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -26,7 +27,40 @@ _TO_JSON = "convert it to strings, finite numbers, booleans, lists or dicts"
 _TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as FaissStore"
 
 
-class StoreTraits:
+class Reachable(ABC):
+    """What is on a server, which may not answer."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Its name, for messages."""
+
+    @abstractmethod
+    def is_away(self, error: BaseException) -> bool:
+        """Return whether an error says that the server doesn't answer, or not in time."""
+
+    @contextmanager
+    def reached(self) -> Iterator[None]:
+        """Raise `StoreUnavailableError` in the block in place of an error for which `is_away` is true."""
+        try:
+            yield
+        except StoreUnavailableError:
+            raise
+        except Exception as error:
+            # The error, and those that it was raised from.
+            cause: BaseException | None = error
+            while cause is not None and not self.is_away(cause):
+                cause = cause.__cause__
+            if cause is None:
+                raise
+            # What the driver said may hold addresses and data.
+            raise StoreUnavailableError(
+                f"{self.name} doesn't answer ({type(cause).__name__}); see that its server runs and can be reached "
+                "from here, and try again"
+            ) from error
+
+
+class StoreTraits(Reachable):
     """A store, what it can do, what metadata it holds, and how it filters."""
 
     filter_names: ClassVar[Sequence[str]] = FILTER_NAMES
@@ -83,10 +117,6 @@ class StoreTraits:
     def is_away(self, error: BaseException) -> bool:
         """Return whether an error says that the store's server doesn't answer, or not in time."""
         return is_named(error, self.away_errors)
-
-    def reached(self) -> AbstractContextManager[None]:
-        """Return a context that raises `StoreUnavailableError` in place of an error for which `is_away` is true."""
-        return reached(self.name, self.is_away)
 
     @contextmanager
     def at_one_state(self, attempt: int) -> Iterator[Self]:
@@ -187,39 +217,9 @@ class StoreTraits:
         )
 
 
-@contextmanager
-def reached(name: str, is_away: Callable[[BaseException], bool]) -> Iterator[None]:
-    """Raise `StoreUnavailableError` in place of an error that says that a store's server doesn't answer.
-
-    Args:
-        name: The store, for the message. What the driver said isn't in it, as that may hold addresses and data.
-        is_away: Whether an error, or one that it was raised from, says so.
-    """
-    try:
-        yield
-    except StoreUnavailableError:
-        raise
-    except Exception as error:
-        cause = next(filter(is_away, _chain(error)), None)
-        if cause is None:
-            raise
-        raise StoreUnavailableError(
-            f"{name} doesn't answer ({type(cause).__name__}); see that its server runs and can be reached from here, "
-            "and try again"
-        ) from error
-
-
 def is_named(error: BaseException, names: frozenset[str]) -> bool:
     """Return whether an error is of a class whose full name is one of some, or of a class below it."""
     return any(f"{each.__module__}.{each.__qualname__}" in names for each in type(error).__mro__)
-
-
-def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, and those that it was raised from."""
-    at: BaseException | None = error
-    while at is not None:
-        yield at
-        at = at.__cause__
 
 
 _LARGEST = 2**63

@@ -32,7 +32,7 @@ from langchain_sentence_window.stores.faiss.database.database_file import (
 )
 from langchain_sentence_window.stores.faiss.database.locks import NestedWriteError
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.store_files import remove_file, size_of
+from langchain_sentence_window.stores.faiss.database.store_files import size_of, sync_folder
 
 T = TypeVar("T")
 
@@ -249,7 +249,9 @@ class Connections:
         """
         if self.path is not None:
             self.is_dirty = True
-            remove_file(self.path.parent / SEAL_FILE)
+            with suppress(FileNotFoundError):
+                (self.path.parent / SEAL_FILE).unlink()
+                sync_folder(self.path.parent)
             if self.file.later_check is not None:
                 self.file.finish_check()
 

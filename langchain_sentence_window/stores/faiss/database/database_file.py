@@ -11,17 +11,18 @@ import threading
 import time
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES, Identity, identity_of
 from langchain_sentence_window.stores.faiss.database.store_files import (
+    NO_FOLLOW,
     Seal,
     open_regular,
     replace_file,
     size_of,
-    write_in_place,
 )
 
 SEAL_FILE = "sentences.seal"
@@ -105,8 +106,19 @@ class Head(NamedTuple):
 
 def write_head(folder: Path, head: Head) -> None:
     """Record the last write, if the file can be written."""
-    content = _HEAD.pack(*head)
-    write_in_place(folder / HEAD_FILE, content + _CHECKSUM.pack(zlib.crc32(content)))
+    path, content = folder / HEAD_FILE, _HEAD.pack(*head)
+    content += _CHECKSUM.pack(zlib.crc32(content))
+    with suppress(OSError):
+        # In place, as all versions of it have the same length.
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | NO_FOLLOW, 0o666)
+        try:
+            is_only_here = os.fstat(handle).st_nlink == 1
+            if is_only_here:
+                os.write(handle, content)
+        finally:
+            os.close(handle)
+        if not is_only_here:
+            replace_file(path, content)
 
 
 def read_head(folder: Path) -> Head | None:

@@ -20,7 +20,7 @@ from langchain_sentence_window.embedding.vectors import NOWHERE, Positions
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.relevance import PlacedText
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.schema import IS_ONE_OF, from_halves, loaded_text
+from langchain_sentence_window.stores.faiss.database.schema import from_halves, loaded_text
 
 BATCH_SIZE = 300
 """Rows of one statement. Old releases of SQLite take no more than 999 parameters; some statements take each thrice."""
@@ -258,20 +258,6 @@ class ListedSource(NamedTuple):
     written: int
 
 
-class Matched(NamedTuple):
-    """The documents of which a condition matches sentences.
-
-    Attributes:
-        documents: Their numbers.
-        doc_ids: Their names.
-        partly: The name of one of which it doesn't match all; ``None`` if it matches all of each.
-    """
-
-    documents: Sequence[int]
-    doc_ids: list[str]
-    partly: str | None
-
-
 def list_sources(execute: Execute, of_sources: Condition | None, of_sentences: Condition) -> list[ListedSource]:
     """Read what is known of each document, in the order in which they were last written.
 
@@ -291,23 +277,6 @@ def count_sources(execute: Execute, of_sources: Condition | None, of_sentences: 
     else:
         counted, (sql, parameters) = _COUNTED_SOURCES, of_sources
     return int(execute(counted.format(sql), parameters).fetchone()[0])
-
-
-def match_documents(execute: Execute, condition: Condition) -> Matched:
-    """Find the documents of which a condition matches sentences, and whether it matches all of each."""
-    sql, parameters = condition
-    found = execute(
-        f"SELECT document, count(*) FROM sentences WHERE document IS NOT NULL AND ({sql}) GROUP BY document",  # noqa: S608
-        parameters,
-    ).fetchall()
-    counts: dict[int, int] = dict(found)
-    all_of = execute(
-        "SELECT sentences.document, doc_id, count(*) FROM sentences CROSS JOIN documents USING (document) "  # noqa: S608
-        f"WHERE {IS_ONE_OF.format('sentences.document')} GROUP BY sentences.document",
-        [json.dumps(list(counts))],
-    ).fetchall()
-    partly = next((doc_id for document, doc_id, count in all_of if counts[document] < count), None)
-    return Matched(list(counts), [doc_id for _, doc_id, _ in all_of], partly)
 
 
 NONE = -1
@@ -383,7 +352,7 @@ class FoundRows:
 
     def metadata(self, at: int) -> str:
         """Return the own metadata of one, as JSON without the places that it has columns for; empty for none."""
-        own = self.own[at]
+        own = self.own[at]  # a row has it without its beginning, if it has the places
         return own if not own or self.spans[0, at] == NONE else f"{{{own[1:]}"
 
     def text(self, at: int) -> bytes:

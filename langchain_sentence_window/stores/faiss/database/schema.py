@@ -261,20 +261,6 @@ def from_halves(stored: bytes) -> Vectors:
     return np.frombuffer(stored, dtype="<f2").astype(np.float32)
 
 
-def own_column(metadata: str, start: int | None) -> str | None:
-    """Return own metadata as a row of ``sentences`` has it: without its beginning, the places that have columns."""
-    if start is None:
-        return metadata
-    return f",{metadata[1:]}" if metadata else None
-
-
-def own_metadata(column: str | None, start: int | None) -> str:
-    """Undo `own_column`."""
-    if start is None:
-        return column or ""
-    return f"{{{column[1:]}" if column else ""
-
-
 def checksum_of(*fields: object) -> int:
     """Return the CRC-32 of some fields of a row."""
     return zlib.crc32("\0".join(map(str, fields)).encode())

@@ -29,7 +29,6 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     find_damage,
     from_halves,
     loaded_text,
-    own_metadata,
     stored_text,
     with_ids,
 )
@@ -178,7 +177,9 @@ class Snapshot:
                     "the database lacks metadata that its sentences share, so it is damaged; restore it from a backup"
                 )
             # Faster than Record(...).
-            metadata = own_metadata(own, start)
+            metadata = own or ""
+            if own and start is not None:  # a row has it without its beginning
+                metadata = f"{{{own[1:]}"
             fields = id_, loaded_text(text), metadata, of_source, of_section, None, index, 0, "", start, end
             records[row] = Record._make(fields)
         return records

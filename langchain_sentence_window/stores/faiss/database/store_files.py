@@ -242,20 +242,6 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def write_in_place(path: Path, content: bytes) -> None:
-    """Overwrite a small file, all versions of which have the same length; does nothing if it can't be written."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | NO_FOLLOW, 0o666)
-        try:
-            is_only_here = os.fstat(handle).st_nlink == 1
-            if is_only_here:
-                os.write(handle, content)
-        finally:
-            os.close(handle)
-        if not is_only_here:
-            replace_file(path, content)
-
-
 def _sync(path: Path) -> None:
     with path.open("rb+") as file:
         os.fsync(file.fileno())

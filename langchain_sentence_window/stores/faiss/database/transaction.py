@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, TypeAlias
 from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.reads import match_documents
 from langchain_sentence_window.stores.faiss.database.schema import (
     CHECKSUMS,
     DIGESTS,
@@ -24,7 +23,6 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     Record,
     State,
     checksum_of,
-    own_column,
     source_row,
     stored_text,
     uuid_numbers,
@@ -46,7 +44,7 @@ class Transaction(Snapshot):
         super().__init__(connection)
         self._token = token
         self._time = time.time_ns() // 1_000
-        self._left: tuple[set[int], set[int]] = set(), set()
+        self._left: dict[str, set[int]] = {"source": set(), "section": set()}
         self._before: State | None = None
         self._after: State | None = None
 
@@ -80,7 +78,15 @@ class Transaction(Snapshot):
             new = "removal > ?", [state.last_removal]
             self.execute(f"UPDATE removals SET checksum = {REMOVAL_CHECKSUM} WHERE {new[0]}", new[1])  # noqa: S608
             rows = f"row IN (SELECT row FROM removals WHERE {new[0]})"  # noqa: S608
-            self._leave_shared(rows, new[1])
+            # The sources and sections that they share count them out.
+            for owner, left in self._left.items():
+                key = f"{owner}_key"
+                leaving = self.execute(
+                    f"SELECT count(*), {key} FROM sentences WHERE {rows} AND {key} IS NOT NULL GROUP BY {key}",  # noqa: S608
+                    new[1],
+                ).fetchall()
+                left.update(shared for _, shared in leaving)
+                self._connection.executemany(f"UPDATE {owner}s SET sentences = sentences - ? WHERE {key} = ?", leaving)  # noqa: S608
             self.execute(f"UPDATE sentences SET id_high = NULL, id_low = NULL, id_text = NULL WHERE {rows}", new[1])  # noqa: S608
             self._count(
                 self._sum("removals", *new),
@@ -88,31 +94,34 @@ class Transaction(Snapshot):
                 last_removal=state.last_removal + removed,
             )
 
-    def _leave_shared(self, rows: str, parameters: Sequence[Any]) -> None:
-        """Count the sentences that are removed out of the sources and sections that they share."""
-        for table, key, left in (("sources", "source_key", self._left[0]), ("sections", "section_key", self._left[1])):
-            leaving = self.execute(
-                f"SELECT count(*), {key} FROM sentences WHERE {rows} AND {key} IS NOT NULL GROUP BY {key}",  # noqa: S608
-                parameters,
-            ).fetchall()
-            left.update(shared for _, shared in leaving)
-            self._connection.executemany(f"UPDATE {table} SET sentences = sentences - ? WHERE {key} = ?", leaving)  # noqa: S608
-
     def remove_documents(self, condition: Condition) -> list[str]:
         """Remove the documents of which a condition matches sentences, and return their names.
 
         Raises:
             InvalidInputError: It matches only a part of a document; nothing was removed.
         """
-        matched = match_documents(self.execute, self._simplest(condition))
-        if matched.partly is not None:
+        sql, parameters = self._simplest(condition)
+        counts: dict[int, int] = dict(
+            self.execute(
+                f"SELECT document, count(*) FROM sentences WHERE document IS NOT NULL AND ({sql}) GROUP BY document",  # noqa: S608
+                parameters,
+            ).fetchall()
+        )
+        documents = [json.dumps(list(counts))]
+        all_of = self.execute(
+            "SELECT sentences.document, doc_id, count(*) FROM sentences CROSS JOIN documents USING (document) "  # noqa: S608
+            f"WHERE {IS_ONE_OF.format('sentences.document')} GROUP BY sentences.document",
+            documents,
+        ).fetchall()
+        partly = next((doc_id for document, doc_id, count in all_of if counts[document] < count), None)
+        if partly is not None:
             raise InvalidInputError(
-                f"the filter lets through only a part of document {matched.partly!r:.80}; give one that matches all of "
-                "it, or delete it by its id with a retriever that has no filter. Nothing was deleted."
+                f"the filter lets through only a part of document {partly!r:.80}; give one that matches all of it, or "
+                "delete it by its id with a retriever that has no filter. Nothing was deleted."
             )
-        if matched.documents:
-            self.remove((IS_ONE_OF.format("document"), [json.dumps(matched.documents)]))
-        return matched.doc_ids
+        if counts:
+            self.remove((IS_ONE_OF.format("document"), documents))
+        return [doc_id for _, doc_id, _ in all_of]
 
     def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
         """Add sentences with their half-precision vectors, and remove those with the same ids."""
@@ -164,7 +173,15 @@ class Transaction(Snapshot):
         if before is None or after is None or before == after:
             return False
         if after.last_removal > before.last_removal:
-            self._drop_removed(before.last_removal)
+            # With the documents, sources and sections that have no sentence left.
+            removed, since = "IN (SELECT {} FROM removals WHERE removal > ?)", [before.last_removal]
+            for table in ("vectors", "sentences"):
+                self._drop(table, f"row {removed.format('row')}", since)
+            self._drop("documents", f"document {removed.format('document')} AND {_HAS_NO_SENTENCES}", since)
+            for owner, left in self._left.items():
+                self._drop(
+                    f"{owner}s", f"{IS_ONE_OF.format(f'{owner}_key')} AND sentences = 0", [json.dumps(list(left))]
+                )
         self._count(0, generation=before.generation + 1, token=self._token)
         self._log()
         return True
@@ -173,16 +190,6 @@ class Transaction(Snapshot):
         if self._after is None:
             self._before = self._after = self.state
         return self._after
-
-    def _drop_removed(self, last_removal: int) -> None:
-        """Drop the sentences removed after a removal, and documents, sources and sections without sentences."""
-        removed = "IN (SELECT {} FROM removals WHERE removal > ?)"
-        since = [last_removal]
-        for table in ("vectors", "sentences"):
-            self._drop(table, f"row {removed.format('row')}", since)
-        self._drop("documents", f"document {removed.format('document')} AND {_HAS_NO_SENTENCES}", since)
-        for table, key, left in (("sources", "source_key", self._left[0]), ("sections", "section_key", self._left[1])):
-            self._drop(table, f"{IS_ONE_OF.format(key)} AND sentences = 0", [json.dumps(list(left))])
 
     def _log(self) -> None:
         """Write the log entry and the new state of the database."""
@@ -322,7 +329,12 @@ def shared_rows(
     rows: list[Row] = []
     sections: dict[tuple[int, str], _Section] = {}
     for (document, metadata), together in members.items():
-        beginning = _common_beginning([records[at].context for at in together])
+        contexts = [records[at].context for at in together]
+        first, last = min(contexts), max(contexts)
+        beginning = first  # what all begin with
+        if not last.startswith(first):
+            pairs = enumerate(zip(first, last, strict=False))
+            beginning = first[: next(at for at, (one, other) in pairs if one != other)]
         context, key = stored_text(beginning), first_row + together[0]
         context_checksum = zlib.crc32(context)
         checksum = checksum_of(key, document, metadata, context_checksum)
@@ -337,60 +349,30 @@ def shared_rows(
     return SharedRows(sources, rows, joining, source_keys, sections)
 
 
-def _common_beginning(texts: Sequence[str]) -> str:
-    first, last = min(texts), max(texts)
-    if last.startswith(first):
-        return first
-    return first[: next(at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)]
-
-
 def sentence_rows(
     first_row: int, records: Sequence[Record], documents: Mapping[str, int], shared: SharedRows
 ) -> list[Row]:
     """Return the rows of sentences; each ends with the checksums of its embedded text and of its other fields."""
     numbers = uuid_numbers([record.id for record in records])
-    return [
-        _sentence_row(row, record, halves, documents, shared)
-        for row, (record, halves) in enumerate(zip(records, numbers, strict=True), first_row)
-    ]
-
-
-def _sentence_row(
-    row: int,
-    record: Record,
-    halves: tuple[int, int] | tuple[None, None],
-    documents: Mapping[str, int],
-    shared: SharedRows,
-) -> Row:
-    id_, plain, metadata, of_source, of_section, doc_id, index, section, context, start, end = record
-    document = None if doc_id is None else documents[doc_id]
-    source_key, section_key, checksum = None, None, 0
-    if of_source and document is not None:
-        source_key = shared.source_keys[document, of_source]
-        section_key, length, checksum = shared.sections_by_metadata[document, of_section]
-        context = context[length:]
-    text, before = stored_text(plain), stored_text(context)
-    high, low = halves
-    own = own_column(metadata, start)
-    if start is not None:  # as the table puts it together
-        metadata = f'{{"{SENTENCE_INDEX}":{index},"{START_INDEX}":{start},"{END_INDEX}":{end}{own or "}"}'
-    # As `checksum_of` joins them, in half the time.
-    fields = f"{row}\0{id_}\0{document}\0{doc_id}\0{index}\0{section}\0{source_key}\0{section_key}\0{metadata}"
-    return (
-        row,
-        high,
-        low,
-        id_ if high is None else None,
-        document,
-        index,
-        section,
-        source_key,
-        section_key,
-        text,
-        before,
-        start,
-        end,
-        own,
-        zlib.crc32(text, zlib.crc32(before, checksum)),
-        zlib.crc32(fields.encode()),
-    )
+    rows: list[Row] = []
+    for row, (record, (high, low)) in enumerate(zip(records, numbers, strict=True), first_row):
+        id_, plain, metadata, of_source, of_section, doc_id, index, section, context, start, end = record
+        document = None if doc_id is None else documents[doc_id]
+        source_key, section_key, checksum = None, None, 0
+        if of_source and document is not None:
+            source_key = shared.source_keys[document, of_source]
+            section_key, length, checksum = shared.sections_by_metadata[document, of_section]
+            context = context[length:]
+        text, before = stored_text(plain), stored_text(context)
+        own: str | None = metadata
+        if start is not None:
+            # Without its beginning, the places that have columns; the table puts all of it together again.
+            own = f",{metadata[1:]}" if metadata else None
+            metadata = f'{{"{SENTENCE_INDEX}":{index},"{START_INDEX}":{start},"{END_INDEX}":{end}{own or "}"}'
+        # As `checksum_of` joins them, in half the time.
+        fields = f"{row}\0{id_}\0{document}\0{doc_id}\0{index}\0{section}\0{source_key}\0{section_key}\0{metadata}"
+        stands = document, index, section, source_key, section_key
+        checksums = zlib.crc32(text, zlib.crc32(before, checksum)), zlib.crc32(fields.encode())
+        id_text = id_ if high is None else None
+        rows.append((row, high, low, id_text, *stands, text, before, start, end, own, *checksums))
+    return rows
