@@ -33,7 +33,7 @@ from langchain_sentence_window.documents.metadata_values import json_item, own_v
 from langchain_sentence_window.documents.sentence_documents import own_metadata
 from langchain_sentence_window.embedding.contextual_vectors import fitted_headings, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.database.filters import needs_stand_in, with_nul, without_nul
+from langchain_sentence_window.stores.faiss.database.filters import STAND_IN, with_nul, without_nul
 from langchain_sentence_window.stores.faiss.database.reads import ListedSource
 from langchain_sentence_window.stores.faiss.database.schema import Record
 
@@ -114,7 +114,7 @@ def read_metadata(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Read metadata from JSON as the database stores it."""
     joined = f"[{','.join(texts)}]"
     metadatas: list[dict[str, Any]] = json.loads(joined)
-    return with_nul(metadatas) if needs_stand_in(joined) else metadatas
+    return with_nul(metadatas) if _may_hold_nul(joined) else metadatas
 
 
 def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
@@ -217,7 +217,12 @@ def _to_json(metadata: dict[str, Any]) -> str:
     if text is None:
         metadata = _converted(metadata)
         text = _ENCODER.encode(metadata)
-    return _ENCODER.encode(without_nul(metadata)) if needs_stand_in(text) else text
+    return _ENCODER.encode(without_nul(metadata)) if _may_hold_nul(text) else text
+
+
+def _may_hold_nul(text: str) -> bool:
+    """Return whether a text of JSON may contain a NUL or what stands for it."""
+    return "\\u0000" in text or "\\ue000" in text or STAND_IN in text
 
 
 def _plain_to_json(metadata: Mapping[str, Any]) -> str | None:

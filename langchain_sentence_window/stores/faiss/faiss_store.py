@@ -206,11 +206,6 @@ class FaissStore(OpenFiles, IndexSearch):
         """Async version of `from_documents`."""
         return await super().afrom_documents(checked_documents(documents), embedding, **kwargs)
 
-    @property
-    def embeddings(self) -> Embeddings:
-        """The embedder of texts and queries."""
-        return self._embedding
-
     # Writing
 
     def add_texts(

@@ -205,11 +205,10 @@ class Origin:
             transaction.remove(remove)
         for start in range(0, len(records), _RECORD_BATCH_SIZE):
             part = records[start : start + _RECORD_BATCH_SIZE]
-            texts = [record.context + record.text for record in part]
             if isinstance(vectors, np.ndarray):
                 halves = to_halves(vectors[start : start + len(part)])
             else:
-                given = vectors or {}
+                given, texts = vectors or {}, [record.context + record.text for record in part]
                 missing = [text for text in texts if text not in given]
                 known = transaction.known_vectors(missing) if missing else {}
                 try:
@@ -217,7 +216,6 @@ class Origin:
                 except KeyError as error:
                     raise StaleVectorError(*error.args) from None
             transaction.add(part, halves)
-            transaction.forget_staged(set(texts))
 
     def _begin_line(self, transaction: Transaction) -> None:
         line = secrets.randbits(62)

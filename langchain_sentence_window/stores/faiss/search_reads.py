@@ -51,7 +51,7 @@ from langchain_sentence_window.stores.faiss.database.reads import (
     source_metadata_of,
     texts_by_place,
 )
-from langchain_sentence_window.stores.faiss.database.schema import loaded_text
+from langchain_sentence_window.stores.faiss.database.schema import TEXT
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 
 Rank: TypeAlias = Callable[[Candidates], npt.ArrayLike]
@@ -182,7 +182,7 @@ def _texts(
     snapshot: Snapshot, found: FoundRows, starts: Indexes, ends: Indexes, allowed: Rows | None
 ) -> tuple[JoinedTexts, Indexes, Indexes]:
     """Return the texts of candidates and their neighbors, and the positions of those before and after each."""
-    is_sentence, size = found.section_keys != NONE, len(found)
+    is_sentence, size = found.section_keys != NONE, len(found.rows)
     wanted = is_sentence & (starts < found.indexes), is_sentence & (found.indexes + 1 < ends)
     held = [np.flatnonzero(found.sizes[side] != NONE) for side in _SIDES]
     # All texts that were read, those of candidates first, in their order; and where each of them stands.
@@ -218,7 +218,7 @@ def _texts(
 
 def _cut(stored: bytes, starts: Indexes, sizes: Indexes) -> JoinedTexts:
     """Return texts by where they stand in bytes."""
-    joined, ends = loaded_text(stored), starts + sizes
+    joined, ends = stored.decode(*TEXT), starts + sizes
     if len(joined) < len(stored):
         begins = (np.frombuffer(stored, dtype=np.uint8) & 0xC0) != 0x80  # noqa: PLR2004 - bytes that begin a character
         characters = np.concatenate([[0], np.cumsum(begins)])
@@ -254,7 +254,7 @@ def _with_others(
     for side, at, place in wanted:
         if place not in known and place in others:
             known[place] = len(listed)
-            listed.append(loaded_text(others[place]))
+            listed.append(others[place].decode(*TEXT))
         beside[side][at] = known.get(place, NO_TEXT)
     return JoinedTexts.of(listed)
 
@@ -285,7 +285,7 @@ def sentences_at(snapshot: Snapshot, places: Sequence[tuple[int, int]], allowed:
     if not len(rows):
         return []
     read = found_rows(snapshot.execute, rows, beside=False)
-    return sentences_of(snapshot, read, sections_of(read), np.arange(len(read)))
+    return sentences_of(snapshot, read, sections_of(read), np.arange(len(read.rows)))
 
 
 def sentences_of(
@@ -297,7 +297,7 @@ def sentences_of(
     sources = _Sources(source_metadata_of(snapshot.execute, sorted({line[3] for line in lines} - {NONE})))
     sentences: list[StoredSentence] = []
     for at, index, key, source_key, start, end in lines:
-        name, own, text = found.names[at], found.own[at], loaded_text(found.text(at))
+        name, own, text = found.names[at], found.own[at], found.text(at).decode(*TEXT)
         id_ = partial(sentence_id, name, index) if key != NONE else partial(str, name)
         read = partial(_whole, found, at, sources, source_key, text=text, id_=id_)
         section = sections[at]

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import Any, Self, TypeVar
 
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
@@ -37,6 +38,13 @@ T = TypeVar("T")
 
 class IndexSearch(OpenIndex):
     """The searches of an open index, as LangChain asks for them and as a retriever does."""
+
+    _embedding: Embeddings
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """The embedder of texts and queries."""
+        return self._embedding
 
     def similarity_search(
         self,

@@ -6,6 +6,7 @@ long, and when the call is interrupted, so that the same call embeds only the re
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from time import monotonic
@@ -39,42 +40,41 @@ MAX_SECONDS_UNSTAGED = 10.0
 """How long vectors are kept in memory alone while others are embedded; so much is lost if the process is killed."""
 
 
+@dataclass(eq=False, repr=False)
 class Replacement:
-    """Records that take the place of others, with the vectors of those of their texts that are new.
+    """Records that take the place of others, with the vectors of those of their texts that are new; see `Origin.write`.
 
     Attributes:
+        session: The index.
+        guard: Embeds, and proves that the vectors there are from its embedder.
+        records: The records to add, each with another id.
+        remove: A condition on the records to remove first.
+        forbidden: A condition that no record may meet.
         vectors: The half-precision vectors of texts, by text, that aren't in the database. Read it while the
             replacement is written, so that the next one embeds none of these texts again.
     """
 
-    def __init__(
-        self,
-        session: IndexSession,
-        guard: EmbedderGuard,
-        records: Sequence[Record],
-        *,
-        remove: Condition | None = None,
-        forbidden: Condition | None = None,
-    ) -> None:
-        """Set what to write; see `Origin.write`."""
-        self._session, self._guard = session, guard
-        self._records, self._remove, self._forbidden = records, remove, forbidden
-        self.vectors: dict[str, bytes] = {}
-        self._staged_at = monotonic()
+    session: IndexSession
+    guard: EmbedderGuard
+    records: Sequence[Record]
+    remove: Condition | None = None
+    forbidden: Condition | None = None
+    vectors: dict[str, bytes] = field(default_factory=dict, init=False)
+    _staged_at: float = field(default_factory=monotonic, init=False)
 
     @property
     def sentences(self) -> int:
         """The number of records to add."""
-        return len(self._records)
+        return len(self.records)
 
     async def make(self, io: IO, *, show_progress: bool) -> None:
         """Embed and write, whatever others write meanwhile; write nothing if there is nothing to change."""
-        while self._records or self._remove:
+        while self.records or self.remove:
             await self.embed(io, self.vectors, show_progress=show_progress)
             try:
                 await io.in_thread(self.write)
             except UnprovenError:
-                await self._guard.prove(io, TEXTS_TO_WRITE)
+                await self.guard.prove(io, TEXTS_TO_WRITE)
             except StaleVectorError:
                 continue
             else:
@@ -88,16 +88,16 @@ class Replacement:
             known: Vectors that aren't in the database yet, by text.
             show_progress: Whether to show a progress bar.
         """
-        texts = [record.context + record.text for record in self._records]
+        texts = [record.context + record.text for record in self.records]
         self.vectors = {text: known[text] for text in texts if text in known}
         while True:
             try:
                 unknown: list[str] = await io.in_thread(
-                    self._session.read, lambda state: state.origin.unknown_texts(state.snapshot, texts)
+                    self.session.read, lambda state: state.origin.unknown_texts(state.snapshot, texts)
                 )
                 break
             except UnprovenError:
-                await self._guard.prove(io, TEXTS_TO_WRITE)
+                await self.guard.prove(io, TEXTS_TO_WRITE)
         new = [text for text in unknown if text not in self.vectors] if self.vectors else unknown
         self._staged_at = monotonic()
 
@@ -107,7 +107,7 @@ class Replacement:
                 await self._stage(io)
 
         try:
-            await self._guard.embed(io, new, keep, show_progress=show_progress)
+            await self.guard.embed(io, new, keep, show_progress=show_progress)
         except BaseException:
             if takes_several_calls(new) and self.vectors:
                 with suppress(SentenceWindowError, UnprovenError):
@@ -129,18 +129,18 @@ class Replacement:
     def write(self, *, is_part: bool = False) -> None:
         """Write everything in one transaction; see `Origin.write`."""
         write = partial(
-            self._session.origin.write,
-            records=self._records,
+            self.session.origin.write,
+            records=self.records,
             vectors=self.vectors,
-            remove=self._remove,
-            forbidden=self._forbidden,
+            remove=self.remove,
+            forbidden=self.forbidden,
         )
-        self._session.write(write, rows_added=len(self._records), is_part=is_part)
+        self.session.write(write, rows_added=len(self.records), is_part=is_part)
 
     async def _stage(self, io: IO) -> None:
         vectors, self.vectors = self.vectors, {}
-        stage = partial(self._session.origin.stage_vectors, vectors=vectors)
-        await io.in_thread(partial(self._session.write, stage, is_part=True))
+        stage = partial(self.session.origin.stage_vectors, vectors=vectors)
+        await io.in_thread(partial(self.session.write, stage, is_part=True))
         self._staged_at = monotonic()
 
 

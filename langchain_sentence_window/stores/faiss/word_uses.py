@@ -46,7 +46,7 @@ from langchain_sentence_window.stores.faiss.database.reads import (
     has_several_documents,
     source_metadata,
 )
-from langchain_sentence_window.stores.faiss.database.schema import Version, loaded_text
+from langchain_sentence_window.stores.faiss.database.schema import TEXT, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 
@@ -196,7 +196,7 @@ def _in_whole_names(named: Mapping[str, set[int]]) -> list[int]:
 def _names(
     sentences: Sequence[FirstSentence], keys: Sequence[str], words: Set[str], named: Mapping[str, set[int]]
 ) -> DocumentNames:
-    head = "\n".join(loaded_text(each.text) for each in sentences)[:HEAD_CHARS]
+    head = "\n".join(each.text.decode(*TEXT) for each in sentences)[:HEAD_CHARS]
     metadata = read_metadata(list(dict.fromkeys(each.source_metadata for each in sentences)))
     names = dict.fromkeys(name for each in metadata for name in names_in(each, keys))
     return DocumentNames(head, tuple(name for name in names if not _is_shared(words_of(name), words, named)))

@@ -30,7 +30,7 @@ from langchain_sentence_window.stores.faiss.database.reads import (
     filled,
     found_rows,
 )
-from langchain_sentence_window.stores.faiss.database.schema import stored_text
+from langchain_sentence_window.stores.faiss.database.schema import TEXT
 from langchain_sentence_window.stores.faiss.index_state import IndexState
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
@@ -254,7 +254,7 @@ def test_rows_and_texts_are_those_that_were_written(texts: list[str], chance: An
         rows = chance.sample(range(1, len(texts) + 1), chance.randint(1, len(texts)))
         found = store._session.read(lambda state: found_rows(state.snapshot.execute, np.array(rows), beside=beside))
     assert found.rows.tolist() == rows
-    assert [found.text(at) for at in range(len(rows))] == [stored_text(texts[row - 1]) for row in rows]
+    assert [found.text(at) for at in range(len(rows))] == [texts[row - 1].encode(*TEXT) for row in rows]
     assert found.indexes.tolist() == [row - 1 for row in rows]
     assert {*found.names} == {"d"}
     read = [
@@ -263,7 +263,7 @@ def test_rows_and_texts_are_those_that_were_written(texts: list[str], chance: An
         for row, start, size in zip(rows, found.starts[side].tolist(), found.sizes[side].tolist(), strict=True)
         if size != NONE
     ]
-    assert all(text == stored_text(texts[row - 1]) for row, text in read)
+    assert all(text == texts[row - 1].encode(*TEXT) for row, text in read)
     # Each that isn't among the rows, once.
     near = {row + step for row in rows for step in (-1, 1)} & {*range(1, len(texts) + 1)}
     assert sorted(row for row, _ in read) == (sorted(near - {*rows}) if beside else [])
@@ -278,7 +278,7 @@ def test_more_rows_than_one_statement_takes(words: WordEmbeddings) -> None:
     assert [found.text(at) for at in range(len(rows))] == [f"card {row - 1}".encode() for row in rows.tolist()]
     with pytest.raises(StoreError, match="the database lacks sentences that its index contains, so it is damaged"):
         store._session.read(lambda state: found_rows(state.snapshot.execute, np.array([1, count + 1]), beside=True))
-    assert len(store._session.read(lambda state: found_rows(state.snapshot.execute, rows[:0], beside=True))) == 0
+    assert not len(store._session.read(lambda state: found_rows(state.snapshot.execute, rows[:0], beside=True)).rows)
 
 
 def test_shared_metadata_that_is_gone_or_no_json_is_damage(words: WordEmbeddings, tmp_path: Path) -> None:

@@ -323,12 +323,12 @@ def _as_in_sql(value: Any) -> Any:
     return value
 
 
-_STAND_IN = "\ue000"  # of Unicode's private use area; followed by 0 for a NUL, by 1 for itself
+STAND_IN = "\ue000"  # of Unicode's private use area; followed by 0 for a NUL, by 1 for itself
 
 
 def without_nul(value: Any) -> Any:
     """Replace NULs in a string, or in all strings of lists and dictionaries."""
-    return _changed(value, lambda text: text.replace(_STAND_IN, f"{_STAND_IN}1").replace("\0", f"{_STAND_IN}0"))
+    return _changed(value, lambda text: text.replace(STAND_IN, f"{STAND_IN}1").replace("\0", f"{STAND_IN}0"))
 
 
 def _changed(value: Any, change: Callable[[str], str]) -> Any:
@@ -420,7 +420,7 @@ def _is_one_of(stored: Any, values: Sequence[Any]) -> bool:
 
 def with_nul(value: Any) -> Any:
     """Undo `without_nul`."""
-    return _changed(value, lambda text: text.replace(f"{_STAND_IN}0", "\0").replace(f"{_STAND_IN}1", _STAND_IN))
+    return _changed(value, lambda text: text.replace(f"{STAND_IN}0", "\0").replace(f"{STAND_IN}1", STAND_IN))
 
 
 OPERATORS: Mapping[str, Operator] = {
@@ -438,8 +438,3 @@ OPERATORS: Mapping[str, Operator] = {
     "$exists": Operator(exists, lambda stored, operand: (stored is not MISSING) is operand),
 }
 """The operators that a key takes, by name."""
-
-
-def needs_stand_in(json: str) -> bool:
-    """Return whether a JSON text may contain a NUL or its replacement."""
-    return "\\u0000" in json or "\\ue000" in json or _STAND_IN in json

@@ -20,7 +20,7 @@ from langchain_sentence_window.embedding.vectors import NOWHERE, Positions
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.relevance import PlacedText
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.schema import from_halves, loaded_text
+from langchain_sentence_window.stores.faiss.database.schema import TEXT, from_halves
 
 BATCH_SIZE = 300
 """Rows of one statement. Old releases of SQLite take no more than 999 parameters; some statements take each thrice."""
@@ -51,7 +51,9 @@ def select_lines(execute: Callable[..., sqlite3.Cursor], sql: str, rows: Sequenc
     Raises:
         StoreError: The database has a text there that isn't one.
     """
-    for (lines,) in select_rows(execute, sql, rows):
+    for start in range(0, len(rows), BATCH_SIZE):
+        marks, parameters = filled(rows[start : start + BATCH_SIZE])
+        (lines,) = execute(sql.format(marks), parameters).fetchone()
         yield from loaded_lines(lines)
 
 
@@ -109,7 +111,9 @@ _NEIGHBORS = """
 _TEXTS = "SELECT document, sentence_index, section, text FROM sentences WHERE row IN ({})"
 _PLACED_TEXTS = "SELECT row, document, sentence_index, text FROM sentences WHERE row IN ({})"
 _PLACES = """
-    SELECT row, CASE WHEN section_key IS NULL THEN id ELSE ifnull(doc_id, '') END, ifnull(sentence_index, 0)
+    SELECT json_group_array(json_array(
+        row, CASE WHEN section_key IS NULL THEN id ELSE ifnull(doc_id, '') END, ifnull(sentence_index, 0)
+    ))
     FROM sentences LEFT JOIN documents USING (document) WHERE row IN ({})
 """
 _ROWS_AT = """
@@ -133,12 +137,12 @@ def texts_by_place(execute: Execute, rows: Sequence[int]) -> dict[Place, bytes]:
 def placed_texts(execute: Execute, rows: Iterable[int]) -> dict[int, PlacedText]:
     """Return texts by row, with where they stand; rows that don't exist are left out."""
     found = select_rows(execute, _PLACED_TEXTS, list(rows))
-    return {row: PlacedText(document, index, loaded_text(text)) for row, document, index, text in found}
+    return {row: PlacedText(document, index, text.decode(*TEXT)) for row, document, index, text in found}
 
 
 def places_of(execute: Execute, rows: Sequence[int]) -> dict[int, tuple[str, int]]:
     """Return where rows stand, by document and index; a Document that isn't a sentence stands alone, by its id."""
-    return {row: (name, index) for row, name, index in select_rows(execute, _PLACES, rows)}
+    return {row: (name, index) for row, name, index in select_lines(execute, _PLACES, rows)}
 
 
 def rows_at(execute: Execute, places: Sequence[tuple[int | None, int]]) -> list[int]:
@@ -345,10 +349,6 @@ class FoundRows:
     stored: bytes
     starts: Rows
     sizes: Rows
-
-    def __len__(self) -> int:
-        """Return the number of sentences."""
-        return len(self.rows)
 
     def metadata(self, at: int) -> str:
         """Return the own metadata of one, as JSON without the places that it has columns for; empty for none."""

@@ -280,15 +280,8 @@ def digest_of(*parts: int) -> int:
     return sum(parts) % DIGESTS
 
 
-def stored_text(text: str) -> bytes:
-    """Convert a text to bytes as the database stores it."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def loaded_text(stored: bytes) -> str:
-    """Undo `stored_text`."""
-    return stored.decode("utf-8", "surrogatepass")
-
+TEXT = "utf-8", "surrogatepass"
+"""How a text becomes bytes in the database: any string does, even with lone surrogates."""
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _IS_UUID, _ARE_UUIDS = re.compile(_UUID), re.compile(f"(?:{_UUID})*")

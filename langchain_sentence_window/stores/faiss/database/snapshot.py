@@ -21,6 +21,7 @@ from langchain_sentence_window.stores.faiss.database.reads import (
 )
 from langchain_sentence_window.stores.faiss.database.schema import (
     IS_ONE_OF,
+    TEXT,
     Changes,
     Record,
     State,
@@ -28,8 +29,6 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     checksum_of,
     find_damage,
     from_halves,
-    loaded_text,
-    stored_text,
     with_ids,
 )
 
@@ -180,7 +179,7 @@ class Snapshot:
             metadata = own or ""
             if own and start is not None:  # a row has it without its beginning
                 metadata = f"{{{own[1:]}"
-            fields = id_, loaded_text(text), metadata, of_source, of_section, None, index, 0, "", start, end
+            fields = id_, text.decode(*TEXT), metadata, of_source, of_section, None, index, 0, "", start, end
             records[row] = Record._make(fields)
         return records
 
@@ -200,7 +199,7 @@ class Snapshot:
             self.execute(f"SELECT row, {select} AND row >= ? ORDER BY row LIMIT 1", [start]).fetchone()
             for start in sorted(starts)
         ]
-        by_row = {row: (loaded_text(text), from_halves(vector)) for row, text, vector in filter(None, found)}
+        by_row = {row: (text.decode(*TEXT), from_halves(vector)) for row, text, vector in filter(None, found)}
         return list(by_row.values())
 
     def texts_after(self, row: int) -> Iterator[tuple[int, str, str]]:
@@ -209,7 +208,7 @@ class Snapshot:
             f"SELECT row, text, ifnull(sections.metadata, '') FROM {_IN_SECTION} WHERE row > ? ORDER BY row",  # noqa: S608
             [row],
         ):
-            yield number, loaded_text(text), section
+            yield number, text.decode(*TEXT), section
 
     def records_in_order(self) -> Iterator[list[Record]]:
         """Yield all records by document and index, in slices that split no section."""
@@ -221,7 +220,7 @@ class Snapshot:
 
     def known_vectors(self, texts: Iterable[str]) -> dict[str, bytes]:
         """Return the half-precision vectors of the texts that have one, for a sentence or staged."""
-        wanted = {stored_text(text): text for text in texts}
+        wanted = {text.encode(*TEXT): text for text in texts}
         known: dict[str, bytes] = {}
         checksums = json.dumps([zlib.crc32(text) for text in wanted])
         for sql in (

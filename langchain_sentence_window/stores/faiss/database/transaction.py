@@ -20,11 +20,11 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     DIGESTS,
     IS_ONE_OF,
     REMOVAL_CHECKSUM,
+    TEXT,
     Record,
     State,
     checksum_of,
     source_row,
-    stored_text,
     uuid_numbers,
     with_ids,
 )
@@ -50,8 +50,8 @@ class Transaction(Snapshot):
 
     def begin(self) -> None:
         """Write the first facts of a new database."""
-        self._after = State(0, self._token, 0, 0, 0, 0)
-        self._log()
+        self._before, self._after = State(-1, self._token, 0, 0, 0, 0), State(0, self._token, 0, 0, 0, 0)
+        self.finish()
 
     def assign_birth(self) -> None:
         """Draw a new birth number, so that a copy counts as another database."""
@@ -124,7 +124,7 @@ class Transaction(Snapshot):
         return [doc_id for _, doc_id, _ in all_of]
 
     def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
-        """Add sentences with their half-precision vectors, and remove those with the same ids."""
+        """Add sentences with their half-precision vectors; remove those with the same ids, and what was staged."""
         if self._begun().sentences:
             self.remove(with_ids([record.id for record in records]))
         first = self._begun().last_row + 1
@@ -142,11 +142,16 @@ class Transaction(Snapshot):
         )
         state = self._begun()
         self._count(0, sentences=state.sentences + len(records), last_row=state.last_row + len(records))
+        if self.execute("SELECT 1 FROM staged").fetchone():
+            texts = {(record.context + record.text).encode(*TEXT) for record in records}
+            self._connection.executemany(
+                "DELETE FROM staged WHERE text_checksum = ? AND text = ?", ((zlib.crc32(text), text) for text in texts)
+            )
 
     def stage_vectors(self, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Keep half-precision vectors of texts that will be written later."""
         (row,) = self.execute("SELECT ifnull(max(row), 0) FROM staged").fetchone()
-        stored = ((stored_text(text), vector) for text, vector in vectors)
+        stored = ((text.encode(*TEXT), vector) for text, vector in vectors)
         self._connection.executemany(
             "INSERT INTO staged VALUES (?, ?, ?, ?, ?)",
             (
@@ -154,14 +159,6 @@ class Transaction(Snapshot):
                 for number, (text, vector) in enumerate(stored, row + 1)
             ),
         )
-
-    def forget_staged(self, texts: Iterable[str]) -> None:
-        """Drop the staged vectors of texts that are written now."""
-        if self.execute("SELECT 1 FROM staged").fetchone():
-            self._connection.executemany(
-                "DELETE FROM staged WHERE text_checksum = ? AND text = ?",
-                ((zlib.crc32(stored), stored) for stored in map(stored_text, texts)),
-            )
 
     def discard_staged(self) -> int:
         """Drop all staged vectors and return their number."""
@@ -183,16 +180,6 @@ class Transaction(Snapshot):
                     f"{owner}s", f"{IS_ONE_OF.format(f'{owner}_key')} AND sentences = 0", [json.dumps(list(left))]
                 )
         self._count(0, generation=before.generation + 1, token=self._token)
-        self._log()
-        return True
-
-    def _begun(self) -> State:
-        if self._after is None:
-            self._before = self._after = self.state
-        return self._after
-
-    def _log(self) -> None:
-        """Write the log entry and the new state of the database."""
         state = self._begun()
         written = state.generation, state.token, state.last_row, state.last_removal
         self._insert("writes", [(*written, checksum_of(*written))])
@@ -206,6 +193,12 @@ class Transaction(Snapshot):
                 [state.last_removal],
             )
         self.set_fact("state", asdict(self._begun()))
+        return True
+
+    def _begun(self) -> State:
+        if self._after is None:
+            self._before = self._after = self.state
+        return self._after
 
     def _documents(self, doc_ids: set[str]) -> dict[str, int]:
         """Return the numbers of source documents, which are written now; new ones get a number."""
@@ -335,7 +328,7 @@ def shared_rows(
         if not last.startswith(first):
             pairs = enumerate(zip(first, last, strict=False))
             beginning = first[: next(at for at, (one, other) in pairs if one != other)]
-        context, key = stored_text(beginning), first_row + together[0]
+        context, key = beginning.encode(*TEXT), first_row + together[0]
         context_checksum = zlib.crc32(context)
         checksum = checksum_of(key, document, metadata, context_checksum)
         rows.append((key, document, len(together), metadata, context, context_checksum, checksum))
@@ -363,7 +356,7 @@ def sentence_rows(
             source_key = shared.source_keys[document, of_source]
             section_key, length, checksum = shared.sections_by_metadata[document, of_section]
             context = context[length:]
-        text, before = stored_text(plain), stored_text(context)
+        text, before = plain.encode(*TEXT), context.encode(*TEXT)
         own: str | None = metadata
         if start is not None:
             # Without its beginning, the places that have columns; the table puts all of it together again.
