@@ -5,16 +5,14 @@ from weakref import WeakKeyDictionary
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.adapters.elasticsearch import ElasticsearchAdapter
+from langchain_sentence_window.adapters.cloud_stores import MongoDBAdapter, PineconeAdapter
 from langchain_sentence_window.adapters.faiss_adapter import FaissStoreAdapter
 from langchain_sentence_window.adapters.json_text import LanceDBAdapter, MariaDBAdapter
 from langchain_sentence_window.adapters.local_stores import ChromaAdapter, CommunityFaissAdapter, InMemoryAdapter
 from langchain_sentence_window.adapters.milvus import MilvusAdapter
-from langchain_sentence_window.adapters.mongodb import MongoDBAdapter
-from langchain_sentence_window.adapters.pinecone import PineconeAdapter
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter, PostgresAdapter
 from langchain_sentence_window.adapters.qdrant import QdrantAdapter
-from langchain_sentence_window.adapters.redis import RedisAdapter
+from langchain_sentence_window.adapters.search_engines import ElasticsearchAdapter, RedisAdapter
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.adapters.weaviate import WeaviateAdapter
 from langchain_sentence_window.errors import InvalidInputError

@@ -7,12 +7,10 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window.adapters.elasticsearch import ElasticsearchAdapter
+from langchain_sentence_window.adapters.cloud_stores import MongoDBAdapter, PineconeAdapter
 from langchain_sentence_window.adapters.families import with_whole_numbers
 from langchain_sentence_window.adapters.json_text import LanceDBAdapter, MariaDBAdapter
-from langchain_sentence_window.adapters.mongodb import MongoDBAdapter
-from langchain_sentence_window.adapters.pinecone import PineconeAdapter
-from langchain_sentence_window.adapters.redis import RedisAdapter
+from langchain_sentence_window.adapters.search_engines import ElasticsearchAdapter, RedisAdapter
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.adapters.weaviate import WeaviateAdapter
 from langchain_sentence_window.errors import FilterError, InvalidInputError

@@ -174,8 +174,8 @@ LITERAL_KEYS = {
     "apps/studio/": CONTRACT_KEYS,  # the JSON that the page reads
     "apps/cli/": CONTRACT_KEYS,  # the JSON that commands print
     "testing/": CONTRACT_KEYS,  # the contract as users of a store see it
-    "adapters/elasticsearch.py": {"hits"},  # an answer of Elasticsearch
-    "adapters/mongodb.py": {"score"},  # a field that the store adds
+    "adapters/search_engines.py": {"hits"},  # an answer of Elasticsearch
+    "adapters/cloud_stores.py": {"score"},  # a field that the store adds
     "_arguments.py": {"score"},  # the method of a reranker's model
 }
 """Strings outside of `documents/` that equal a metadata key, and what they are there."""

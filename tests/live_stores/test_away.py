@@ -13,11 +13,10 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import NeighborMixedEmbeddings, SentenceWindowRetriever, create_tools
 from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window.adapters.elasticsearch import ElasticsearchAdapter
-from langchain_sentence_window.adapters.mongodb import MongoDBAdapter
+from langchain_sentence_window.adapters.cloud_stores import MongoDBAdapter
 from langchain_sentence_window.adapters.postgres_sql import PostgresEngine, all_rows
 from langchain_sentence_window.adapters.qdrant import QdrantAdapter
-from langchain_sentence_window.adapters.redis import RedisAdapter
+from langchain_sentence_window.adapters.search_engines import ElasticsearchAdapter, RedisAdapter
 from langchain_sentence_window.errors import StoreUnavailableError
 from tests.live_stores import makers
 from tests.live_stores.postgres import Postgres, breakable_postgres
