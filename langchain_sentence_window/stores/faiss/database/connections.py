@@ -204,7 +204,9 @@ class Connections:
 
     def discard(self, connection: Connection) -> None:
         """Close a connection."""
-        if self.file.leads_elsewhere():
+        try:
+            self.file.check_identity()
+        except StoreError:
             # The last connection to be closed deletes the log by its path, where another store's log is now.
             leave_open(connection)
         else:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES, Identity, identity_of
+from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES, Identity
 from langchain_sentence_window.stores.faiss.database.store_files import (
     NO_FOLLOW,
     Seal,
@@ -187,17 +187,20 @@ class DatabaseFile:
         """Forget the file, which stays open."""
         self._held = None
 
-    def leads_elsewhere(self) -> bool:
-        """Return whether the path leads to another file than the one held, or to none."""
-        return self.path is not None and self._held is not None and identity_of(self.path) != self._held
-
     def check_identity(self) -> None:
         """Check that the path leads to the file that is open.
 
         Raises:
             StoreError: It leads to another file, or to none.
         """
-        if self._held is not None and self.path is not None and identity_of(self.path) != self._held:
+        if self._held is None or self.path is None:
+            return
+        try:
+            status = self.path.stat()
+            is_held = (status.st_dev, status.st_ino) == self._held
+        except OSError:
+            is_held = False
+        if not is_held:
             raise StoreError(
                 f"{self.name} was moved, replaced or deleted while it was open; close this store and open the path "
                 "again"
