@@ -50,6 +50,7 @@ class Transaction(Snapshot):
 
     def begin(self) -> None:
         """Write the first facts of a new database."""
+        # There was no write, so this is the one with the number 0.
         self._before, self._after = State(-1, self._token, 0, 0, 0, 0), State(0, self._token, 0, 0, 0, 0)
         self.finish()
 
