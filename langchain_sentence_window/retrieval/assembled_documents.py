@@ -29,14 +29,15 @@ from langchain_sentence_window.windows.assembly import (
     IS_UNSUPPORTED,
     Assembled,
     Assembly,
+    Budget,
     Equal,
+    Ranked,
     Texts,
     assemble,
     is_pool,
 )
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Window
-from langchain_sentence_window.windows.growth import Budget, Ranked
 
 _MAX_ROUNDS = 6
 """The most calls that read what decides about windows. One is usual."""

@@ -27,6 +27,7 @@ from langchain_sentence_window.retrieval.stored_sentences import (
     wanted_lead_ins,
 )
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
+from langchain_sentence_window.windows.assembly import NEAR
 from langchain_sentence_window.windows.completion import (
     MIN_CHARS,
     Line,
@@ -37,7 +38,6 @@ from langchain_sentence_window.windows.completion import (
     strong_score,
 )
 from langchain_sentence_window.windows.geometry import Hit, Window, WindowSize, best_windows, expand, window_size
-from langchain_sentence_window.windows.growth import NEAR
 
 MIN_HITS_TO_COMPARE = 10
 """The fewest hits that a search divides into strong and weak ones. With a smaller ``fetch_k``, all are strong."""

@@ -43,9 +43,8 @@ from langchain_sentence_window.retrieval.expansion import (
 from langchain_sentence_window.retrieval.found_sentences import Found
 from langchain_sentence_window.retrieval.search import Search, find_sentences
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
-from langchain_sentence_window.windows.assembly import TIGHT_FIRST, WIDENING, Order, arrange, is_pool
+from langchain_sentence_window.windows.assembly import NEAR, TIGHT_FIRST, WIDENING, Order, arrange, is_pool
 from langchain_sentence_window.windows.geometry import Hit, Window, best_windows
-from langchain_sentence_window.windows.growth import NEAR
 
 MAX_QUERY_CHARS = 32_000
 """The most characters of a query, about 8,000 tokens. Common embedders read fewer."""

@@ -1,16 +1,25 @@
-"""The order of windows in a context."""
+"""The windows to return: chosen, joined with those near them, completed, kept within a budget, and put into order."""
 
+import math
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window._validation import checked_function
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.windows.completion import Lookup, ending_well, is_heading_alone, says_something
-from langchain_sentence_window.windows.geometry import Hit, Window, smaller
-from langchain_sentence_window.windows.growth import NEAR, Budget, GrowingWindows, Ranked, Run
+from langchain_sentence_window.windows.completion import (
+    MAX_COMPLETED,
+    Lookup,
+    complete,
+    ending_well,
+    is_heading_alone,
+    says_something,
+    with_whole_sentences,
+)
+from langchain_sentence_window.windows.geometry import Hit, Window, in_order, smaller
 
 Order: TypeAlias = Literal["relevance", "document", "edges"]
 """The order of windows in a context.
@@ -50,6 +59,38 @@ def arrange(ranked: Sequence[T], order: Order, position: Callable[[T], tuple[str
 
 
 @dataclass(frozen=True, slots=True)
+class Ranked:
+    """A window that was found, as it is assembled.
+
+    Attributes:
+        window: The window.
+        is_open: Whether it may be joined with windows that it doesn't touch, completed and widened. The size of other
+            windows was chosen by the user; only their sentences are made whole.
+        fixed_cost: The cost of a window whose text was rewritten, which is taken as it is or left out; ``None`` for
+            others.
+    """
+
+    window: Window
+    is_open: bool = True
+    fixed_cost: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The most that all windows may cost together.
+
+    Attributes:
+        limit: The highest cost.
+        cost: Returns the cost of a window.
+        cost_alone: Returns the cost of a sentence alone. A window that holds it costs as much, or more.
+    """
+
+    limit: int
+    cost: Callable[[Window], int]
+    cost_alone: Callable[[SentenceKey], int]
+
+
+@dataclass(frozen=True, slots=True)
 class Equal:
     """A window that is left out, as its text is that of a better one.
 
@@ -76,6 +117,13 @@ class Texts:
     are_equal: Callable[[Window, Window], bool]
     known: Mapping[int, Equal]
 
+
+NEAR = 2
+"""Windows of a section with at most so many sentences between them become one."""
+
+MAX_COMPLETING_SHARE = 0.15
+"""The largest share of a budget that opening a window backward, or making its sentences whole, may cost. See the
+benchmarks page."""
 
 MAX_JOINED = 20
 """The largest ``k`` with which windows are joined. Whoever asks for more, without a budget, wants candidates to choose
@@ -152,138 +200,75 @@ def assemble(
         Disjoint windows, each inside its section, each with the hits of the windows that it was made of. Each holds
         the best hit of each of those.
     """
-    lookup = _outside_rewritten(ranked, lookup)
-    if budget is None:
-        return _assemble_count(ranked, k, lookup, texts)
-    return _assemble_cost(ranked, k, lookup, budget, texts)
-
-
-def _outside_rewritten(ranked: Sequence[Ranked], lookup: Lookup) -> Lookup:
-    """Return a lookup that ends windows before those whose text was rewritten, so that they stay disjoint."""
     rewritten = {key for item in ranked if item.fixed_cost is not None for key in item.window.keys}
-    if not rewritten:
-        return lookup
-    rewritten -= {key for item in ranked if item.fixed_cost is None for key in item.window.keys}
-    return lambda key: None if key in rewritten else lookup(key)
+    if rewritten:
+        rewritten -= {key for item in ranked if item.fixed_cost is None for key in item.window.keys}
+    # Windows end before those whose text was rewritten, so that they stay disjoint.
+    outside: Lookup = (lambda key: None if key in rewritten else lookup(key)) if rewritten else lookup
+    found = _GrowingWindows(outside, budget, math.inf if budget is None else budget.limit)
+    equal = _EqualTexts(texts, found)
+    left_out = _take_by_count(ranked, k, found, equal) if budget is None else _take_by_cost(ranked, k, found, equal)
+    runs = sorted((run for section in found.sections.values() for run in section), key=lambda run: min(run.ranks))
+    taken = {rank for run in runs for rank in run.ranks}
+    left_out |= dict.fromkeys(equal.found, IS_EQUAL)
+    reasons = {rank: left_out.get(rank, IS_BEYOND_K) for rank in range(len(ranked)) if rank not in taken}
+    windows = [Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs]
+    return Assembly(windows, reasons, sum(run.cost for run in runs), equal.found)
 
 
-def _assemble_count(ranked: Sequence[Ranked], k: int, lookup: Lookup, texts: Texts | None) -> Assembly:
-    found = GrowingWindows(lookup, None)
-    equal = EqualTexts(texts, lambda item: found.completed(_ending_well(item, lookup)))
+def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", equal: "_EqualTexts") -> dict[int, str]:
+    """Take up to ``k`` windows; return why others were left out, by their positions."""
     left_out: dict[int, str] = {}
     is_full = False
     for rank, item in enumerate(ranked):
-        if equal.is_known(rank) or found.holds(item, rank) or is_full:
+        if equal.is_known(rank) or found.holds(item, rank) or is_full or equal.leaves_out(item, rank):
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
-            is_full = not _put_whole(found, item, rank, k, equal)
+            is_full = found.count == k
+            if not is_full:
+                _put_whole(found, item, rank)
+                equal.add(item, rank)
             continue
-        if equal.leaves_out(item, rank):
-            continue
-        grown, joined = found.grown(_ending_well(item, lookup))
+        grown, joined = found.grown(_ended(item, found.lookup))
         if joined and rank - len(equal.found) >= k:
             left_out[rank] = IS_NEAR
             equal.add(item, rank)
-        elif not joined and len(found) == k:
+        elif not joined and found.count == k:
             is_full = True
-        elif item.is_open and not says_something(grown, lookup):
+        elif item.is_open and not says_something(grown, found.lookup):
             left_out[rank] = IS_LABEL
         else:
-            found.put(grown, rank, joined)
+            found.put(grown, joined, rank)
             equal.add(item, rank)
     _fill(found, ranked, left_out, k)
-    return _assembly(found, left_out, len(ranked), equal)
+    return left_out
 
 
-@dataclass(slots=True)
-class EqualTexts:
-    """The texts of windows that were taken, and the windows that equal them.
-
-    Attributes:
-        texts: How texts are compared; ``None`` if they aren't.
-        completed: Returns a window as it is returned if it isn't joined with others.
-        found: The windows that were left out, by their positions.
-    """
-
-    texts: Texts | None
-    completed: Callable[[Ranked], Window]
-    found: dict[int, Equal] = field(default_factory=dict)
-    _taken: dict[str, list[tuple[Ranked, int]]] = field(default_factory=dict)
-    _left_out: dict[str, list[Equal]] = field(default_factory=dict)
-
-    def is_known(self, rank: int) -> bool:
-        """Leave a window out if it was known before to equal a better one; return whether it was."""
-        equal = None if self.texts is None else self.texts.known.get(rank)
-        return equal is not None and self._leave_out(rank, equal)
-
-    def leaves_out(self, item: Ranked, rank: int) -> bool:
-        """Leave a window out if it equals one that was taken, or is part of one that was left out."""
-        if self.texts is None or item.fixed_cost is not None:
-            return False
-        best = item.window.best
-        for equal in self._left_out.get(best.doc_id, []):
-            if equal.window.first <= best.index <= equal.window.last:
-                self.found[rank] = equal
-                return True
-        for taken, better in self._taken.get(self.texts.key(best), []):
-            window = self.completed(item)
-            if self.texts.are_equal(self.completed(taken), window):
-                return self._leave_out(rank, Equal(window, better))
-        return False
-
-    def add(self, item: Ranked, rank: int) -> None:
-        """Note a window that was taken."""
-        if self.texts is not None and item.fixed_cost is None and (key := self.texts.key(item.window.best)):
-            self._taken.setdefault(key, []).append((item, rank))
-
-    def _leave_out(self, rank: int, equal: Equal) -> bool:
-        self.found[rank] = equal
-        self._left_out.setdefault(equal.window.doc_id, []).append(equal)
-        return True
+def _ended(item: Ranked, lookup: Lookup) -> Ranked:
+    return replace(item, window=ending_well(item.window, lookup)) if item.is_open else item
 
 
-def _put_whole(found: GrowingWindows, item: Ranked, rank: int, k: int, equal: EqualTexts) -> bool:
-    """Add a window as it is, unless its text equals another; return whether there was room."""
-    if equal.leaves_out(item, rank):
-        return True
-    if len(found) == k:
-        return False
-    window, joined = item.window, list[Run]()
+def _put_whole(found: "_GrowingWindows", item: Ranked, rank: int) -> None:
+    """Add a window as it is, joined only with windows that hold other pieces of its sentences."""
     if item.fixed_cost is None:
-        # Joined only with windows that hold other pieces of its sentences.
-        window, joined = found.grown(replace(item, is_open=False), gap=-1)
-    found.put(window, rank, joined, item.fixed_cost)
-    equal.add(item, rank)
-    return True
+        found.put(*found.grown(replace(item, is_open=False), gap=-1), rank)
+    else:
+        found.put(item.window, [], rank, is_fixed=True)
 
 
-def _fill(found: GrowingWindows, ranked: Sequence[Ranked], left_out: Mapping[int, str], k: int) -> None:
-    """Add windows that say little if there are too few others."""
-    for rank, item in _labels(ranked, left_out, found.lookup):
-        if len(found) < k and not found.holds(item, rank):
-            grown, joined = found.grown(item)
-            found.put(grown, rank, joined)
-    if not len(found) and ranked:  # headings are better than nothing
-        found.put(ranked[0].window, 0, [])
-
-
-def _labels(ranked: Sequence[Ranked], left_out: Mapping[int, str], lookup: Lookup) -> Iterator[tuple[int, Ranked]]:
-    """Yield windows that were left out as they say little, but are more than headings, by their positions."""
+def _fill(found: "_GrowingWindows", ranked: Sequence[Ranked], left_out: Mapping[int, str], k: int) -> None:
+    """Add windows that say little, but are more than headings, if there are too few others."""
     for rank, reason in left_out.items():
-        if reason == IS_LABEL and not is_heading_alone(ranked[rank].window, lookup):
-            yield rank, ranked[rank]
+        item = ranked[rank]
+        is_label = reason == IS_LABEL and not is_heading_alone(item.window, found.lookup)
+        if is_label and found.count < k and not found.holds(item, rank):
+            found.put(*found.grown(item), rank)
+    if not found.count and ranked:  # headings are better than nothing
+        found.put(ranked[0].window, [], 0)
 
 
-def _ending_well(item: Ranked, lookup: Lookup) -> Ranked:
-    if not item.is_open:
-        return item
-    window = ending_well(item.window, lookup)
-    return item if window is item.window else replace(item, window=window)
-
-
-def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget, texts: Texts | None) -> Assembly:
-    found = GrowingWindows(lookup, budget)
-    equal = EqualTexts(texts, lambda item: found.completed(_ending_well(item, lookup)))
+def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", equal: "_EqualTexts") -> dict[int, str]:
+    """Take up to ``k`` windows, as the budget allows; return why others were left out, by their positions."""
     left_out: dict[int, str] = {}
     tight: list[tuple[Ranked, int]] = []
     for rank, item in enumerate(ranked):
@@ -294,7 +279,7 @@ def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Bud
             continue
         if equal.leaves_out(item, rank):
             continue
-        item = _ending_well(item, lookup)
+        item = _ended(item, found.lookup)
         reason = _take(found, item, rank, k)
         if reason is not None:
             left_out[rank] = reason
@@ -305,54 +290,56 @@ def _assemble_cost(ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Bud
             if len(tight) == TIGHT_FIRST:
                 _widen(found, tight)
                 tight = []
-    for rank, item in _labels(ranked, left_out, lookup):
-        if not found.holds(item, rank):
+    for rank, reason in left_out.items():
+        item = ranked[rank]
+        is_label = reason == IS_LABEL and not is_heading_alone(item.window, found.lookup)
+        if is_label and not found.holds(item, rank):
             _take(found, item, rank, k, may_say_little=True)
     _widen(found, tight)
-    return _assembly(found, left_out, len(ranked), equal)
+    return left_out
 
 
-def _take(found: GrowingWindows, item: Ranked, rank: int, k: int, *, may_say_little: bool = False) -> str | None:
+def _take(found: "_GrowingWindows", item: Ranked, rank: int, k: int, *, may_say_little: bool = False) -> str | None:
     """Add a window, or as much of it as fits; return the reason if nothing of it was added."""
     if item.fixed_cost is not None:
         return _take_whole(found, item, rank, k)
     if not found.affords_sentence(item.window.best.key):  # told quickly
         return DOES_NOT_FIT
-    if len(found) == k and (not found.may_join(item.window) or not found.grown(item)[1]):
+    if found.count == k and (not found.may_join(item.window) or not found.grown(item)[1]):
         return IS_BEYOND_K  # smaller parts are near nothing, either
     reason = DOES_NOT_FIT
     for part in _parts(found, item):
         for gap in (NEAR, 0) if item.is_open else (0,):
             grown, joined = found.grown(replace(item, window=part), gap)
-            if len(found) - len(joined) == k:
+            if found.count - len(joined) == k:
                 reason = IS_BEYOND_K
             elif item.is_open and not may_say_little and not says_something(grown, found.lookup):
                 return IS_LABEL  # a smaller part says no more
-            elif found.afford(grown, rank, joined):
+            elif found.afford(grown, joined, rank):
                 return None
     return reason
 
 
-def _parts(found: GrowingWindows, item: Ranked) -> Sequence[Window]:
+def _parts(found: "_GrowingWindows", item: Ranked) -> Sequence[Window]:
     """Return a window and ever smaller parts of it. Windows of a size that the user set may be long."""
     parts = [item.window, *smaller(item.window)]
 
     def fits(number: int) -> bool:
-        return found.affords_instead(*found.grown(replace(item, window=parts[number])))
+        return found.added_cost(*found.grown(replace(item, window=parts[number]))) <= found.left
 
     return parts if item.is_open else parts[bisect_left(range(len(parts)), 1, key=fits) :]
 
 
-def _take_whole(found: GrowingWindows, item: Ranked, rank: int, k: int) -> str | None:
-    if len(found) == k:
+def _take_whole(found: "_GrowingWindows", item: Ranked, rank: int, k: int) -> str | None:
+    if found.count == k:
         return IS_BEYOND_K
-    if item.fixed_cost is None or not found.affords(item.fixed_cost):
+    if item.fixed_cost is None or item.fixed_cost > found.left:
         return DOES_NOT_FIT
-    found.put(item.window, rank, [], item.fixed_cost)
+    found.put(item.window, [], rank, item.fixed_cost, is_fixed=True)
     return None
 
 
-def _widen(found: GrowingWindows, tight: Sequence[tuple[Ranked, int]]) -> None:
+def _widen(found: "_GrowingWindows", tight: Sequence[tuple[Ranked, int]]) -> None:
     """Widen tight windows, best first, as far as the budget allows."""
     before, after = WIDENING
     for item, rank in tight:
@@ -368,11 +355,210 @@ def _widen(found: GrowingWindows, tight: Sequence[tuple[Ranked, int]]) -> None:
             found.widen(item, rank, first, reached)
 
 
-def _assembly(found: GrowingWindows, left_out: Mapping[int, str], ranked: int, equal: EqualTexts) -> Assembly:
-    """Return what was taken, and why the others weren't."""
-    runs = found.runs()
-    taken = {rank for run in runs for rank in run.ranks}
-    known = {**left_out, **dict.fromkeys(equal.found, IS_EQUAL)}
-    reasons = {rank: known.get(rank, IS_BEYOND_K) for rank in range(ranked) if rank not in taken}
-    windows = [Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs]
-    return Assembly(windows, reasons, found.cost, equal.found)
+@dataclass(slots=True)
+class _Run:
+    """A window that grows.
+
+    Attributes:
+        window: The window so far.
+        ranks: The positions of the ranked windows in it.
+        cost: Its cost; 0 without a budget.
+        is_fixed: Whether it is never joined.
+    """
+
+    window: Window
+    ranks: list[int]
+    cost: int
+    is_fixed: bool
+
+
+@dataclass(slots=True)
+class _GrowingWindows:
+    """The windows that were taken, disjoint.
+
+    Attributes:
+        lookup: Returns sentences.
+        budget: The most they may cost; ``None`` for any cost.
+        left: What is left of the budget.
+        count: The number of windows.
+        sections: The windows by the first sentence of their section.
+    """
+
+    lookup: Lookup
+    budget: Budget | None
+    left: float
+    count: int = 0
+    sections: dict[SentenceKey, list[_Run]] = field(default_factory=dict)
+    _complete: dict[tuple[bool, str, int, int, int], tuple[int, int]] = field(default_factory=dict)
+
+    def holds(self, item: Ranked, rank: int) -> bool:
+        """Check whether a window that was taken holds the best hit of another; then that one's hits are its own."""
+        best = item.window.best
+        for run in self.sections.get(item.window.section, []):
+            window = run.window
+            if window.first <= best.index <= window.last and not run.is_fixed and item.fixed_cost is None:
+                inside = [hit for hit in item.window.hits if window.first <= hit.index <= window.last]
+                run.window = replace(window, hits=tuple(in_order([*window.hits, *inside])))
+                run.ranks.append(rank)
+                return True
+        return False
+
+    def may_join(self, window: Window) -> bool:
+        """Return whether a window is so near another that it may be joined with it once it is completed."""
+        reach = NEAR + MAX_COMPLETED
+        runs = (run.window for run in self.sections.get(window.section, []))
+        return any(window.first <= other.last + 1 + reach and window.last >= other.first - 1 - reach for other in runs)
+
+    def grown(self, item: Ranked, gap: int = NEAR) -> tuple[Window, list[_Run]]:
+        """Return a window, joined with those near it and completed, and those that it would replace.
+
+        Args:
+            item: The window.
+            gap: The most sentences between windows that are joined; negative for those that overlap only.
+        """
+        gap = gap if item.is_open else min(gap, 0)
+        window = self.completed(item)
+        runs = self.sections.get(window.section, [])  # none, as for most windows
+        while joined := [run for run in runs if self._is_near(run, window, gap)]:
+            hits = in_order([*window.hits, *(hit for run in joined for hit in run.window.hits)])
+            first = min([window.first, *(run.window.first for run in joined)])
+            last = max([window.last, *(run.window.last for run in joined)])
+            larger = self.completed(replace(item, window=Window(window.doc_id, first, last, tuple(hits))))
+            if (larger.first, larger.last) == (window.first, window.last):
+                return larger, joined
+            window = larger
+        return window, joined  # it is complete already
+
+    def _is_near(self, run: _Run, window: Window, gap: int) -> bool:
+        other = run.window
+        if run.is_fixed or window.first > other.last + 1 + gap or window.last < other.first - 1 - gap:
+            return False
+        between = range(min(window.last, other.last) + 1, max(window.first, other.first))
+        return all(self.lookup((window.doc_id, index)) is not None for index in between)
+
+    def completed(self, item: Ranked) -> Window:
+        """Return a window completed, as if there were no others."""
+        window = item.window
+        place = item.is_open, *window.section, window.first, window.last
+        if place not in self._complete:
+            if not item.is_open:
+                completed = with_whole_sentences(window, self.lookup)
+                completed = completed if self._is_cheap(completed, window) else window
+            else:
+                completed = complete(window, self.lookup)
+                if self.budget is not None and completed is not window:
+                    completed = self._completed_cheaply(completed, window)
+            self._complete[place] = completed.first, completed.last
+        return window.widened(*self._complete[place])
+
+    def _completed_cheaply(self, opened: Window, window: Window) -> Window:
+        """Return as much of a completed window as costs little of the budget."""
+        closed = complete(window, self.lookup, opens_backward=False)
+        if opened.first != closed.first and self._is_cheap(opened, closed):
+            return opened
+        cut = complete(window, self.lookup, opens_backward=False, keeps_sentences_whole=False)
+        return closed if self._is_cheap(closed, cut) else cut
+
+    def _is_cheap(self, larger: Window, window: Window) -> bool:
+        """Return whether what completes a window costs little of the budget."""
+        if self.budget is None or (larger.first, larger.last) == (window.first, window.last):
+            return True
+        return self.budget.cost(larger) - self.budget.cost(window) <= MAX_COMPLETING_SHARE * self.budget.limit
+
+    def put(
+        self, window: Window, joined: Sequence[_Run], rank: int, added_cost: int = 0, *, is_fixed: bool = False
+    ) -> None:
+        """Add a window in place of others, to the cost of which it adds some."""
+        section = self.sections.setdefault(window.section, [])
+        ranks = sorted({rank, *(each for run in joined for each in run.ranks)})
+        self.left -= added_cost
+        self.count += 1 - len(joined)
+        section[:] = [run for run in section if all(run is not other for other in joined)]
+        section.append(_Run(window, ranks, added_cost + sum(run.cost for run in joined), is_fixed))
+
+    def added_cost(self, window: Window, joined: Sequence[_Run]) -> int:
+        """Return what a window in place of others adds to the cost."""
+        return 0 if self.budget is None else self.budget.cost(window) - sum(run.cost for run in joined)
+
+    def afford(self, window: Window, joined: Sequence[_Run], rank: int) -> bool:
+        """Add a window in place of others, if the budget allows it."""
+        added_cost = self.added_cost(window, joined)
+        if added_cost > self.left:
+            return False
+        self.put(window, joined, rank, added_cost)
+        return True
+
+    def affords_sentence(self, key: SentenceKey) -> bool:
+        """Return whether enough of the budget is left for a sentence; this is quick."""
+        return self.budget is None or self.budget.cost_alone(key) <= self.left
+
+    def widen(self, item: Ranked, rank: int, first: int, last: int) -> bool:
+        """Widen a window that was taken, if the budget allows it."""
+        window = item.window
+        held = [run.window for run in self.sections.get(window.section, [])]
+        for index in (first, last):
+            if not any(other.first <= index <= other.last for other in (window, *held)) and not self.affords_sentence(
+                (window.doc_id, index)
+            ):
+                return False
+        last = self._readable(window, range(window.last + 1, last + 1), window.last)
+        first = self._readable(window, range(window.first - 1, first - 1, -1), window.first)
+        wider = replace(item, window=ending_well(window.widened(first, last), self.lookup))
+        return any(self.afford(*self.grown(wider, gap), rank) for gap in (NEAR, 0))
+
+    def _readable(self, window: Window, indexes: range, reached: int) -> int:
+        """Return how far the sentences of a section can be read."""
+        for index in indexes:
+            if self.lookup((window.doc_id, index)) is None:
+                break
+            reached = index
+        return reached
+
+
+@dataclass(slots=True)
+class _EqualTexts:
+    """The texts of windows that were taken, and the windows that equal them.
+
+    Attributes:
+        texts: How texts are compared; ``None`` if they aren't.
+        windows: Completes windows, as they are returned if they aren't joined with others.
+        found: The windows that were left out, by their positions.
+    """
+
+    texts: Texts | None
+    windows: _GrowingWindows
+    found: dict[int, Equal] = field(default_factory=dict)
+    _taken: dict[str, list[tuple[Ranked, int]]] = field(default_factory=dict)
+    _left_out: dict[str, list[Equal]] = field(default_factory=dict)
+
+    def is_known(self, rank: int) -> bool:
+        """Leave a window out if it was known before to equal a better one; return whether it was."""
+        equal = None if self.texts is None else self.texts.known.get(rank)
+        if equal is not None:
+            self._leave_out(rank, equal)
+        return equal is not None
+
+    def leaves_out(self, item: Ranked, rank: int) -> bool:
+        """Leave a window out if it equals one that was taken, or is part of one that was left out."""
+        if self.texts is None or item.fixed_cost is not None:
+            return False
+        best, lookup = item.window.best, self.windows.lookup
+        for equal in self._left_out.get(best.doc_id, []):
+            if equal.window.first <= best.index <= equal.window.last:
+                self.found[rank] = equal
+                return True
+        for taken, better in self._taken.get(self.texts.key(best), []):
+            window, other = (self.windows.completed(_ended(each, lookup)) for each in (item, taken))
+            if self.texts.are_equal(other, window):
+                self._leave_out(rank, Equal(window, better))
+                return True
+        return False
+
+    def add(self, item: Ranked, rank: int) -> None:
+        """Note a window that was taken."""
+        if self.texts is not None and item.fixed_cost is None and (key := self.texts.key(item.window.best)):
+            self._taken.setdefault(key, []).append((item, rank))
+
+    def _leave_out(self, rank: int, equal: Equal) -> None:
+        self.found[rank] = equal
+        self._left_out.setdefault(equal.window.doc_id, []).append(equal)

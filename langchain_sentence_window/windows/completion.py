@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from langchain_sentence_window._primitives import COLONS, ENDS_OF_SENTENCES, SentenceKey, Span
 from langchain_sentence_window._validation import checked_function
-from langchain_sentence_window.windows.geometry import Hit, Window, check_kind, each_of
+from langchain_sentence_window.windows.geometry import Hit, Window, each_of, not_of
 
 MIN_CHARS = 100
 """Characters of a window of ``auto`` that say enough. See the benchmarks page."""
@@ -59,7 +59,8 @@ def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = Fa
     Raises:
         InvalidInputError: ``hit`` isn't a `Hit`, or ``text`` can't be called.
     """
-    check_kind(hit, Hit)
+    if not isinstance(hit, Hit):
+        raise not_of(hit, Hit)
     checked_function("text", text)
     min_chars, max_forward = (MIN_CHARS_OF_ANSWER, MAX_FORWARD_OF_ANSWER) if is_answer else (MIN_CHARS, MAX_FORWARD)
     own = text(hit.index)
@@ -92,17 +93,15 @@ def clear_best(hits: Sequence[Hit]) -> Hit | None:
     if not hits:
         return None
     best, others = hits[0], hits[1:]
-    elsewhere = next((hit for hit in others if not _is_beside(hit, best)), None)
+    beside = range(
+        max(best.section_start, best.index - 1), min(best.section_end, best.index + MAX_FORWARD_OF_ANSWER + 2)
+    )
+    elsewhere = next((hit for hit in others if hit.doc_id != best.doc_id or hit.index not in beside), None)
     if elsewhere is None:
         return best
     span = best.score - hits[-1].score
     leads = best.score - others[0].score > MIN_LEAD * span
     return best if leads or best.score - elsewhere.score > MIN_LEAD_ELSEWHERE * span else None
-
-
-def _is_beside(hit: Hit, answer: Hit) -> bool:
-    is_in_section = hit.doc_id == answer.doc_id and answer.section_start <= hit.index < answer.section_end
-    return is_in_section and -1 <= hit.index - answer.index <= MAX_FORWARD_OF_ANSWER + 1
 
 
 def strong_score(hits: Collection[Hit]) -> float:
@@ -198,11 +197,8 @@ def complete(
         if keeps_sentences_whole:
             first, last = _whole_sentences(around, first, last)
         first, last = _whole_items(around, first, last)
-        last = _past_labels(around, first, last)
-        last = _past_colons(around, last)
-        if opens_backward:
-            first = _before_references(around, first)
-        first = _before_items(around, first)
+        last = _past_what_announces(around, first, last)
+        first = _before_what_refers(around, first, opens_backward=opens_backward)
         if (first, last) == before:
             break
     return window.widened(first, last)
@@ -236,7 +232,8 @@ def says_something(window: Window, lookup: Lookup) -> bool:
     lines = [around.line(index) for index in range(window.first, window.last + 1)]
     if _announces(lines[-1]):
         return False
-    return not all(map(_is_label, lines)) or (around.is_all(window) and not any(line.is_heading for line in lines))
+    is_all = window.first <= around.start and window.last >= around.end - 1
+    return not all(map(_is_label, lines)) or (is_all and not any(line.is_heading for line in lines))
 
 
 def is_heading_alone(window: Window, lookup: Lookup) -> bool:
@@ -254,10 +251,15 @@ def ending_well(window: Window, lookup: Lookup) -> Window:
     around, last, best = _Around(window, lookup), window.last, window.best.index
     while last > best and _announces(around.line(last)):
         last -= 1
-    if last < window.last and around.at(window.last + 1) is not None:
+    if last < window.last and around.line(window.last + 1) is not _NO_LINE:
         return window
-    if last > best and _is_alone(around, last) and all(hit.index != last for hit in window.hits):
-        last -= 1
+    if last > best:
+        line = around.line(last)
+        # Its last character tells of most sentences that they are no label.
+        is_short = line.text[-1:] not in _USUAL_ENDS and not line.in_list and _is_label(line)
+        is_alone = is_short and not _is_label(around.line(last - 1)) and around.line(last + 1) is not _NO_LINE
+        if is_alone and all(hit.index != last for hit in window.hits):
+            last -= 1
     if last == window.last:
         return window
     return replace(window, last=last, hits=tuple(hit for hit in window.hits if hit.index <= last))
@@ -268,26 +270,23 @@ def refers_back(text: str) -> bool:
     return _BACKWARD.match(text) is not None
 
 
+_NO_LINE = Line("")
+"""Stands for a sentence outside of the section, or one that can't be read."""
+
+
 class _Around:
     """The sentences of a section, by index."""
 
     def __init__(self, window: Window, lookup: Lookup) -> None:
         self._doc_id, self._lookup = window.doc_id, lookup
         first, *others = window.hits
-        self._start, self._end = first.section_start, first.section_end
+        self.start, self.end = first.section_start, first.section_end
         for hit in others:
-            self._start, self._end = max(self._start, hit.section_start), min(self._end, hit.section_end)
-
-    def is_all(self, window: Window) -> bool:
-        """Return whether a window is the whole section."""
-        return window.first <= self._start and window.last >= self._end - 1
+            self.start, self.end = max(self.start, hit.section_start), min(self.end, hit.section_end)
 
     def line(self, index: int) -> Line:
-        return self.at(index) or Line("")
-
-    def at(self, index: int) -> Line | None:
-        """Return a sentence; ``None`` outside the section, or if it can't be read."""
-        return self._lookup((self._doc_id, index)) if self._start <= index < self._end else None
+        """Return a sentence; `_NO_LINE` outside the section, or if it can't be read."""
+        return (self._lookup((self._doc_id, index)) if self.start <= index < self.end else None) or _NO_LINE
 
 
 # Sentences are looked up only where a rule asks for them, as a look may take a call of the store.
@@ -296,9 +295,9 @@ class _Around:
 def _whole_sentences(around: _Around, first: int, last: int) -> tuple[int, int]:
     """Add the other pieces of the sentences at both ends."""
     start, end = around.line(first).pieces, around.line(last).pieces
-    if start is not None and all(around.at(index) is not None for index in range(start[0], first)):
+    if start is not None and all(around.line(index) is not _NO_LINE for index in range(start[0], first)):
         first = min(first, start[0])
-    if end is not None and all(around.at(index) is not None for index in range(last + 1, end[1])):
+    if end is not None and all(around.line(index) is not _NO_LINE for index in range(last + 1, end[1])):
         last = max(last, end[1] - 1)
     return first, last
 
@@ -307,59 +306,47 @@ def _whole_items(around: _Around, first: int, last: int) -> tuple[int, int]:
     """Add the rest of an item of which a part is in the window."""
     for _ in range(MAX_ADDED):
         line = around.line(first)
-        if not line.in_list or _begins_item(line) or not _is_in_list(around.at(first - 1)):
+        if not line.in_list or _begins_item(line) or not around.line(first - 1).in_list:
             break
         first -= 1
     for _ in range(MAX_ADDED):
-        after = around.at(last + 1) if around.line(last).in_list else None
-        if after is None or not after.in_list or _begins_item(after):
+        if not around.line(last).in_list or not (after := around.line(last + 1)).in_list or _begins_item(after):
             break
         last += 1
     return first, last
 
 
-def _past_labels(around: _Around, first: int, last: int) -> int:
+def _past_what_announces(around: _Around, first: int, last: int) -> int:
+    """Add what stands below a window of labels alone, then what its last sentence announces."""
     for _ in range(MAX_ADDED):
         if not all(_is_label(around.line(index)) for index in range(last, first - 1, -1)):
             break
-        if around.at(last + 1) is None:
+        if around.line(last + 1) is _NO_LINE:
+            break
+        last += 1
+    for _ in range(MAX_ADDED):
+        if not _announces(around.line(last)) or around.line(last + 1) is _NO_LINE:
             break
         last += 1
     return last
 
 
-def _past_colons(around: _Around, last: int) -> int:
-    for _ in range(MAX_ADDED):
-        if not _announces(around.line(last)) or around.at(last + 1) is None:
-            break
-        last += 1
-    return last
-
-
-def _before_references(around: _Around, first: int) -> int:
-    for _ in range(MAX_ADDED):
-        if not refers_back(around.line(first).text) or around.at(first - 1) is None:
+def _before_what_refers(around: _Around, first: int, *, opens_backward: bool) -> int:
+    """Add what the first sentence refers to; open an item without a lead-in to what is before the list, if near."""
+    for _ in range(MAX_ADDED if opens_backward else 0):
+        if not refers_back(around.line(first).text) or around.line(first - 1) is _NO_LINE:
             break
         first -= 1
-    return first
-
-
-def _before_items(around: _Around, first: int) -> int:
-    """Open an item without a lead-in backward to what stands before the list, if that is near."""
     line = around.line(first)
     if line.has_lead_in or not _begins_item(line):
         return first
     for index in range(first - 1, first - 1 - MAX_ADDED, -1):
-        before = around.at(index)
-        if before is None:
+        before = around.line(index)
+        if before is _NO_LINE:
             break
         if before.has_lead_in or not (before.in_list or _begins_item(before)):
             return index
     return first
-
-
-def _is_in_list(line: Line | None) -> bool:
-    return line is not None and line.in_list
 
 
 def _begins_item(line: Line) -> bool:
@@ -368,14 +355,6 @@ def _begins_item(line: Line) -> bool:
 
 def _announces(line: Line) -> bool:
     return line.text.rstrip().endswith(COLONS)
-
-
-def _is_alone(around: _Around, index: int) -> bool:
-    """Return whether a sentence is a short line between a sentence and something that it may name."""
-    line = around.line(index)
-    if line.text[-1:] in _USUAL_ENDS or line.in_list or not _is_label(line):
-        return False
-    return not _is_label(around.line(index - 1)) and around.at(index + 1) is not None
 
 
 def _is_label(line: Line) -> bool:

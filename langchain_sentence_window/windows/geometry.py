@@ -134,7 +134,8 @@ def expand(hit: Hit, before: int, after: int) -> Window:
     Raises:
         InvalidInputError: ``hit`` isn't a `Hit`, or a number isn't a whole number of 0 or more.
     """
-    check_kind(hit, Hit)
+    if not isinstance(hit, Hit):
+        raise not_of(hit, Hit)
     before, after = window_size((before, after))
     first, end = hit.pieces or (hit.index, hit.index + 1)
     return Window(
@@ -171,22 +172,34 @@ def best_windows(
     """
     optional_count("k", k)
     checked_function("expansion", expansion)
-    runs: dict[tuple[str, int], _Runs] = {}
+    sections: dict[SentenceKey, list[_Run]] = {}
     count = 0
     for hit in sorted(each_of(hits, Hit), key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
         window = expansion(hit)
-        around = runs.setdefault(window.section, _Runs())
-        touching = around.touching(window)
-        if touching and widens is not None and not widens(hit):
-            if any(old.first <= hit.index <= old.last for old in touching):
+        first, last = window.first, window.last
+        runs = sections.setdefault(window.section, [])
+        # Those from ``low`` on, before ``high``, overlap or touch the window.
+        low = bisect_left(runs, first - 1, key=lambda run: run.last)
+        high = bisect_right(runs, last + 1, key=lambda run: run.first)
+        if low < high and widens is not None and not widens(hit):
+            at = bisect_right(runs, hit.index, low, high, key=lambda run: run.first)
+            if at > low and runs[at - 1].last >= hit.index:
                 continue
-            window, touching = _clipped(window, touching), []
-        if not touching and count == k:
+            # What no other window holds: it may touch one now.
+            first = max(first, runs[at - 1].last + 1) if at > low else first
+            last = min(last, runs[at].first - 1) if at < high else last
+            low = high = at
+        if low == high and count == k:
             break
-        count += 1 - len(touching)
-        around.put(window, touching)
-    windows = [run.window() for around in runs.values() for run in around.runs]
-    return sorted(windows, key=lambda window: (-window.score, window.doc_id, window.first))
+        count += 1 - (high - low)
+        runs[low:high] = [_merged(_Run(window.doc_id, first, last, [*window.hits]), runs[low:high])]
+    windows = [
+        # Few have more than one hit.
+        Window(run.doc_id, run.first, run.last, tuple(run.hits if len(run.hits) == 1 else in_order(run.hits)))
+        for runs in sections.values()
+        for run in runs
+    ]
+    return sorted(windows, key=lambda window: (-window.best.score, window.doc_id, window.first))
 
 
 def smaller(window: Window) -> Iterator[Window]:
@@ -198,7 +211,8 @@ def smaller(window: Window) -> Iterator[Window]:
     Raises:
         InvalidInputError: ``window`` isn't a `Window`.
     """
-    check_kind(window, Window)
+    if not isinstance(window, Window):
+        raise not_of(window, Window)
     best, found = window.best.index, {hit.index for hit in window.hits}
     first, last = window.first, window.last
     while first < last:
@@ -206,16 +220,6 @@ def smaller(window: Window) -> Iterator[Window]:
         end = min(ends, key=lambda end: (end in found, -abs(end - best), end))
         first, last = (end + 1, last) if end == first else (first, end - 1)
         yield Window(window.doc_id, first, last, tuple(hit for hit in window.hits if first <= hit.index <= last))
-
-
-def check_kind(value: object, kind: type) -> None:
-    """Check that a value is an instance of a class.
-
-    Raises:
-        InvalidInputError: It isn't.
-    """
-    if not isinstance(value, kind):
-        raise InvalidInputError(f"{shown(value)} isn't a {kind.__name__}; give an instance of that class")
 
 
 def each_of(values: Iterable[T], kind: type[T]) -> list[T]:
@@ -226,8 +230,19 @@ def each_of(values: Iterable[T], kind: type[T]) -> list[T]:
     """
     found = cast("list[T]", checked_list("what is given", values))
     for value in found:
-        check_kind(value, kind)
+        if not isinstance(value, kind):
+            raise not_of(value, kind)
     return found
+
+
+def not_of(value: object, kind: type) -> InvalidInputError:
+    """Make the error for a value that isn't an instance of a class."""
+    return InvalidInputError(f"{shown(value)} isn't a {kind.__name__}; give an instance of that class")
+
+
+def in_order(hits: Iterable[Hit]) -> list[Hit]:
+    """Return different hits in the order of a window: by index, the best of a sentence first."""
+    return sorted(dict.fromkeys(hits), key=lambda hit: (hit.index, -hit.score))
 
 
 @dataclass(slots=True)
@@ -239,46 +254,15 @@ class _Run:
     last: int
     hits: list[Hit]
 
-    def window(self) -> Window:
-        hits = self.hits
-        if len(hits) > 1:  # few have more than one
-            hits = sorted(set(hits), key=lambda hit: (hit.index, -hit.score))
-        return Window(self.doc_id, self.first, self.last, tuple(hits))
 
-
-class _Runs:
-    """The windows of one section: disjoint and in order. Two touch only if one of them was clipped."""
-
-    def __init__(self) -> None:
-        self.runs: list[_Run] = []
-
-    def touching(self, window: Window) -> list[_Run]:
-        """Return the windows that overlap or touch another."""
-        low = bisect_left(self.runs, window.first - 1, key=lambda run: run.last)
-        high = bisect_right(self.runs, window.last + 1, key=lambda run: run.first)
-        return self.runs[low:high]
-
-    def put(self, window: Window, instead: Sequence[_Run]) -> None:
-        """Add a window, merged with those that it replaces."""
-        merged = _Run(window.doc_id, window.first, window.last, list(window.hits))
-        at = bisect_left(self.runs, window.first, key=lambda run: run.first)
-        if instead:
-            at = bisect_left(self.runs, instead[0].first, key=lambda run: run.first)
-            # The longest list absorbs the others, so few hits are copied.
-            longest = max(instead, key=lambda run: len(run.hits))
-            for run in instead:
-                if run is not longest:
-                    longest.hits += run.hits
-            longest.hits += window.hits
-            merged.hits = longest.hits
-            merged.first = min(window.first, instead[0].first)
-            merged.last = max(window.last, instead[-1].last)
-        self.runs[at : at + len(instead)] = [merged]
-
-
-def _clipped(window: Window, others: Iterable[_Run]) -> Window:
-    """Cut a window of one hit to the sentences that no other window of its section holds; none holds the hit."""
-    hit = window.hits[0].index
-    first = max([window.first, *(other.last + 1 for other in others if other.last < hit)])
-    last = min([window.last, *(other.first - 1 for other in others if other.first > hit)])
-    return Window(window.doc_id, first, last, window.hits)
+def _merged(run: _Run, others: Sequence[_Run]) -> _Run:
+    """Merge a window with those that it overlaps or touches, which are in order."""
+    if others:
+        run.first, run.last = min(run.first, others[0].first), max(run.last, others[-1].last)
+        # The longest list absorbs the others, so few hits are copied.
+        longest = max(others, key=lambda other: len(other.hits)).hits
+        for hits in (*(other.hits for other in others), run.hits):
+            if hits is not longest:
+                longest += hits
+        run.hits = longest
+    return run

@@ -13,15 +13,18 @@ from langchain_sentence_window.windows.assembly import (
     IS_BEYOND_K,
     IS_LABEL,
     IS_NEAR,
+    MAX_COMPLETING_SHARE,
     MAX_JOINED,
+    NEAR,
     TIGHT_FIRST,
     WIDENING,
     Assembly,
+    Budget,
+    Ranked,
     assemble,
 )
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Hit, Window
-from langchain_sentence_window.windows.growth import MAX_COMPLETING_SHARE, NEAR, Budget, Ranked
 from tests.windows.sections import (
     BACK,
     COLON,

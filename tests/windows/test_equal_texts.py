@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from langchain_sentence_window.windows.assembly import IS_EQUAL, Equal, Texts, assemble
+from langchain_sentence_window.windows.assembly import IS_EQUAL, Budget, Equal, Ranked, Texts, assemble
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Hit, Window
-from langchain_sentence_window.windows.growth import Budget, Ranked
 
 SENTENCES = {
     ("a", 0): "It costs a fee.",
