@@ -17,7 +17,7 @@ from langchain_sentence_window.documents.indexed_documents import IndexedDocumen
 from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 from langchain_sentence_window.stores.faiss.index_state import IndexState
 from langchain_sentence_window.stores.faiss.soundness import StoreStats

@@ -25,7 +25,7 @@ from langchain_sentence_window.documents.source_parts import source_of
 from langchain_sentence_window.embedding.contextual_vectors import CarriedVectors, NeighborMixedEmbeddings
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates, Numbers
-from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
 
 T = TypeVar("T")
 

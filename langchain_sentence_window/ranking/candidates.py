@@ -27,6 +27,7 @@ NO_TEXT = -1
 """The position of a text that isn't known, or that is of another section."""
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class JoinedTexts(Sequence[str]):
     """Texts that are parts of one long text, each cut out only when it is asked for.
 
@@ -38,11 +39,9 @@ class JoinedTexts(Sequence[str]):
         ends: One past where each ends.
     """
 
-    __slots__ = ("ends", "joined", "starts")
-
-    def __init__(self, joined: str, starts: Indexes, ends: Indexes) -> None:
-        """Look at a long text."""
-        self.joined, self.starts, self.ends = joined, starts, ends
+    joined: str
+    starts: Indexes
+    ends: Indexes
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "JoinedTexts":

@@ -12,47 +12,119 @@ What is known of words and documents is an `Evidence`, which a store collects fo
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
-from langchain_sentence_window.ranking.name_spans import (
-    CONNECTORS,
-    HEAD_CHARS,
-    MAX_NAMED,
-    MAX_WORDS,
-    MIN_SENTENCES,
-    MIN_SHARE,
-    DocumentNames,
-    Evidence,
-    Heard,
-    NamedDocument,
-    QueryWords,
-    Token,
-    WordUse,
-    as_names,
-    capitalized,
-    is_glued,
-    left_out,
-    tokens_of,
-    uncapitalized,
-    words_of,
-    written_words,
-)
+from langchain_sentence_window.ranking.words import Token, is_small, runs_of, tokens_of, words_of
 
-__all__ = [
-    "HEAD_CHARS",
-    "MAX_NAMED",
-    "MAX_WORDS",
-    "MIN_SENTENCES",
-    "MIN_SHARE",
-    "DocumentNames",
-    "Evidence",
-    "Heard",
-    "NamedDocument",
-    "QueryWords",
-    "WordUse",
-    "hear",
-    "query_words",
-]
+HEAD_CHARS = 1_500
+"""The characters at the beginning of a document in which its names are looked for."""
+
+MAX_WORDS = 64
+"""The most words of a question that are looked up; a longer question is a text, and names nothing by itself."""
+
+MAX_NAMED = 3
+"""The most documents that a question names, or that share a name, as versions do."""
+
+MIN_SHARE = 0.8
+"""The least share of the sentences with a name word that are in its documents."""
+
+MIN_SENTENCES = 2
+"""The least number of sentences of a document that hold a name word."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryWords:
+    """The words of a question in lower case, each once.
+
+    Attributes:
+        written: Those that it writes as names; see `Token`.
+        others: The others.
+    """
+
+    written: tuple[str, ...]
+    others: tuple[str, ...]
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All words, those written as names first."""
+        return self.written + self.others
+
+
+@dataclass(frozen=True, slots=True)
+class WordUse:
+    """Where the sentences are that hold a word.
+
+    Attributes:
+        sentences: The number of sentences that hold it, or of a sample of them.
+        documents: How many of these are in a document, by ``doc_id``, for the documents with the most of them.
+    """
+
+    sentences: int
+    documents: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentNames:
+    """The names of a document.
+
+    Attributes:
+        head: Its first characters; see `HEAD_CHARS`.
+        names: Its title, its file name and folder, and other values of metadata.
+    """
+
+    head: str
+    names: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The facts that tell which documents a question names.
+
+    Attributes:
+        words: Where the sentences are that hold a word, by the word in lower case. A word that is too common for a
+            name is left out. One that no sentence holds has no ``sentences``, and the documents of which a name holds
+            it, with 0.
+        documents: The names of documents by ``doc_id``: of those in ``words``, and of those with a name that shares
+            words with the question.
+        is_complete: Whether the sentences are those of the collection, and not only what a search found. Of a few
+            sentences, those with a word may be in one document by chance. Then no word names a document alone, and two
+            must be written as names.
+    """
+
+    words: Mapping[str, WordUse]
+    documents: Mapping[str, DocumentNames]
+    is_complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDocument:
+    """A document that a question names.
+
+    Attributes:
+        doc_id: The document.
+        words: The words that name it, in the order of the question, in lower case.
+        name: The name that the question holds as a whole, or all of it but its first or last word; ``None`` if it was
+            named by words alone.
+    """
+
+    doc_id: str
+    words: tuple[str, ...]
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """The documents that a question names.
+
+    Attributes:
+        documents: The documents, the one with the most words first.
+        question: The question without their names; the question itself if nothing could be left out.
+        left_out: The parts of the question that were left out, verbatim.
+    """
+
+    documents: tuple[NamedDocument, ...]
+    question: str
+    left_out: tuple[str, ...]
 
 
 def query_words(query: str) -> QueryWords:
@@ -76,12 +148,21 @@ def hear(query: str, evidence: Evidence) -> Heard | None:
     Returns:
         The documents that it names; ``None`` if it names no document for sure, or more than `MAX_NAMED`.
     """
-    question = Question.of(query, evidence)
+    tokens, known = tokens_of(query), _KnownDocuments(evidence.documents)
+    is_plain = not any(token.is_name for token in tokens)
+    if is_plain:
+        # A topic, such as a plan, begins a sentence or stands in a heading too.
+        capitals = {word for doc_id in evidence.documents for word in known[doc_id].only_capitals}
+        tokens = [replace(token, is_name=token.word in capitals) for token in tokens]
+    written = {token.word for token in tokens if token.is_name}
+    question = Question(query, tokens, is_plain, evidence, known, written)
     whole = whole_names(question)
     of_whole = {at for each in whole for at in range(each.first, each.end)}
     if whole:
         named = [NamedDocument(doc_id, each.words, each.name) for each in whole for doc_id in each.doc_ids]
-        others = named_alone(question.without(of_whole), names_another=True)
+        tokens = [token for at, token in enumerate(tokens) if at not in of_whole]
+        written = {token.word for token in tokens if token.is_name}
+        others = named_alone(replace(question, tokens=tokens, written=written), names_another=True)
         named += [each for each in others if each.doc_id not in {known.doc_id for known in named}]
     else:
         named = named_by_words(question)
@@ -149,27 +230,24 @@ class KnownDocument:
     only_capitals: Set[str]
     of_names: Set[str]
 
-    @classmethod
-    def of(cls, names: DocumentNames) -> "KnownDocument":
-        """Look at a head and names."""
-        head = written_words(names.head[:HEAD_CHARS])
-        of_names = [word for name in names.names for word in written_words(name)]
-        capitals, small = capitalized([*head, *of_names]), uncapitalized(head)
-        own = frozenset(map(str.lower, of_names))
-        return cls(own.union(map(str.lower, head)), capitals, capitals - small, own)
 
+@dataclass(eq=False, repr=False)
+class _KnownDocuments(dict[str, KnownDocument]):
+    """Known documents by ``doc_id``, each looked at when it is first asked for, as most questions ask for none.
 
-class KnownDocuments(dict[str, KnownDocument]):
-    """Known documents by ``doc_id``, each looked at when it is first asked for, as most questions ask for none."""
+    Attributes:
+        names: The names of documents.
+    """
 
-    def __init__(self, names: Mapping[str, DocumentNames]) -> None:
-        """Take the names of documents."""
-        super().__init__()
-        self._names = names
+    names: Mapping[str, DocumentNames]
 
     def __missing__(self, doc_id: str) -> KnownDocument:
-        """Look at a document."""
-        known = self[doc_id] = KnownDocument.of(self._names[doc_id])
+        head = [run.text for run in runs_of(self.names[doc_id].head[:HEAD_CHARS])]
+        of_names = [run.text for name in self.names[doc_id].names for run in runs_of(name)]
+        capitals = {word.lower() for word in (*head, *of_names) if not is_small(word)}
+        small = {word.lower() for word in head if is_small(word)}
+        own = frozenset(map(str.lower, of_names))
+        known = self[doc_id] = KnownDocument(own.union(map(str.lower, head)), capitals, capitals - small, own)
         return known
 
 
@@ -190,24 +268,8 @@ class Question:
     tokens: Sequence[Token]
     is_plain: bool
     evidence: Evidence
-    known: KnownDocuments
+    known: _KnownDocuments
     written: Set[str]
-
-    @classmethod
-    def of(cls, query: str, evidence: Evidence) -> "Question":
-        """Look at a question."""
-        tokens = tokens_of(query)
-        known = KnownDocuments(evidence.documents)
-        is_plain = not any(token.is_name for token in tokens)
-        if is_plain:
-            # A topic, such as a plan, begins a sentence or stands in a heading too.
-            tokens = as_names(tokens, {word for each in evidence.documents for word in known[each].only_capitals})
-        return cls(query, tokens, is_plain, evidence, known, _as_names_written(tokens))
-
-    def without(self, positions: Set[int]) -> "Question":
-        """Return the question without the words at some positions."""
-        tokens = [token for at, token in enumerate(self.tokens) if at not in positions]
-        return replace(self, tokens=tokens, written=_as_names_written(tokens))
 
 
 def named_by_words(question: Question) -> list[NamedDocument]:
@@ -215,7 +277,7 @@ def named_by_words(question: Question) -> list[NamedDocument]:
     for sharing in range(1, MAX_NAMED + 1):
         words = _name_words(question, sharing)
         named = _named_by_several(question, words)
-        if sharing == 1 and not named and (alone := named_alone(question)):
+        if sharing == 1 and not named and (alone := named_alone(question, words)):
             return alone
         if sharing > 1 and len(named) == 1:
             continue  # shared words say nothing of one of those that share them
@@ -224,16 +286,19 @@ def named_by_words(question: Question) -> list[NamedDocument]:
     return []
 
 
-def named_alone(question: Question, *, names_another: bool = False) -> list[NamedDocument]:
+def named_alone(
+    question: Question, words: Mapping[str, Sequence[str]] | None = None, *, names_another: bool = False
+) -> list[NamedDocument]:
     """Return the documents that a question names by a single word each; none if that isn't sure.
 
     Args:
         question: The question.
+        words: Its name words by document; ``None`` to look for them.
         names_another: Whether it names another document too. Then a word that is the whole of a name is one for sure.
     """
     if question.is_plain or not question.evidence.is_complete:
         return []
-    words = _name_words(question, 1)
+    words = _name_words(question, 1) if words is None else words
     if not all(_count(of_it) == 1 and _names_alone(of_it[0], doc_id, question) for doc_id, of_it in words.items()):
         return []
     named = {doc_id: of_it[0] for doc_id, of_it in words.items()}
@@ -265,7 +330,8 @@ def whole_names(question: Question) -> list[WholeName]:
         WholeName(min(of_documents.values()), name, tuple(sorted(of_documents)), first, first + len(name))
         for name, of_documents in {**of_parts, **owners}.items()
         if len(name) > 1 and len(of_documents) <= MAX_NAMED
-        for first in _places(name, asked)
+        for first in range(len(asked) - len(name) + 1)
+        if asked[first] == name[0] and tuple(asked[first : first + len(name)]) == name
         for tokens in [question.tokens[first : first + len(name)]]
         if _is_written_as_name(question, tokens)
         if name in owners or sum(token.is_name for token in tokens) >= _MIN_WORDS
@@ -280,12 +346,6 @@ def whole_names(question: Question) -> list[WholeName]:
     ]
     firsts = {each.doc_ids: each for each in reversed(longest)}
     return sorted(firsts.values(), key=lambda each: each.first)
-
-
-def _places(name: tuple[str, ...], words: Sequence[str]) -> Iterator[int]:
-    for first in range(len(words) - len(name) + 1):
-        if words[first] == name[0] and tuple(words[first : first + len(name)]) == name:
-            yield first
 
 
 def _is_written_as_name(question: Question, tokens: Sequence[Token]) -> bool:
@@ -315,21 +375,15 @@ def _documents_of(word: str, question: Question, sharing: int) -> list[str]:
     inside = 0
     for number, (doc_id, count) in enumerate(most[:sharing], 1):
         inside += count
-        if not _may_name(word, count, known[doc_id] if doc_id in question.evidence.documents else None):
+        document = known[doc_id] if doc_id in question.evidence.documents else None
+        if document is None or word not in document.words or (count < MIN_SENTENCES and word not in document.of_names):
             return []
-        if number > 1 and not _are_alike(known[most[0][0]].words, known[doc_id].words):
+        best = known[most[0][0]].words
+        if number > 1 and len(best & document.words) < MIN_LIKENESS * len(best | document.words):
             return []
         if inside >= MIN_SHARE * use.sentences:
             return [each for each, _ in most[:number]]
     return []
-
-
-def _may_name(word: str, count: int, known: KnownDocument | None) -> bool:
-    return known is not None and word in known.words and (count >= MIN_SENTENCES or word in known.of_names)
-
-
-def _are_alike(words: Set[str], others: Set[str]) -> bool:
-    return len(words & others) >= MIN_LIKENESS * len(words | others)
 
 
 def _named_by_several(question: Question, words: Mapping[str, Sequence[str]]) -> list[str]:
@@ -398,5 +452,149 @@ def _singular(word: str) -> str:
     return word[:-1] if is_plural else word
 
 
-def _as_names_written(tokens: Iterable[Token]) -> Set[str]:
-    return {token.word for token in tokens if token.is_name}
+MIN_RUN = 5
+"""The least number of words of a name that is left out wherever it stands; a shorter one may be the topic."""
+
+MIN_LEFT = 4
+"""The least number of words that a question keeps."""
+
+MAX_CLAUSE_REST = 2
+"""The most words but a name and small words in a clause that only says where to look: "In the Zebra contract, …"."""
+
+_PLACING = frozenset({"as", "at", "between", "by", "for", "from", "in", "of", "on", "to", "under", "with"})
+_ARTICLES = frozenset({"a", "an", "the"})
+_JOINING = frozenset({"and", "or", "s"})
+_OF_OTHERS = frozenset({"de", "del", "der", "des", "du", "la", "las", "les", "los", "und", "von", "y"})
+CONNECTORS = _PLACING | _ARTICLES | _JOINING | _OF_OTHERS
+"""Small words that names hold, and that lead to them. Without those of a language, less is left out."""
+
+_MAX_CONNECTORS = 3
+_MAX_BESIDE = 8
+_CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s")
+_BREAK = re.compile(r"[;:?!\n]")
+_OPENERS = frozenset(
+    {
+        "according", "at", "by", "concerning", "consider", "for", "from", "in", "per", "regarding", "see", "under",
+        "bei", "für", "gemäß", "laut", "nach", "dans", "selon", "en", "según", "secondo",
+    }
+)  # fmt: skip
+
+
+def left_out(
+    query: str, tokens: Sequence[Token], names: Sequence[tuple[Set[str], Set[str]]], whole: Set[int]
+) -> tuple[str, tuple[str, ...]]:
+    """Leave names out of a question.
+
+    Args:
+        query: The question.
+        tokens: Its words, with ``is_name`` for those that are written as names.
+        names: For each document, the words of its head and its names, and those that name it.
+        whole: Positions of words that are of a name which the question holds as a whole.
+
+    Returns:
+        The question without the names, and what was left out, each verbatim. The question itself and nothing, if no
+        name can be left out or too little would be left.
+    """
+    gone = set(whole)
+    around: set[int] = set(whole)
+    for known, naming in names:
+        for first, last in _runs(query, tokens, known):
+            if any(token.word in naming for token in tokens[first : last + 1]):
+                whole_run = range(*_widened(query, tokens, first, last + 1))
+                around.update(whole_run)
+                if sum(_is_part(token, known) for token in tokens[first : last + 1]) >= MIN_RUN:
+                    gone.update(range(_led_to(query, tokens, whole_run.start), whole_run.stop))
+    for first, end in _clauses(query, tokens):
+        inside = around.intersection(range(first, end))
+        if inside and _only_says_where(query, tokens, first, end, inside):
+            gone.update(range(first, end))
+    if not gone or len(tokens) - len(gone) < MIN_LEFT:
+        return query, ()
+    return _without(query, tokens, gone)
+
+
+def _runs(query: str, tokens: Sequence[Token], known: Set[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last word of each run of name words, with connectors between them."""
+    at = 0
+    while at < len(tokens):
+        if not _is_part(tokens[at], known):
+            at += 1
+            continue
+        last = at
+        while (following := _next_part(query, tokens, known, last)) is not None:
+            last = following
+        yield at, last
+        at = last + 1
+
+
+def _widened(query: str, tokens: Sequence[Token], first: int, end: int) -> tuple[int, int]:
+    """Add a few words next to a run that are written as names too, or as one word with it, as "com" in "globe.com"."""
+    lowest, highest = max(0, first - _MAX_BESIDE), min(len(tokens), end + _MAX_BESIDE)
+    while first > lowest and not _BREAK.search(gap := query[tokens[first - 1].end : tokens[first].start]):
+        if not (tokens[first - 1].is_name or is_glued(gap)):
+            break
+        first -= 1
+    while end < highest and not _BREAK.search(gap := query[tokens[end - 1].end : tokens[end].start]):
+        if not (tokens[end].is_name or is_glued(gap)):
+            break
+        end += 1
+    return first, end
+
+
+def is_glued(gap: str) -> bool:
+    """Return whether what stands between two words has no white space, as in a file name."""
+    return not any(map(str.isspace, gap))
+
+
+def _led_to(query: str, tokens: Sequence[Token], first: int) -> int:
+    """Return the position of the first of the small words that lead to a word: of "in the lease", that of "in"."""
+    while first and tokens[first - 1].word in _PLACING | _ARTICLES:
+        if _BREAK.search(query[tokens[first - 1].end : tokens[first].start]):
+            break
+        first -= 1
+    return first
+
+
+def _is_part(token: Token, known: Set[str]) -> bool:
+    return token.is_name and token.word in known
+
+
+def _next_part(query: str, tokens: Sequence[Token], known: Set[str], last: int) -> int | None:
+    """Return the next word of a run, over up to a few connectors; ``None`` if the run ends."""
+    for at in range(last + 1, min(last + 2 + _MAX_CONNECTORS, len(tokens))):
+        gap = query[tokens[at - 1].end : tokens[at].start]
+        if _BREAK.search(gap):
+            return None
+        if _is_part(tokens[at], known):
+            return at
+        if not is_glued(gap) and tokens[at].word not in CONNECTORS:
+            return None
+    return None
+
+
+def _clauses(query: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
+    """Yield the position of the first word of each clause, and one past its last."""
+    first = 0
+    for at in range(1, len(tokens) + 1):
+        if at == len(tokens) or _CLAUSE_END.search(query, tokens[at - 1].end, tokens[at].start):
+            yield first, at
+            first = at
+
+
+def _only_says_where(query: str, tokens: Sequence[Token], first: int, end: int, inside: Set[int]) -> bool:
+    small = CONNECTORS | _OPENERS
+    rest = [at for at in range(first, end) if at not in inside and tokens[at].word not in small]
+    is_label = end < len(tokens) and ":" in query[tokens[end - 1].end : tokens[end].start]
+    return len(rest) <= MAX_CLAUSE_REST and (is_label or tokens[first].word in _OPENERS)
+
+
+def _without(query: str, tokens: Sequence[Token], gone: Set[int]) -> tuple[str, tuple[str, ...]]:
+    kept: list[str] = []
+    removed: list[str] = []
+    for is_gone, positions in groupby(range(len(tokens)), gone.__contains__):
+        run = [tokens[at] for at in positions]
+        (removed if is_gone else kept).append(query[run[0].start : run[-1].end])
+    ending = query[tokens[-1].end :].strip()
+    if len(tokens) - 1 in gone:
+        ending = ending[-1:]  # the mark of the question, without brackets of the name
+    return " ".join(kept) + ending, tuple(removed)

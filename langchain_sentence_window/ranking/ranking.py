@@ -10,9 +10,11 @@ signal needs a vector, so they are the same for every embedder and store.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from itertools import islice
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
@@ -23,9 +25,40 @@ import numpy as np
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number, checked_list, checked_weight
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates, Indexes, Numbers, standardized
-from langchain_sentence_window.ranking.evidence import Evidence, best_mean, ends_with_question_mark, rank
+from langchain_sentence_window.ranking.candidates import (
+    CANDIDATES,
+    Candidates,
+    Indexes,
+    JoinedTexts,
+    Numbers,
+    standardized,
+)
+from langchain_sentence_window.ranking.words import (
+    Flags,
+    WordMatches,
+    find_words,
+    inverse_document_frequency,
+    query_terms,
+)
+from langchain_sentence_window.windows.completion import MAX_LABEL_CHARS, MIN_CHARS, is_label
 
+NEAR = 2
+"""Sentences between which scores count as near, in the same section."""
+
+BEST = 3
+"""Scores of a document or section that speak for it, the best ones."""
+
+_WORD_CHARACTER = re.compile(r"\w")
+_ASKS_NUMBER = re.compile(
+    r"\b(?:how (?:many|much|long|old|often)|when|what (?:year|date|century)|which (?:year|date)|percent|percentage|"
+    r"number of|amount|rate)\b",
+    re.IGNORECASE,
+)
+_ASKS_NAME = re.compile(
+    r"\b(?:who|whom|whose|where|which person|name of|"
+    r"what (?:is the name|was the name|city|country|place|river|company|group|university|team))\b",
+    re.IGNORECASE,
+)
 _DIGIT = re.compile(r"\d")
 _CAPITALIZED = re.compile(r"(?<=[a-z,] )[A-Z][a-z]")
 _NEIGHBOR_SHARE = 0.3
@@ -47,7 +80,7 @@ class Signal:
     """
 
     meaning: str
-    compute: Callable[[Evidence], Numbers]
+    compute: Callable[["Evidence"], Numbers]
     is_standardized: bool = False
     is_of_words: bool = False
     outweighs_others: bool = False
@@ -67,10 +100,10 @@ _TABLE: dict[str, Signal] = {
         lambda facts: facts.dense_near,
     ),
     "document": _scored(
-        "mean of its document's three best scores by meaning", lambda facts: best_mean(facts.dense, facts.documents)
+        "mean of its document's three best scores by meaning", lambda facts: best_mean(facts.dense, facts.groups[0])
     ),
     "section": _scored(
-        "mean of its section's three best scores by meaning", lambda facts: best_mean(facts.dense, facts.sections)
+        "mean of its section's three best scores by meaning", lambda facts: best_mean(facts.dense, facts.groups[1])
     ),
     "lexical": _of_words("BM25 score", lambda facts: facts.lexical),
     "lexical_rank": _of_words(
@@ -78,21 +111,30 @@ _TABLE: dict[str, Signal] = {
     ),
     # Words of the query that it holds.
     "coverage_own": _of_words(
-        "share of the query's words in it; rare ones count more", lambda facts: facts.own_coverage
+        "share of the query's words in it; rare ones count more", lambda facts: facts.share(facts.rarity)
     ),
     "coverage": _of_words(
         "share of the query's words in it, its neighbors or its heading path; rare ones count more",
         lambda facts: facts.coverage,
     ),
-    "bigrams": _of_words("pairs of adjacent query words in it; rare ones count more", lambda facts: facts.bigrams),
+    "bigrams": _of_words(
+        "pairs of adjacent query words in it; rare ones count more", lambda facts: facts.bigrams[: len(facts.lengths)]
+    ),
     "bigrams_near": _of_words(
         "the same, with 0.3 of those in each neighbor",
-        lambda facts: facts.bigrams + _NEIGHBOR_SHARE * facts.neighbor_bigrams,
+        lambda facts: (
+            facts.bigrams[: len(facts.lengths)]
+            + _NEIGHBOR_SHARE * (facts.bigrams[facts.candidates.before] + facts.bigrams[facts.candidates.after])
+        ),
     ),
-    "numbers": Signal("share of the query's whole numbers in it", lambda facts: facts.numbers, is_of_words=True),
+    "numbers": Signal(
+        "share of the query's whole numbers in it",
+        lambda facts: facts.share(np.array([word.isdecimal() for word in facts.terms.words], dtype=np.float64)),
+        is_of_words=True,
+    ),
     "names": Signal(
         "share of the query's capitalized words in it, the query's first word left out",
-        lambda facts: facts.names,
+        lambda facts: facts.share(np.array(facts.terms.capitalized, dtype=np.float64)),
         is_of_words=True,
     ),
     # Where it stands.
@@ -108,27 +150,27 @@ _TABLE: dict[str, Signal] = {
         lambda facts: np.exp(-facts.indexes / 5),
     ),
     # Its text and its kind.
-    "length": Signal("logarithm of its characters, minus 5", lambda facts: _log_chars(facts.lengths)),
+    "length": Signal(
+        "logarithm of its characters, minus 5", lambda facts: np.log(np.maximum(facts.lengths, 1)) - _LOG_CHARS
+    ),
     "window_length": Signal(
         "logarithm of the characters of its window, minus 5: of it, and of the next one if it is short or a label",
-        lambda facts: _log_chars(facts.window_lengths),
+        lambda facts: np.log(np.maximum(facts.window_lengths, 1)) - _LOG_CHARS,
     ),
     "long": Signal("1 for more than 400 characters, else 0", lambda facts: (facts.lengths > _LONG).astype(np.float64)),
     "short": Signal("1 for less than 40 characters, else 0", lambda facts: (facts.lengths < _SHORT).astype(np.float64)),
     "label": Signal("1 if it only names what follows, else 0", lambda facts: facts.labels),
     "question": Signal("1 if it ends with a question mark, else 0", lambda facts: facts.flags(ends_with_question_mark)),
     "line_break": Signal("1 if it holds a line break, else 0", lambda facts: facts.flags(lambda text: "\n" in text)),
-    "digit": Signal("1 if it holds a digit, else 0", lambda facts: facts.flags(_has_digit)),
+    "digit": Signal("1 if it holds a digit, else 0", lambda facts: facts.flags(_DIGIT.search)),
     "digit_asked": Signal(
         "the same if the query asks for a number or a date in English, else 0",
-        lambda facts: facts.flags(_has_digit) if facts.asks_number else np.zeros(len(facts.lengths)),
+        lambda facts: facts.flags(_DIGIT.search) if _ASKS_NUMBER.search(facts.query) else np.zeros(len(facts.lengths)),
     ),
-    "capitals": Signal(
-        "logarithm of 1 + the number of capitalized words inside it", lambda facts: np.log1p(facts.counts(_CAPITALIZED))
-    ),
+    "capitals": Signal("logarithm of 1 + the number of capitalized words inside it", lambda facts: facts.capitals()),
     "capitals_asked": Signal(
         "the same if the query asks for a person, a place or a body in English, else 0",
-        lambda facts: np.log1p(facts.counts(_CAPITALIZED)) * facts.asks_name,
+        lambda facts: facts.capitals() * (_ASKS_NAME.search(facts.query) is not None),
     ),
     "heading": Signal("1 for a heading, else 0", lambda facts: facts.kinds("heading")),
     "item": Signal("1 for a list item or a table row, else 0", lambda facts: facts.kinds("list_item", "table_row")),
@@ -181,12 +223,154 @@ def signals(query: str, candidates: Candidates, names: Sequence[str] = tuple(SIG
     return matrix
 
 
-def _log_chars(lengths: Indexes) -> Numbers:
-    return np.asarray(np.log(np.maximum(lengths, 1)) - _LOG_CHARS)
+class Evidence:
+    """Facts about ``n`` candidates, one or more, from which signals are computed.
+
+    All are finite if the dense and the lexical scores are. What several signals need is computed once, when it is first
+    asked for. Each array has ``n`` numbers, if nothing else is said.
+
+    Attributes:
+        query: The query.
+        candidates: The candidates.
+        terms: The words of the query.
+        dense: Scores by meaning, divided by one number so that their sums are finite.
+        lexical: BM25 scores, divided likewise.
+        indexes: Indexes of the sentences in their documents.
+        places: Indexes of the sentences in their sections.
+        lengths: Characters of the sentences.
+    """
+
+    def __init__(self, query: str, candidates: Candidates) -> None:
+        """Look at candidates."""
+        self.query, self.candidates, self.terms = query, candidates, query_terms(query)
+        texts = candidates.texts
+        self._texts = texts if isinstance(texts, JoinedTexts) else JoinedTexts.of(texts)
+        self._all_lengths = np.append(self._texts.ends - self._texts.starts, 0)  # no text is row -1
+        self.dense, self.lexical = (
+            np.asarray(np.asarray(scores, dtype=np.float64) / max(1.0, float(np.abs(scores).max())))
+            for scores in (candidates.dense, candidates.lexical)
+        )
+        self.indexes: Indexes = np.array([index for _, index in candidates.keys], dtype=np.int64)
+        self.places: Indexes = np.asarray(self.indexes - candidates.section_starts)
+        self.lengths: Indexes = self._all_lengths[: len(candidates)]
+
+    @property
+    def dense_near(self) -> Numbers:
+        """The best score by meaning of other candidates near it; the lowest score if there is none."""
+        candidates, lowest = self.candidates, float(self.dense.min())
+        scores = dict(zip(candidates.keys, self.dense.tolist(), strict=True))
+        starts = np.maximum(candidates.section_starts, self.indexes - NEAR).tolist()
+        ends = np.minimum(candidates.section_ends, self.indexes + NEAR + 1).tolist()
+        around = [
+            [scores.get((document, near), lowest) for near in range(start, end) if near != index]
+            for (document, index), start, end in zip(candidates.keys, starts, ends, strict=True)
+        ]
+        return np.array([max(near, default=lowest) for near in around])
+
+    @cached_property
+    def groups(self) -> tuple[Indexes, Indexes]:
+        """A number for the document of each, from 0, and one for its section."""
+        documents = self.candidates.documents
+        if documents is None:
+            numbers: dict[str, int] = {}
+            documents = np.array([numbers.setdefault(document, len(numbers)) for document, _ in self.candidates.keys])
+        documents = np.asarray(np.unique(documents, return_inverse=True)[1])
+        different, starts = np.unique(self.candidates.section_starts, return_inverse=True)
+        return documents, np.asarray(np.unique(documents * len(different) + starts, return_inverse=True)[1])
+
+    @cached_property
+    def labels(self) -> Numbers:
+        """1 for a sentence that only names what follows, else 0."""
+        labels = np.zeros(len(self.lengths))
+        for short in np.flatnonzero(self.lengths < MAX_LABEL_CHARS).tolist():
+            labels[short] = is_label(self._texts[short])
+        return labels
+
+    @property
+    def window_lengths(self) -> Indexes:
+        """Characters of the windows: of a sentence, and of the next one if it is short or a label."""
+        after = self.candidates.after
+        opens = ((self.lengths < MIN_CHARS) | (self.labels > 0)) & (after >= 0)
+        return np.where(opens, self.lengths + 1 + self._all_lengths[after], self.lengths)
+
+    @cached_property
+    def matches(self) -> WordMatches:
+        """The query's words in all texts, then in the different headings, then in no text, which is row -1."""
+        texts, headings = self._texts, JoinedTexts.of([*dict.fromkeys(self.candidates.headings), ""])
+        beyond = len(texts.joined) + 1
+        starts = np.concatenate([texts.starts, headings.starts + beyond])
+        ends = np.concatenate([texts.ends, headings.ends + beyond])
+        return find_words(self.terms, JoinedTexts(f"{texts.joined}\n{headings.joined}", starts, ends))
+
+    @cached_property
+    def rarity(self) -> Numbers:
+        """How rare the query's words are in the collection, or among the candidates if only these are known."""
+        count, size = self.candidates.document_frequency, len(self.lengths)
+        if count is None or not self.terms.words:
+            return inverse_document_frequency(self.matches.words[:size].sum(axis=0), size)
+        return inverse_document_frequency(*count(self.terms.words))
+
+    @cached_property
+    def bigrams(self) -> Numbers:
+        """The weight of the pairs of query words in each text of `matches`; those in few candidates weigh more."""
+        pairs, size = self.matches.pairs, len(self.lengths)
+        return np.asarray(pairs @ inverse_document_frequency(pairs[:size].sum(axis=0), size))
+
+    @property
+    def repeated(self) -> Numbers:
+        """1 for a text that another candidate has too, letter case and white space aside, else 0."""
+        texts = [" ".join(text.lower().split()) for text in islice(self._texts, len(self.lengths))]
+        counts = Counter(texts)
+        return np.array([counts[text] > 1 for text in texts], dtype=np.float64)
+
+    @cached_property
+    def coverage(self) -> Numbers:
+        """The share of the query's words in a sentence, those beside it, or its heading path; rare ones count more."""
+        words, candidates = self.matches.words, self.candidates
+        rows = {heading: row for row, heading in enumerate(dict.fromkeys(candidates.headings), len(candidates.texts))}
+        headings = words[[rows[heading] for heading in candidates.headings]]
+        around = words[candidates.before] | words[candidates.after] | headings
+        return self.share(self.rarity, around)
+
+    def share(self, weights: Numbers, around: Flags | None = None) -> Numbers:
+        """Return the share of the query's words that each sentence or what is around it holds; 0 for no weights."""
+        held = self.matches.words[: len(self.lengths)]
+        held = held if around is None else held | around
+        total = float(weights.sum())
+        return np.asarray(held @ weights / total) if total > 0 else np.zeros(len(held))
+
+    def flags(self, holds: Callable[[str], object]) -> Numbers:
+        """Return 1 for each sentence whose text something holds of, else 0."""
+        return np.array([bool(holds(text)) for text in islice(self._texts, len(self.lengths))], dtype=np.float64)
+
+    def capitals(self) -> Numbers:
+        """Return the logarithm of 1 + the number of capitalized words inside each sentence."""
+        texts = islice(self._texts, len(self.lengths))
+        return np.log1p(np.array([len(_CAPITALIZED.findall(text)) for text in texts], dtype=np.float64))
+
+    def kinds(self, *kinds: str) -> Numbers:
+        """Return 1 for each sentence of a block of one of some kinds, else 0."""
+        return np.array([kind in kinds for kind in self.candidates.kinds], dtype=np.float64)
 
 
-def _has_digit(text: str) -> bool:
-    return _DIGIT.search(text) is not None
+def rank(scores: Numbers) -> Numbers:
+    """Return the number of better scores for each score."""
+    return np.asarray(np.searchsorted(np.sort(-scores), -scores, side="left"), dtype=np.float64)
+
+
+def best_mean(scores: Numbers, groups: Indexes) -> Numbers:
+    """Return for each score the mean of the best scores of its group, `BEST` or fewer."""
+    order = np.lexsort((-scores, groups))
+    starts = np.searchsorted(groups[order], groups[order], side="left")
+    best = order[np.arange(len(order)) - starts < BEST]
+    sums = np.bincount(groups[best], weights=scores[best])
+    return np.asarray((sums / np.bincount(groups[best]))[groups])
+
+
+def ends_with_question_mark(text: str) -> bool:
+    """Tell whether a text ends with a question mark, with quotation marks and brackets after it or not."""
+    mark = text.rfind("?")
+    return mark >= 0 and _WORD_CHARACTER.search(text, mark) is None
 
 
 FORMAT = "langchain-sentence-window ranking"
@@ -342,7 +526,13 @@ def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: f
         InvalidInputError: ``word_weight`` isn't a number of 0 or more, or a score of the candidates isn't finite.
     """
     word_weight = checked_weight("word_weight", word_weight)
-    weighed = _weighed(ranking.weights, word_weight)
+    given = ranking.weights
+    weighed = {name: weight * (word_weight if SIGNALS[name].is_of_words else 1.0) for name, weight in given.items()}
+    # Where words count less, what says nothing of the query counts less in proportion.
+    matching = [name for name in given if SIGNALS[name].is_standardized]
+    before, after = (sum(abs(each[name]) for name in matching) for each in (given, weighed))
+    kept = min(1.0, after / before) if before else 1.0
+    weighed = {name: weight * (1.0 if name in matching else kept) for name, weight in weighed.items()}
     weights = np.array([weight for weight in weighed.values() if weight])
     names = tuple(name for name, weight in weighed.items() if weight)
     scale = sum(abs(weight) for name, weight in weighed.items() if not SIGNALS[name].outweighs_others)
@@ -351,15 +541,6 @@ def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: f
     totals = contributions.sum(axis=1)
     order = np.lexsort((-np.asarray(candidates.dense), -totals))
     return Reordered(order, np.clip(totals, -1.0, 1.0), names, contributions)
-
-
-def _weighed(weights: Mapping[str, float], word_weight: float) -> dict[str, float]:
-    """Weigh words; where they count less, what says nothing of the query counts less in proportion."""
-    weighed = {name: weight * (word_weight if SIGNALS[name].is_of_words else 1.0) for name, weight in weights.items()}
-    matching = [name for name in weights if SIGNALS[name].is_standardized]
-    before, after = (sum(abs(each[name]) for name in matching) for each in (weights, weighed))
-    share = min(1.0, after / before) if before else 1.0
-    return {name: weight * (1.0 if name in matching else share) for name, weight in weighed.items()}
 
 
 def _checked_weights(weights: object) -> dict[str, float]:

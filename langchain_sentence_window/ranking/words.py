@@ -1,4 +1,4 @@
-"""The words of a text, and which words and word pairs of a query stand in which of many texts.
+"""The words of a text, and which words and word pairs of a query stand in which of many texts, and how rare they are.
 
 A word is a run of letters and digits, with the marks that belong to letters, such as the vowels of Hindi. Some scripts
 put no spaces between words: those of Chinese, Japanese, Thai, Lao, Khmer and Burmese. Korean puts none before endings.
@@ -37,6 +37,8 @@ _RUN = re.compile(f"(?P<unspaced>[{_UNSPACED}]+)|[^ {_UNSPACED}]+")
 END_OF_LETTERS = 0x40000
 """The planes from this code point on hold no letters."""
 
+_SENTENCE_END = re.compile(r"[.?!]\s|[\n:]")
+
 _STYLES = frozenset([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 """Marks that say how the character before is drawn, as in emoji."""
 
@@ -63,9 +65,48 @@ def runs_of(text: str) -> Iterator[Run]:
         yield Run(run[0], *run.span(), run["unspaced"] is not None)
 
 
-def words_of(text: str) -> Iterator[str]:
-    """Yield the words of a text as they are written, in order."""
-    return filter(None, separated(text).split(" "))
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word of a question.
+
+    Attributes:
+        word: The word in lower case.
+        start: Where it starts in the question.
+        end: Where it ends, exclusive.
+        is_name: Whether it is written as a name: with a capital that isn't the first of a sentence, with one inside,
+            all in capitals, with a digit, or in a script without capitals.
+    """
+
+    word: str
+    start: int
+    end: int
+    is_name: bool
+
+
+def tokens_of(query: str) -> list[Token]:
+    """Return the words of a question: its runs of letters and digits, those of scripts without spaces as wholes.
+
+    If all letters are capitals, they tell nothing, and only words with a digit are written as names.
+    """
+    tokens: list[Token] = []
+    is_shouted = query.isupper()
+    end = 0
+    for text, start, stop, _ in runs_of(query):
+        begins = not tokens or _SENTENCE_END.search(query, end, start) is not None
+        end = stop
+        is_large = not (is_shouted or is_small(text)) and (not begins or (len(text) > 1 and not text[1:].islower()))
+        tokens.append(Token(text.lower(), start, end, is_large or any(map(str.isdigit, text))))
+    return tokens
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text in lower case, in order."""
+    return [run.text.lower() for run in runs_of(text)]
+
+
+def is_small(word: str) -> bool:
+    """Return whether a word is written with a small letter first, and without a capital."""
+    return word[0].islower() and not any(map(str.isupper, word))  # "eBay" is written as a name
 
 
 def separated(text: str) -> str:
@@ -159,7 +200,7 @@ def query_terms(query: str) -> QueryTerms:
     pairs: dict[tuple[int, int], None] = {}
     names: set[int] = set()
     before = None
-    for number, written in enumerate(islice(words_of(query), MAX_WORDS_READ)):
+    for number, written in enumerate(islice(separated(query).split(), MAX_WORDS_READ)):
         word = _lower(written)
         if word not in positions and len(positions) == MAX_QUERY_WORDS:
             before = None
@@ -175,18 +216,21 @@ def query_terms(query: str) -> QueryTerms:
 
 def find_words(query: QueryTerms, texts: Sequence[str]) -> WordMatches:
     """Find the words and the pairs of a query in texts, in time linear in the texts; quickest if they are joined."""
-    held = np.zeros((len(texts), len(query.words)), dtype=np.bool_)
-    paired = np.zeros((len(texts), len(query.pairs)), dtype=np.bool_)
-    if not query.words or not texts:
-        return WordMatches(held, paired)
     parts = texts if isinstance(texts, JoinedTexts) else JoinedTexts.of(texts)
+    held = np.zeros((len(parts.starts), len(query.words)), dtype=np.bool_)
+    paired = np.zeros((len(parts.starts), len(query.pairs)), dtype=np.bool_)
+    if not held.size:
+        return WordMatches(held, paired)
     # Each text ends at a character that is in no word, and so does what stands before the first text.
     folded, encoding = _folded(f"\n{parts.joined}\n{_PADDING}")
     starts, ends = _word_spans(folded)
     ordinals, found = _matches(query.words, folded, starts, ends, encoding)
-    owners = _owners(parts, starts[ordinals] - 1)
-    if (owners < 0).any():
-        ordinals, found, owners = ordinals[owners >= 0], found[owners >= 0], owners[owners >= 0]
+    # Of texts that start at one place, all but the last are empty.
+    places, order = starts[ordinals] - 1, np.argsort(parts.starts, kind="stable")
+    owners = order[np.maximum(np.searchsorted(parts.starts[order], places, side="right") - 1, 0)]
+    inside = (parts.starts[owners] <= places) & (places < parts.ends[owners])
+    if not inside.all():
+        ordinals, found, owners = ordinals[inside], found[inside], owners[inside]
     held[owners, found] = True
     if query.pairs:
         numbers = np.full((len(query.words), len(query.words)), -1)
@@ -195,6 +239,19 @@ def find_words(query: QueryTerms, texts: Sequence[str]) -> WordMatches:
         adjacent = (pair >= 0) & (np.diff(ordinals) == 1) & (owners[1:] == owners[:-1])
         paired[owners[1:][adjacent], pair[adjacent]] = True
     return WordMatches(held, paired)
+
+
+def inverse_document_frequency(counts: npt.ArrayLike, total: int) -> npt.NDArray[np.float64]:
+    """Return the idf of BM25 for words: higher the fewer texts hold a word, and above 0.
+
+    See Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
+
+    Args:
+        counts: How many texts hold each word; what lies outside of 0 to ``total`` counts as the nearer end.
+        total: The number of texts.
+    """
+    held = np.clip(counts, 0, total)
+    return np.asarray(np.log1p((total - held + 0.5) / (held + 0.5)))
 
 
 def _word_spans(folded: _Codes) -> tuple[_Indexes, _Indexes]:
@@ -216,15 +273,6 @@ def _word_spans(folded: _Codes) -> tuple[_Indexes, _Indexes]:
     within = np.arange(len(runs)) - np.repeat(np.cumsum(counts) - counts, counts)
     starts = starts[runs] + within
     return starts, np.where(pairs[runs] > 0, starts + 2, ends[runs])
-
-
-def _owners(parts: JoinedTexts, places: _Indexes) -> _Indexes:
-    """Return which text each place of the long text is in; -1 if it is in none."""
-    order = np.argsort(parts.starts, kind="stable")
-    # Of texts that start at one place, all but the last are empty.
-    owners = order[np.maximum(np.searchsorted(parts.starts[order], places, side="right") - 1, 0)]
-    inside = (parts.starts[owners] <= places) & (places < parts.ends[owners])
-    return np.asarray(np.where(inside, owners, -1))
 
 
 def _folded(text: str) -> tuple[_Codes, str]:
@@ -289,20 +337,23 @@ def _matches(
         The numbers of the words that are of the query, ascending, and the index in ``words`` of each.
     """
     width = folded.itemsize
-    encoded = {
-        number: word.encode(encoding, "surrogatepass") for number, word in enumerate(words) if _fits(word, width)
-    }
-    # Words are compared by their first eight bytes, which are all of most words.
+    fitting = [word.isascii() if width == 1 else width == 4 or max(word) < chr(_BASIC) for word in words]  # noqa: PLR2004
+    encoded = {number: words[number].encode(encoding, "surrogatepass") for number in np.flatnonzero(fitting).tolist()}
+    # Words are compared by their first eight bytes, which are all of most words. Those behind the end of a word are 0.
+    # Behind the last word stands the padding, so each of these numbers ends inside the array.
+    overlapping = np.ndarray((folded.nbytes - _BEGINNING + 1,), dtype="<u8", buffer=folded.data, strides=(1,))
     sizes = (ends - starts) * width
-    beginnings = _beginnings(folded, starts * width, sizes)
+    beginnings = overlapping[starts * width] & _MASKS[np.minimum(sizes, _BEGINNING)]
     known, known_sizes = np.zeros(len(words), dtype=np.uint64), np.zeros(len(words), dtype=np.int64)
     for number, word in encoded.items():
         known[number], known_sizes[number] = int.from_bytes(word[:_BEGINNING], "little"), len(word)
+    shift = np.uint64(64 - _SLOT_BITS)
     holders = np.full(_SLOTS, -1, dtype=np.int64)
-    slots, held = _slots(known), list(encoded)
-    holders[slots[held]] = held
-    has_rivals = (holders[slots[held]] != held).any()
-    guessed = holders[_slots(beginnings)]
+    held = list(encoded)
+    slots = ((known * _FACTOR) >> shift).astype(np.int64)[held]
+    holders[slots] = held
+    has_rivals = (holders[slots] != held).any()
+    guessed = holders[((beginnings * _FACTOR) >> shift).astype(np.int64)]
     likely = np.flatnonzero(guessed >= 0)
     guessed = guessed[likely]
     is_same = (beginnings[likely] == known[guessed]) & (sizes[likely] == known_sizes[guessed])
@@ -314,18 +365,3 @@ def _matches(
         spans = zip((starts[at] * width).tolist(), (starts[at] * width + sizes[at]).tolist(), strict=True)
         found[unsure] = [numbers.get(data[start:end], -1) for start, end in spans]
     return likely[found >= 0], found[found >= 0]
-
-
-def _beginnings(folded: _Codes, starts: _Indexes, sizes: _Indexes) -> npt.NDArray[np.uint64]:
-    """Return the first eight bytes of each word as one number, those behind its end as 0."""
-    # Behind the last word stands the padding, so each of these numbers ends inside the array.
-    overlapping = np.ndarray((folded.nbytes - _BEGINNING + 1,), dtype="<u8", buffer=folded.data, strides=(1,))
-    return np.asarray(overlapping[starts] & _MASKS[np.minimum(sizes, _BEGINNING)])
-
-
-def _slots(beginnings: npt.NDArray[np.uint64]) -> _Indexes:
-    return np.asarray((beginnings * _FACTOR) >> np.uint64(64 - _SLOT_BITS)).astype(np.int64)
-
-
-def _fits(word: str, width: int) -> bool:
-    return word.isascii() if width == 1 else width == 4 or max(word) < chr(_BASIC)  # noqa: PLR2004

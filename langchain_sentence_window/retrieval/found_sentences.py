@@ -15,18 +15,19 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.indexed_documents import names_in
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
-from langchain_sentence_window.ranking.name_spans import (
+from langchain_sentence_window.ranking.names import (
     HEAD_CHARS,
     MAX_NAMED,
     DocumentNames,
     Evidence,
     Heard,
     WordUse,
-    words_of,
+    hear,
+    query_words,
 )
-from langchain_sentence_window.ranking.names import hear, query_words
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.ranking.relevance import Relevance
+from langchain_sentence_window.ranking.words import words_of
 from langchain_sentence_window.retrieval.expansion import Wanted
 from langchain_sentence_window.windows.geometry import Hit
 

@@ -26,9 +26,8 @@ from langchain_sentence_window.ranking.candidates import (
     fuse,
     spread,
 )
-from langchain_sentence_window.ranking.evidence import Evidence
 from langchain_sentence_window.ranking.names import hear, query_words
-from langchain_sentence_window.ranking.ranking import Ranking, Reordered, reorder
+from langchain_sentence_window.ranking.ranking import Evidence, Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
 from langchain_sentence_window.retrieval.expansion import ReadAhead
 from langchain_sentence_window.retrieval.found_sentences import (

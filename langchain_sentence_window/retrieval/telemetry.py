@@ -25,7 +25,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.documents.keys import SCORE
-from langchain_sentence_window.ranking.name_spans import Heard
+from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.relevance import Relevance
 from langchain_sentence_window.retrieval.query import Query, Request
 

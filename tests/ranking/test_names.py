@@ -7,15 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.ranking.name_spans import (
+from langchain_sentence_window.ranking.names import (
     MAX_WORDS,
     DocumentNames,
     Evidence,
     QueryWords,
     WordUse,
-    tokens_of,
+    hear,
+    query_words,
 )
-from langchain_sentence_window.ranking.names import hear, query_words
+from langchain_sentence_window.ranking.words import tokens_of
 
 LEASE = "Lease Agreement between Zebra Holdings Inc. and Motorola Solutions Ltd., the landlord."
 SUPPLY = "Supply Agreement between Tribune Broadcasting Company and Tube Music Network, the supplier."

@@ -11,8 +11,7 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO
 from langchain_sentence_window.adapters.scope import Scope, scope_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
-from langchain_sentence_window.ranking.name_spans import Evidence
-from langchain_sentence_window.ranking.names import hear, query_words
+from langchain_sentence_window.ranking.names import Evidence, hear, query_words
 from langchain_sentence_window.retrieval.found_sentences import Found, found_evidence, named_search
 from tests.toys import WordEmbeddings
 

@@ -12,7 +12,7 @@ from langchain_sentence_window.documents.sentence_documents import SentencesByKe
 from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
 from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
-from langchain_sentence_window.ranking.name_spans import Heard
+from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.found_sentences import Found
 from langchain_sentence_window.retrieval.query import Query, Request

@@ -23,7 +23,7 @@ from langchain_sentence_window._validation import (
 from langchain_sentence_window.embedding.embedder import unit_vector
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
-from langchain_sentence_window.ranking.name_spans import Evidence, QueryWords
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.conversion import to_documents
 from langchain_sentence_window.stores.faiss.database.filters import Filter
 from langchain_sentence_window.stores.faiss.database.schema import Record

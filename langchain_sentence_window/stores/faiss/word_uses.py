@@ -25,7 +25,7 @@ import numpy as np
 
 from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.documents.indexed_documents import names_in
-from langchain_sentence_window.ranking.name_spans import (
+from langchain_sentence_window.ranking.names import (
     HEAD_CHARS,
     MAX_NAMED,
     MIN_SENTENCES,
@@ -34,8 +34,8 @@ from langchain_sentence_window.ranking.name_spans import (
     Evidence,
     QueryWords,
     WordUse,
-    words_of,
 )
+from langchain_sentence_window.ranking.words import words_of
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
 from langchain_sentence_window.stores.faiss.database.reads import (
     FirstSentence,

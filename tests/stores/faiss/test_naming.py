@@ -9,8 +9,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.errors import FilterError
-from langchain_sentence_window.ranking.name_spans import Evidence, Heard, QueryWords
-from langchain_sentence_window.ranking.names import hear, query_words
+from langchain_sentence_window.ranking.names import Evidence, Heard, QueryWords, hear, query_words
 from langchain_sentence_window.stores.faiss import word_uses as name_catalog
 from langchain_sentence_window.stores.faiss import word_uses as word_samples
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
