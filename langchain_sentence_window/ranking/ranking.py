@@ -281,9 +281,10 @@ class Evidence:
     @cached_property
     def labels(self) -> Numbers:
         """1 for a sentence that only names what follows, else 0."""
-        labels = np.zeros(len(self.lengths))
-        for short in np.flatnonzero(self.lengths < MAX_LABEL_CHARS).tolist():
-            labels[short] = is_label(self._texts[short])
+        labels, texts = np.zeros(len(self.lengths)), self._texts
+        short = np.flatnonzero(self.lengths < MAX_LABEL_CHARS)
+        spans = zip(texts.starts[short].tolist(), texts.ends[short].tolist(), strict=True)
+        labels[short] = [is_label(texts.joined[start:end]) for start, end in spans]
         return labels
 
     @property
@@ -327,7 +328,7 @@ class Evidence:
     def coverage(self) -> Numbers:
         """The share of the query's words in a sentence, those beside it, or its heading path; rare ones count more."""
         words, candidates = self.matches.words, self.candidates
-        rows = {heading: row for row, heading in enumerate(dict.fromkeys(candidates.headings), len(candidates.texts))}
+        rows = {heading: row for row, heading in enumerate(dict.fromkeys(candidates.headings), len(self._texts.starts))}
         headings = words[[rows[heading] for heading in candidates.headings]]
         around = words[candidates.before] | words[candidates.after] | headings
         return self.share(self.rarity, around)

@@ -222,9 +222,19 @@ def find_words(query: QueryTerms, texts: Sequence[str]) -> WordMatches:
     if not held.size:
         return WordMatches(held, paired)
     # Each text ends at a character that is in no word, and so does what stands before the first text.
-    folded, encoding = _folded(f"\n{parts.joined}\n{_PADDING}")
+    text = f"\n{parts.joined}\n{_PADDING}"
+    kind = _ASCII if text.isascii() else _BASIC
+    encoded = text.encode(_ENCODINGS[kind], "surrogatepass")
+    if len(encoded) > 2 * len(text):  # characters beyond the basic plane take two units
+        kind, encoded = _ALL, text.encode(_ENCODINGS[_ALL], "surrogatepass")
+    # Each character's code in lower case, or 0 for one that is in no word.
+    folded: _Codes = (
+        np.frombuffer(encoded.translate(_ascii_letters()), dtype=_TYPES[kind])  # much faster
+        if kind == _ASCII
+        else _letters(kind)[np.frombuffer(encoded, dtype=_TYPES[kind])]
+    )
     starts, ends = _word_spans(folded)
-    ordinals, found = _matches(query.words, folded, starts, ends, encoding)
+    ordinals, found = _matches(query.words, folded, starts, ends, _ENCODINGS[kind])
     # Of texts that start at one place, all but the last are empty.
     places, order = starts[ordinals] - 1, np.argsort(parts.starts, kind="stable")
     owners = order[np.maximum(np.searchsorted(parts.starts[order], places, side="right") - 1, 0)]
@@ -275,18 +285,6 @@ def _word_spans(folded: _Codes) -> tuple[_Indexes, _Indexes]:
     return starts, np.where(pairs[runs] > 0, starts + 2, ends[runs])
 
 
-def _folded(text: str) -> tuple[_Codes, str]:
-    """Return each character's code in lower case, or 0 for one that is in no word, and the encoding of the codes."""
-    end = _ASCII if text.isascii() else _BASIC
-    encoded = text.encode(_ENCODINGS[end], "surrogatepass")
-    if len(encoded) > 2 * len(text):  # characters beyond the basic plane take two units
-        end, encoded = _ALL, text.encode(_ENCODINGS[_ALL], "surrogatepass")
-    if end == _ASCII:  # much faster
-        return np.frombuffer(encoded.translate(_ascii_letters()), dtype=_TYPES[end]), _ENCODINGS[end]
-    codes: _Codes = _letters(end)[np.frombuffer(encoded, dtype=_TYPES[end])]
-    return codes, _ENCODINGS[end]
-
-
 @cache
 def _ascii_letters() -> bytes:
     return _letters(_ASCII).tobytes().ljust(256, b"\0")
@@ -294,7 +292,7 @@ def _ascii_letters() -> bytes:
 
 @cache
 def _letters(end: int) -> _Codes:
-    """Return for each code point below an end what `_folded` says."""
+    """Return each code point below an end in lower case, or 0 for one that is in no word."""
     if end == _ALL:
         # No character there has a lower case of several characters, or one that depends on its neighbors.
         text = _characters(_BASIC, END_OF_LETTERS)

@@ -206,7 +206,7 @@ def assemble(
     # Windows end before those whose text was rewritten, so that they stay disjoint.
     outside: Lookup = (lambda key: None if key in rewritten else lookup(key)) if rewritten else lookup
     found = _GrowingWindows(outside, budget, math.inf if budget is None else budget.limit)
-    equal = _EqualTexts(texts, found)
+    equal = _EqualTexts(texts, {} if texts is None else texts.known, found)
     left_out = _take_by_count(ranked, k, found, equal) if budget is None else _take_by_cost(ranked, k, found, equal)
     runs = sorted((run for section in found.sections.values() for run in section), key=lambda run: min(run.ranks))
     taken = {rank for run in runs for rank in run.ranks}
@@ -221,7 +221,10 @@ def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", e
     left_out: dict[int, str] = {}
     is_full = False
     for rank, item in enumerate(ranked):
-        if equal.is_known(rank) or found.holds(item, rank) or is_full or equal.leaves_out(item, rank):
+        if rank in equal.known:
+            equal.leave_out(rank, equal.known[rank])
+            continue
+        if found.holds(item, rank) or is_full or equal.leaves_out(item, rank):
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
             is_full = found.count == k
@@ -272,7 +275,8 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
     left_out: dict[int, str] = {}
     tight: list[tuple[Ranked, int]] = []
     for rank, item in enumerate(ranked):
-        if equal.is_known(rank):
+        if rank in equal.known:
+            equal.leave_out(rank, equal.known[rank])
             continue
         if found.holds(item, rank):
             equal.add(item, rank)
@@ -521,22 +525,17 @@ class _EqualTexts:
 
     Attributes:
         texts: How texts are compared; ``None`` if they aren't.
+        known: Windows that are known to be equal to better ones, by their positions.
         windows: Completes windows, as they are returned if they aren't joined with others.
         found: The windows that were left out, by their positions.
     """
 
     texts: Texts | None
+    known: Mapping[int, Equal]
     windows: _GrowingWindows
     found: dict[int, Equal] = field(default_factory=dict)
     _taken: dict[str, list[tuple[Ranked, int]]] = field(default_factory=dict)
     _left_out: dict[str, list[Equal]] = field(default_factory=dict)
-
-    def is_known(self, rank: int) -> bool:
-        """Leave a window out if it was known before to equal a better one; return whether it was."""
-        equal = None if self.texts is None else self.texts.known.get(rank)
-        if equal is not None:
-            self._leave_out(rank, equal)
-        return equal is not None
 
     def leaves_out(self, item: Ranked, rank: int) -> bool:
         """Leave a window out if it equals one that was taken, or is part of one that was left out."""
@@ -550,7 +549,7 @@ class _EqualTexts:
         for taken, better in self._taken.get(self.texts.key(best), []):
             window, other = (self.windows.completed(_ended(each, lookup)) for each in (item, taken))
             if self.texts.are_equal(other, window):
-                self._leave_out(rank, Equal(window, better))
+                self.leave_out(rank, Equal(window, better))
                 return True
         return False
 
@@ -559,6 +558,7 @@ class _EqualTexts:
         if self.texts is not None and item.fixed_cost is None and (key := self.texts.key(item.window.best)):
             self._taken.setdefault(key, []).append((item, rank))
 
-    def _leave_out(self, rank: int, equal: Equal) -> None:
+    def leave_out(self, rank: int, equal: Equal) -> None:
+        """Leave a window out that equals a better one."""
         self.found[rank] = equal
         self._left_out.setdefault(equal.window.doc_id, []).append(equal)
