@@ -31,11 +31,12 @@ from langchain_sentence_window.splitting.blocks import (
     PROSE,
     TABLE_ROW,
     Block,
+    is_underlined_title,
 )
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.token import Token
+    from markdown_it.rules_block import StateBlock
 
 
 LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
@@ -81,8 +82,10 @@ def parse_markdown(text: str, *, indented_code: bool, has_front_matter: bool = T
     parser = block_parser(indented_code)
     for first, stop, kind, level in _runs(text, line_starts, line_ends, parser, end_of_front_matter):
         start, end = trim(text, line_starts[first], line_ends[stop - 1])
+        if kind == HEADING and end - start > MAX_MARKED_HEADING_CHARS:
+            kind, level = PROSE, 0
         if start < end:
-            blocks.append(_checked(Block(start, end, kind, level)))
+            blocks.append(Block(start, end, kind, level))
     return list(_attach_wordless(text, blocks))
 
 
@@ -91,7 +94,7 @@ def _runs(
 ) -> Iterator[tuple[int, int, str, int]]:
     """Yield ``(first line, one past the last, kind, level)``, every line below front matter in exactly one run."""
     at = offset = bisect_left(line_starts, front_matter_end) if front_matter_end else 0
-    if not at:
+    if text.startswith(("---", "\ufeff---")) and not at:
         at = offset = _unread_front_matter_lines(text, line_starts, line_ends)
         if at:
             yield 0, at, FRONT_MATTER, 0
@@ -113,7 +116,7 @@ def _unread_front_matter_lines(text: str, line_starts: Sequence[int], line_ends:
     They are text, as they can't be read as metadata.
     """
     lines = zip(line_starts, line_ends, strict=True)
-    if not (first := next(lines, None)) or not _RULE.match(text, *first):
+    if not _RULE.match(text, *next(lines)):
         return 0
     for number, (start, end) in enumerate(lines, 2):
         if text.startswith("---", start) and _RULE.match(text, start, end):
@@ -138,7 +141,9 @@ def _parsed(text: str, parser: "MarkdownIt") -> Iterator[tuple[int, int, str, in
         elif token.type == "tr_open":
             yield first, stop, TABLE_ROW, 0
         elif token.type == "paragraph_open" and inner is not None and inner.content.strip():
-            body = first + _definitions(inner)
+            # Link definitions, of one line each, may begin it.
+            lines = inner.content.split("\n") if inner.content.startswith("[") else []
+            body = first + next((i for i, line in enumerate(lines) if not _DEFINITION.match(line)), len(lines))
             for line in range(first, body):
                 yield line, line + 1, PROSE, 0
             if body < stop:
@@ -147,44 +152,28 @@ def _parsed(text: str, parser: "MarkdownIt") -> Iterator[tuple[int, int, str, in
             yield first, stop, _WHOLE_KINDS[token.type], 0
 
 
-def _definitions(paragraph: "Token") -> int:
-    """Count the link definitions, of one line each, that a paragraph begins with."""
-    if not paragraph.content.startswith("["):
-        return 0
-    lines = paragraph.content.split("\n")
-    return next((i for i, line in enumerate(lines) if not _DEFINITION.match(line)), len(lines))
-
-
-def _checked(block: Block) -> Block:
-    """Turn a heading that is too long into a paragraph."""
-    is_too_long = block.kind == HEADING and block.end - block.start > MAX_MARKED_HEADING_CHARS
-    return Block(block.start, block.end) if is_too_long else block
-
-
 def _attach_wordless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
     """Join blocks without a word to the block before; the first ones to a block that begins in the next line."""
     waiting: Block | None = None
+    is_wordless = False  # the waiting one
     for block in blocks:
+        # A symbol such as an emoji counts too; it may be a heading.
+        has_word = any(each.isalnum() or unicodedata.category(each) == "So" for each in text[block.start : block.end])
         if waiting is None:
-            waiting = block
-        elif not _says_something(text, block):
+            waiting, is_wordless = block, not has_word
+        elif not has_word:
             waiting = Block(waiting.start, block.end, waiting.kind, waiting.level)
-        elif not _says_something(text, waiting) and block.kind != HEADING and _is_next_line(text, waiting, block):
-            waiting = Block(waiting.start, block.end, block.kind, block.level)
+        elif (
+            is_wordless
+            and block.kind != HEADING
+            and len(text[waiting.end : block.start].rstrip(" \t").splitlines()) <= 1
+        ):
+            waiting, is_wordless = Block(waiting.start, block.end, block.kind, block.level), False
         else:
             yield waiting
-            waiting = block
+            waiting, is_wordless = block, False
     if waiting is not None:
         yield waiting
-
-
-def _says_something(text: str, block: Block) -> bool:
-    """Return whether a block holds a word, or a symbol such as an emoji, which may be a heading too."""
-    return any(each.isalnum() or unicodedata.category(each) == "So" for each in text[block.start : block.end])
-
-
-def _is_next_line(text: str, one: Block, other: Block) -> bool:
-    return len(text[one.end : other.start].rstrip(" \t").splitlines()) <= 1
 
 
 @functools.cache
@@ -196,18 +185,120 @@ def block_parser(indented_code: bool) -> "MarkdownIt":  # noqa: FBT001 - cached 
     """
     from markdown_it import MarkdownIt
 
-    from langchain_sentence_window.splitting.markdown_rules import double_rule, quote, table, underlined_heading
-
     parser = MarkdownIt("commonmark").disable("reference")
     if not indented_code:
         parser.disable("code")
-    parser.block.ruler.at("table", table, {"alt": ["paragraph"]})
-    parser.block.ruler.at("blockquote", quote, {"alt": ["paragraph", "blockquote", "list"]})
-    parser.block.ruler.at("lheading", underlined_heading)
-    parser.block.ruler.after("hr", "double_rule", double_rule, {"alt": ["paragraph"]})
+    parser.block.ruler.at("table", _table, {"alt": ["paragraph"]})
+    parser.block.ruler.at("blockquote", _quote, {"alt": ["paragraph", "blockquote", "list"]})
+    parser.block.ruler.at("lheading", _underlined_heading)
+    parser.block.ruler.after("hr", "double_rule", _double_rule, {"alt": ["paragraph"]})
     parser.enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
+
+
+# Rules of blocks. A rule takes the state, the line that it may begin at, one past the last line, and whether to only
+# check if it would begin there. It returns whether it matched, and moves `state.line` past the lines that it consumed.
+_DELIMITERS = re.compile(r"\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+")
+_PIPE = re.compile(r"(?<!\\)\|")
+_DOUBLE_RULE = re.compile(r"={3,}")
+_MAX_INDENT = 3
+
+
+def _table(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - as rules are called
+    """Match a table, row by row.
+
+    The library's rule fills short rows with empty cells, so a few characters can make very many cells.
+    """
+    if start + 2 > end or not _is_inside(state, start + 1) or state.is_code_block(start):
+        return False
+    delimiters, header = _line(state, start + 1), _line(state, start)
+    if delimiters.startswith(("- ", "-\t")) or len(delimiters) == 1 or not _DELIMITERS.fullmatch(delimiters):
+        return False
+    if "|" not in header or _columns(header) != _columns(delimiters):
+        return False
+    if silent:
+        return True
+    # As in the library's rule, a table ends where a quote does.
+    terminators = state.md.block.ruler.getRules("blockquote")
+    parent, state.parentType = state.parentType, "table"
+    _push_row(state, start)
+    row = start + 2
+    while row < end and _is_inside(state, row) and _line(state, row):
+        if any(terminator(state, row, end, True) for terminator in terminators):  # noqa: FBT003
+            break
+        _push_row(state, row)
+        row += 1
+    state.parentType, state.line = parent, row
+    return True
+
+
+def _underlined_heading(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: ARG001, FBT001
+    """Match one line and the underline below it.
+
+    The library's rule matches any paragraph above an underline.
+    """
+    if start + 1 >= end or state.is_code_block(start) or not _is_inside(state, start + 1):
+        return False
+    if state.sCount[start + 1] - state.blkIndent > _MAX_INDENT:
+        return False
+    underline, title = _line(state, start + 1), _line(state, start)
+    mark = underline[:1]
+    if mark not in ("=", "-") or underline.strip(mark) or not is_underlined_title(title, underline):
+        return False
+    tag = "h1" if mark == "=" else "h2"
+    state.push("heading_open", tag, 1).map = [start, start + 2]
+    state.push("heading_close", tag, -1)
+    state.line = start + 2
+    return True
+
+
+def _double_rule(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: ARG001, FBT001
+    """Match a line of equals signs as a rule, which ends a paragraph too long for a heading."""
+    is_rule = not state.is_code_block(start) and _DOUBLE_RULE.fullmatch(_line(state, start)) is not None
+    # A heading above this line has been tried already, at its own first line.
+    if is_rule and not silent:
+        state.line = start + 1
+    return is_rule
+
+
+def _quote(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+    """Match lines that all have a quote's mark.
+
+    The library's rule also looks for lines without a mark that continue a paragraph. So it reads, for each quote, all
+    lines after it.
+    """
+    stop, last = start, start + 1 if silent else end
+    while stop < last and _is_inside(state, stop) and _line(state, stop).startswith(">"):
+        stop += 1
+    if silent or stop == start:
+        return stop > start
+    from markdown_it import rules_block
+
+    line_max, state.lineMax = state.lineMax, stop  # paragraphs end there
+    is_quote = rules_block.blockquote(state, start, stop, silent)
+    state.lineMax = line_max
+    return is_quote
+
+
+def _push_row(state: "StateBlock", line: int) -> None:
+    state.push("tr_open", "tr", 1).map = [line, line + 1]
+    state.push("tr_close", "tr", -1)
+
+
+def _is_inside(state: "StateBlock", line: int) -> bool:
+    """Return whether a line belongs to the current list item or quote, and isn't code."""
+    return bool(state.sCount[line] >= state.blkIndent) and not state.is_code_block(line)
+
+
+def _line(state: "StateBlock", line: int) -> str:
+    """Return a line without the white space around it and without the marks of lists and quotes around it."""
+    text: str = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
+    return text.strip(" \t")
+
+
+def _columns(row: str) -> int:
+    return len(_PIPE.findall(row)) + 1 - row.startswith("|") - (row.endswith("|") and not row.endswith("\\|"))
 
 
 MAX_FRONT_MATTER_CHARS = 10_000
