@@ -201,7 +201,8 @@ class SentenceSplitter(BaseDocumentTransformer):
         """
         if not isinstance(text, str):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
-        return self._split(text, self._rulesets.of(language or self.language_of(text, {})), None)
+        code = language or self.language_of(text, {})
+        return self._split(text, self._rulesets.made.get(code) or self._rulesets.make(code), None)
 
     def split_documents(self, documents: Iterable[Document], *, limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents into sentence Documents for a vector store.
@@ -253,7 +254,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         values = front_matter.values if front_matter else {}
         said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
         language = language_of_parts(document.text, said, self._settings["language"], doc_id=document.doc_id)
-        rules = self._rulesets.of(language, document.doc_id)
+        rules = self._rulesets.made.get(language) or self._rulesets.make(language, document.doc_id)
         sentences = list["Sentence"]()
         for start, end, blocks in document.segments:
             found = self._split(document.text[start:end], rules, blocks, has_front_matter=start == 0)

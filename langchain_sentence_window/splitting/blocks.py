@@ -146,12 +146,14 @@ def heading_title(heading: str) -> str:
     """
     lines = heading.splitlines()
     title = lines[0].strip()
-    if bold := bold_title(title) if len(lines) == 1 else "":
-        return " ".join(bold.split())
-    if match := wiki_heading(title, 0, len(title)):
+    if match := _ATX.match(title):
+        title = title[match.end() :]
+        body = title.rstrip("#")  # without the marks that may close it: "Title ##"
+        title = body if body[-1:] in ("", " ", "\t") else title
+    elif bold := bold_title(title) if len(lines) == 1 else "":
+        title = bold
+    elif match := wiki_heading(title, 0, len(title)):
         title = match[3]
-    elif match := _ATX.match(title):
-        title = _without_closing(title[match.end() :])
     else:  # underlined; the underline has no word in it
         title = " ".join(line for line in lines if any(map(str.isalnum, line))) or title
     return " ".join(title.split())
@@ -181,10 +183,3 @@ def shorten(text: str, max_chars: int) -> str:
 def title_key(title: str) -> str:
     """Return what of a title counts when it is compared: its letters and digits."""
     return "".join(filter(str.isalnum, title)).casefold()
-
-
-def _without_closing(title: str) -> str:
-    """Remove the marks that close an ATX heading: "Title ##"."""
-    title = title.rstrip(" \t")
-    body = title.rstrip("#")
-    return body.rstrip(" \t") if body != title and body[-1:] in ("", " ", "\t") else title

@@ -9,8 +9,8 @@ doubt there is no lead-in.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from langchain_sentence_window._primitives import COLONS, Span
 from langchain_sentence_window.splitting.blocks import CODE, HTML, LIST_ITEM, MESSAGE, PROSE, TABLE_ROW, Block
@@ -30,7 +30,8 @@ def find_lead_ins(text: str, blocks: Sequence[Block], sentences: Sequence[Sequen
     """
     found: list[int | None] = []
     firsts: list[int] = []
-    headers, lists, messages = header_rows(text, blocks), ListReader(text), _MessageReader(text)
+    headers, lists = header_rows(text, blocks), _ListReader(text)
+    speaker: int | None = None
     for position, (block, spans) in enumerate(zip(blocks, sentences, strict=True)):
         first = len(found)
         firsts.append(first)
@@ -39,24 +40,14 @@ def find_lead_ins(text: str, blocks: Sequence[Block], sentences: Sequence[Sequen
         lead = lists.read(block, first, spans)
         if block.kind == TABLE_ROW:
             lead = firsts[headers[position]] if position in headers else None
-        found += messages.read(block, first, spans) if block.kind == MESSAGE else [lead] * len(spans)
+        elif block.kind == MESSAGE:
+            names_speaker = speaker_end(text, block.start, block.end) > block.start
+            if names_speaker or STAMP.match(text, block.start, block.end):
+                speaker = first if names_speaker else None
+                found.append(None)
+            lead = speaker
+        found += [lead] * (first + len(spans) - len(found))
     return found
-
-
-class _MessageReader:
-    """Reads the messages of a section in order, and finds who speaks."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._speaker: int | None = None
-
-    def read(self, block: Block, first: int, spans: Sequence[Span]) -> list[int | None]:
-        """Return the lead-in of each sentence of a message."""
-        names_speaker = speaker_end(self._text, block.start, block.end) > block.start
-        if names_speaker or STAMP.match(self._text, block.start, block.end):
-            self._speaker = first if names_speaker else None
-            return [None, *[self._speaker] * (len(spans) - 1)]
-        return [self._speaker] * len(spans)
 
 
 def lead_in_part(kind: str, lead_in: str) -> tuple[str, int]:
@@ -140,19 +131,14 @@ class _Item:
     span: Span
 
 
-class ListReader:
+@dataclass(slots=True)
+class _ListReader:
     """Reads the blocks of a section in order, and finds the lead-in of each item of a list."""
 
-    def __init__(self, text: str) -> None:
-        """Start before the first block of a section.
-
-        Args:
-            text: The text.
-        """
-        self._text = text
-        self._open: list[_Item] = []  # the last item of the list, after those that it is nested in
-        self._earlier: _Item | None = None  # the last item of the list before
-        self._before: tuple[int, Span] | None = None  # the sentence before a list, and its span
+    _text: str
+    _open: list[_Item] = field(default_factory=list)  # the last item of the list, after those that it is nested in
+    _earlier: _Item | None = None  # the last item of the list before
+    _before: tuple[int, Span] | None = None  # the sentence before a list, and its span
 
     def read(self, block: Block, first: int, spans: Sequence[Span]) -> int | None:
         """Read the next block.
@@ -262,33 +248,27 @@ def header_rows(text: str, blocks: Sequence[Block]) -> dict[int, int]:
         The position of the header row among the blocks, by the position of each row below it.
     """
     found: dict[int, int] = {}
-    for first, stop in _runs(text, blocks):
-        rows = blocks[first:stop]
-        if is_delimited(text, rows[0]) or _looks_like_header(text, rows):
-            found |= dict.fromkeys(range(first + 1, stop), first)
-    return found
-
-
-def is_delimited(text: str, row: Block) -> bool:
-    """Return whether a row of Markdown has the delimiter row below it."""
-    lines = _LINE_END.split(text[row.start : row.end])[1:]
-    return any(set(line) <= set("|:- \t>") and "-" in line for line in lines)
-
-
-def _runs(text: str, blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
-    """Yield ``(first, one past the last)`` position for the rows of each table; a blank line parts two tables."""
     first = 0
     for at in range(1, len(blocks) + 1):
         goes_on = (
             at < len(blocks)
             and blocks[first].kind == blocks[at].kind == TABLE_ROW
-            and not is_delimited(text, blocks[at])
-            and len(_LINE_END.findall(text, blocks[at - 1].end, blocks[at].start)) <= 1
+            and not _is_delimited(text, blocks[at])
+            and len(_LINE_END.findall(text, blocks[at - 1].end, blocks[at].start)) <= 1  # a blank line parts two tables
         )
-        if not goes_on:
-            if blocks[first].kind == TABLE_ROW:
-                yield first, at
-            first = at
+        if goes_on:
+            continue
+        rows = blocks[first:at]
+        if rows[0].kind == TABLE_ROW and (_is_delimited(text, rows[0]) or _looks_like_header(text, rows)):
+            found |= dict.fromkeys(range(first + 1, at), first)
+        first = at
+    return found
+
+
+def _is_delimited(text: str, row: Block) -> bool:
+    """Return whether a row of Markdown has the delimiter row below it."""
+    lines = _LINE_END.split(text[row.start : row.end])[1:]
+    return any(set(line) <= set("|:- \t>") and "-" in line for line in lines)
 
 
 def _looks_like_header(text: str, rows: Sequence[Block]) -> bool:

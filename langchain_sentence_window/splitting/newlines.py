@@ -114,15 +114,17 @@ def goes_on(text: str, gap: Gap, column: float, language: Language, *, is_casual
     line, end, start = gap.line, gap.start, gap.end
     if gap.is_column or text[start] in _BULLETS:
         return False
-    if wiki_heading(text, line, end) or wiki_heading(text, start, _line_end(text, start)):
+    if text[line] == "=" and wiki_heading(text, line, end):
+        return False
+    if text[start] == "=" and wiki_heading(text, start, _line_end(text, start)):
         return False
     if text[start] == "v" and not gap.is_blank and _VERSUS.match(text, start):
         return True
     if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
         return False  # a hard line break of Markdown
     noted = _before_notes(text, line, end) if text[end - 1] == ")" else end
-    last = _last_character(text, line, noted)
-    first = _first_character(text, start)
+    last = (text[line:noted].rstrip(_CLOSERS) or text[noted - 1])[-1]
+    first = next((text[at] for at in range(start, len(text)) if text[at] not in _OPENERS), "")
     is_item = MARKER.match(text, start) is not None
     before = last_word(text, line, end)
     closers = ")]},;.!?" if gap.is_blank else ")]},;:.!?"
@@ -214,8 +216,6 @@ def _fits(text: str, gap: Gap, column: float) -> bool:
 
 def _line_end(text: str, start: int) -> int:
     """Return where a line ends, without the white space after it; cut if it is too long for a heading."""
-    if text[start] != "=":
-        return start  # only headings are asked for
     stop = min(len(text), start + MAX_MARKED_HEADING_CHARS + 1)
     end = next((at for at in range(start, stop) if text[at] in "\r\n"), stop)
     return start + len(text[start:end].rstrip())
@@ -226,16 +226,3 @@ def _word_length(text: str, start: int) -> int:
     while end < stop and not text[end].isspace():
         end += 1
     return end - start
-
-
-def _last_character(text: str, low: int, end: int) -> str:
-    at = end
-    while at > low and text[at - 1] in _CLOSERS:
-        at -= 1
-    return text[at - 1] if at > low else text[end - 1]
-
-
-def _first_character(text: str, start: int) -> str:
-    while start < len(text) and text[start] in _OPENERS:
-        start += 1
-    return text[start] if start < len(text) else ""

@@ -5,6 +5,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate, pairwise
 
 from langchain_sentence_window._display import shown
@@ -112,7 +113,9 @@ def split_text(
         InvalidInputError: The engine returned a span outside its text.
     """
     casual = is_casual(text, language)
-    breaks = _breaks(text, language, casual=casual)
+    gaps = find_gaps(text)
+    column = column_width(text, gaps)
+    breaks = [gap for gap in gaps if not goes_on(text, gap, column, language, is_casual=casual)]
     starts = [gap.end for gap in breaks]
     found: Iterable[Block]
     if blocks is not None:
@@ -121,9 +124,11 @@ def split_text(
         found = parse_markdown(text, indented_code=structure == "markdown", has_front_matter=has_front_matter)
     else:
         found = _plain_blocks(text, breaks)
-    refined = refine_blocks(text, found)
+    find = partial(sentence_starts, language=language, is_casual=casual)
+    if engine is not None:
+        find = partial(_checked_starts, engine=engine)
     sentences: list[Sentence] = []
-    for heading, section in _sections(text, refined, _document_title(text, refined)):
+    for heading, section in _sections(text, refine_blocks(text, found)):
         spans: list[list[Span]] = []
         for block in section:
             cut = [(block.start, block.end)]
@@ -132,14 +137,12 @@ def split_text(
                 body = speaker_end(text, block.start, block.end) if block.kind == MESSAGE else block.start
                 inside = starts[bisect_right(starts, body) : bisect_left(starts, block.end)]
                 lines = pieces(text, body, block.end, inside)
-                cut = join_markers(
-                    text,
-                    [
-                        span
-                        for start, end in lines
-                        for span in _cut_paragraph(text, start, end, language, engine, casual=casual)
-                    ],
-                )
+                cut = [
+                    span
+                    for start, end in lines
+                    for span in pieces(text, start, end, (start + at for at in find(text[start:end])))
+                ]
+                cut = join_markers(text, cut)
                 cut = [(block.start, cut[0][1]), *cut[1:]] if cut else [(block.start, block.end)]
             spans.append(fit_sizes(text, cut, min_chars, max_chars))
         sentences += _of_section(
@@ -175,21 +178,6 @@ def _of_section(
             yield Sentence(*span, low, firsts[-1], block.kind, heading, lead_in, block.level, bounds)
 
 
-def _document_title(text: str, blocks: Sequence[Block]) -> str:
-    """Return the title in the front matter if there is no heading of level 1."""
-    front_matter = read_front_matter(text)
-    if front_matter is None or not blocks or blocks[0].start < front_matter.end:
-        return ""
-    return "" if any(block.level == 1 for block in blocks) else front_matter.title
-
-
-def _breaks(text: str, language: Language, *, casual: bool) -> list[Gap]:
-    """Return the gaps between lines that end a sentence."""
-    gaps = find_gaps(text)
-    column = column_width(text, gaps)
-    return [gap for gap in gaps if not goes_on(text, gap, column, language, is_casual=casual)]
-
-
 def _plain_blocks(text: str, breaks: Sequence[Gap]) -> Iterator[Block]:
     """Yield a block for each run of lines that no break separates."""
     start, blank_before = 0, True
@@ -201,9 +189,15 @@ def _plain_blocks(text: str, breaks: Sequence[Gap]) -> Iterator[Block]:
         yield plain_block(text, start, len(text), may_be_heading=False)
 
 
-def _sections(text: str, blocks: Iterable[Block], title: str) -> Iterator[tuple[str, list[Block]]]:
-    """Yield ``(heading path, blocks)`` for each run of blocks under one heading; paths begin with a title if given."""
-    titles = [(0, title)] if title else []
+def _sections(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, list[Block]]]:
+    """Yield ``(heading path, blocks)`` for each run of blocks under one heading.
+
+    Paths begin with the title in the front matter if there is one, and no heading of level 1.
+    """
+    titles: list[tuple[int, str]] = []
+    front_matter = read_front_matter(text) if blocks else None
+    if front_matter and blocks[0].start >= front_matter.end and all(block.level != 1 for block in blocks):
+        titles += [(0, front_matter.title)] if front_matter.title else []
     section: list[Block] = []
     path = heading_path([title for _, title in titles])
     for block in blocks:
@@ -216,17 +210,6 @@ def _sections(text: str, blocks: Iterable[Block], title: str) -> Iterator[tuple[
         section.append(block)
     if section:
         yield path, section
-
-
-def _cut_paragraph(
-    text: str, start: int, end: int, language: Language, engine: Engine | None, *, casual: bool
-) -> Iterator[Span]:
-    paragraph = text[start:end]
-    if engine is None:
-        cuts = sentence_starts(paragraph, language, is_casual=casual)
-    else:
-        cuts = _checked_starts(paragraph, engine)
-    return pieces(text, start, end, (start + cut for cut in cuts))
 
 
 def _checked_starts(paragraph: str, engine: Engine) -> Iterator[int]:

@@ -38,7 +38,9 @@ def refine_blocks(text: str, blocks: Iterable[Block]) -> list[Block]:
     Returns:
         Blocks in order that cover the same lines.
     """
-    found = cut_messages(text, list(join_marker_blocks(text, blocks)))
+    found = list(join_marker_blocks(text, blocks))
+    if ":" in text or "：" in text:  # else no line names a speaker
+        found = cut_messages(text, found)
     if "**" in text or "__" in text:
         found = list(find_bold_headings(text, found))
     return find_contents(text, found)
@@ -130,15 +132,15 @@ def find_contents(text: str, blocks: Sequence[Block]) -> list[Block]:
         The blocks; those of a table of contents are of that kind, each of them a line, and no headings. Its own title
         has the lowest level, as the headings below are no parts of it.
     """
-    found = _without_pages(text, blocks)
+    found = list(blocks)
+    if sum(block.kind == HEADING for block in blocks) >= MIN_ENTRIES:  # fewer in most texts
+        found = _without_pages(text, blocks)
     return _with_pages(text, found) if sum(text[block.end - 1].isdigit() for block in found) >= MIN_ENTRIES else found
 
 
 def _without_pages(text: str, blocks: Sequence[Block]) -> list[Block]:
     """Find lists, and short lines one after the other, that name the headings below them, as at the top of a page."""
     found = list(blocks)
-    if sum(block.kind == HEADING for block in blocks) < MIN_ENTRIES:  # as in most texts
-        return found
     runs = [(first, end) for first, end in _lists(text, blocks) if end - first >= MIN_ENTRIES]
     last_at: dict[str, int] = {}
     for number, block in enumerate(blocks) if runs else ():
