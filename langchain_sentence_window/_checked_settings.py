@@ -1,7 +1,6 @@
 """A base class that checks settings whenever they are set, and suggests the right name for a wrong one."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, ClassVar, Self
@@ -52,8 +51,12 @@ class CheckedSettings(pydantic.BaseModel):
                 f"{type(self).__name__} takes its settings by name, and was given {shown(given[0])}; write "
                 f"{type(self).__name__}({first}=...)"
             )
-        with _in_our_words(type(self)):
-            super().__init__(**settings | _checked(self.checks, settings))
+        checked = _checked(self.checks, settings)
+        try:
+            super().__init__(**checked)
+        except pydantic.ValidationError as error:
+            # Not "from" pydantic's error, which shows the values, and these may be secret.
+            raise _in_our_words(type(self), error) from None
 
     @classmethod
     def checked_values(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,8 +67,11 @@ class CheckedSettings(pydantic.BaseModel):
         """
         if not settings:
             return {}
-        with _in_our_words(cls):
-            found = _fields_alone(cls)(**{**settings, **_checked(cls.checks, settings)})
+        checked = _checked(cls.checks, settings)
+        try:
+            found = _fields_alone(cls)(**checked)
+        except pydantic.ValidationError as error:
+            raise _in_our_words(cls, error) from None
         return {name: getattr(found, name) for name in settings}
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -121,8 +127,8 @@ def _fields_alone(kind: type[CheckedSettings]) -> type[pydantic.BaseModel]:
 
 
 def _checked(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that have checks, as the checks return them; one error names all that is wrong."""
-    checked: dict[str, Any] = {}
+    """Return settings, those that have checks as the checks return them; one error names all that is wrong."""
+    checked = dict(settings)
     wrong: list[str] = []
     for name in checks.keys() & settings.keys():
         try:
@@ -134,18 +140,13 @@ def _checked(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[s
     return checked
 
 
-@contextmanager
-def _in_our_words(made: type[CheckedSettings]) -> Iterator[None]:
-    """Raise pydantic's errors about a class's settings as one `InvalidInputError`."""
-    try:
-        yield
-    except pydantic.ValidationError as error:
-        problems: dict[str, str] = {}
-        for problem in error.errors(include_url=False):
-            setting = str(problem["loc"][0]) if problem["loc"] else made.__name__
-            problems.setdefault(setting, f"{shown(setting)[1:-1]}: {_problem(made, setting, problem)}")
-        # Not "from" pydantic's error, which shows the values, and these may be secret.
-        raise InvalidInputError(f"{made.__name__} can't be made: {'; '.join(problems.values())}") from None
+def _in_our_words(made: type[CheckedSettings], error: pydantic.ValidationError) -> InvalidInputError:
+    """Return pydantic's errors about a class's settings as one error."""
+    problems: dict[str, str] = {}
+    for problem in error.errors(include_url=False):
+        setting = str(problem["loc"][0]) if problem["loc"] else made.__name__
+        problems.setdefault(setting, f"{shown(setting)[1:-1]}: {_problem(made, setting, problem)}")
+    return InvalidInputError(f"{made.__name__} can't be made: {'; '.join(problems.values())}")
 
 
 def _problem(made: type[CheckedSettings], setting: str, problem: Any) -> str:

@@ -149,7 +149,11 @@ def read_parts(metadata: Mapping[str, Any], text: str, id_: Callable[[], str | N
 
 
 def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
-    doc_id, index = checked(metadata, DOC_ID, str), number(metadata, SENTENCE_INDEX)
+    doc_id, index, own = checked(metadata, DOC_ID, str), number(metadata, SENTENCE_INDEX), own_metadata(metadata)
+    # Without ids from a store. They are told by their length first, as working out the id takes longer than all else.
+    if any(isinstance(value, str) and len(value) == ID_LENGTH for value in own.values()):
+        id_ = sentence_id(doc_id, index)
+        own = {key: value for key, value in own.items() if not (isinstance(value, str) and value == id_)}
     sentence = StoredSentence(
         doc_id=doc_id,
         index=index,
@@ -160,12 +164,12 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
         separator=checked(metadata, SEPARATOR, str, " "),
         kind=checked(metadata, KIND, str, PROSE),
         heading=checked(metadata, HEADING, str, ""),
-        lead_in=_index(metadata, LEAD_IN),
+        lead_in=None if metadata.get(LEAD_IN) is None else _index(metadata, LEAD_IN),  # the usual case, quickly
         text=text,
-        source=_own_metadata(metadata, doc_id, index),
+        source=own,
         level=number(metadata, HEADING_LEVEL) if metadata.get(HEADING_LEVEL) else 0,
         part_spans=checked(metadata, PART_SPANS, str, ""),
-        pieces=_pieces(metadata),
+        pieces=_pieces(metadata) if PIECES_START in metadata else None,
     )
     if sentence.start > sentence.end:
         raise ValueError(f"{START_INDEX} is {sentence.start} and {END_INDEX} is {sentence.end}")
@@ -192,30 +196,13 @@ def own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 def _index(metadata: Mapping[str, Any], key: str) -> int | None:
     """Read an index that most sentences lack; stores with columns return ``None`` or NaN for none."""
     value = metadata.get(key)
-    if value is None:  # the usual case, quickly
-        return None
-    return None if isinstance(value, float) and math.isnan(value) else number(metadata, key)
+    return None if value is None or (isinstance(value, float) and math.isnan(value)) else number(metadata, key)
 
 
 def _pieces(metadata: Mapping[str, Any]) -> Span | None:
     """Read the indexes of the pieces of a sentence that was cut."""
-    if PIECES_START not in metadata:  # the usual case, quickly
-        return None
     start, end = (_index(metadata, key) for key in (PIECES_START, PIECES_END))
     return None if start is None or end is None else (start, end)
-
-
-def _own_metadata(metadata: Mapping[str, Any], doc_id: str, index: int) -> dict[str, Any]:
-    """Return the source document's own metadata, without our keys, and without ids from a store."""
-    own = own_metadata(metadata)
-    # Told by their length first, as working out the id takes longer than all else.
-    ids = [key for key, value in own.items() if isinstance(value, str) and len(value) == ID_LENGTH]
-    if ids:
-        id_ = sentence_id(doc_id, index)
-        for key in ids:
-            if own[key] == id_:
-                del own[key]
-    return own
 
 
 def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
@@ -271,7 +258,7 @@ def _is_same(one: InlineSentence, sentence: StoredSentence) -> bool:
 
 def by_key(sentences: Iterable[StoredSentence]) -> dict[SentenceKey, StoredSentence]:
     """Return sentences in a dict, by document and index."""
-    return {sentence.key: sentence for sentence in sentences}
+    return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}  # the key, told quickly
 
 
 def as_hit(sentence: StoredSentence, score: float, similarity: float | None = None) -> Hit:

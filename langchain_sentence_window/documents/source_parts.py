@@ -38,7 +38,7 @@ from langchain_sentence_window.documents.layout import (
     is_element,
     read_layout,
 )
-from langchain_sentence_window.documents.metadata_values import is_scalar, plain
+from langchain_sentence_window.documents.metadata_values import is_scalar
 from langchain_sentence_window.splitting.blocks import Block
 
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
@@ -201,8 +201,8 @@ def total_pages(metadata: Mapping[str, Any]) -> int | None:
 
 def _text(value: object) -> str | None:
     """Return a text that isn't blank, as a plain string; else ``None``."""
-    text = plain(value) if isinstance(value, str) else ""
-    return str(text) if isinstance(text, str) and text.strip() else None
+    text = str.__str__(value) if isinstance(value, str) else ""
+    return text if text.strip() else None
 
 
 def _whole_number(value: object) -> int | None:

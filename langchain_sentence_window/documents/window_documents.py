@@ -10,7 +10,7 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._primitives import SentenceKey, Span
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.joined_document import as_entries, shared_metadata
 from langchain_sentence_window.documents.keys import (
@@ -31,7 +31,6 @@ from langchain_sentence_window.documents.window_fields import (
     CutWindow,
     NewWindow,
     estimate_tokens,
-    lead_in_indexes,
     lead_ins,
     part_spans,
 )
@@ -52,7 +51,8 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
     """
     text = window_text(window, sentences)
     best = sentences[window.doc_id, window.best.index]
-    new = NewWindow(window, sentences, part_spans(sentences[key] for key in window.keys))
+    held = [sentences[key] for key in window.keys]
+    new = NewWindow(window, sentences, held, part_spans(held))
     made = {field.key: value for field in FIELDS if field.make and (value := field.make(new)) is not None}
     return Document(id=made[WINDOW_ID], page_content=text, metadata={**own_values(best.source), **made})
 
@@ -184,12 +184,6 @@ def hit_spans(document: Document) -> list[Span]:
         return []
     hits: Sequence[Mapping[str, int]] = metadata.get(HITS) or ()
     return [(hit[START_INDEX] - start, hit[END_INDEX] - start) for hit in hits]
-
-
-def missing_lead_ins(window: Window, sentences: SentencesByKey) -> list[SentenceKey]:
-    """Return which lead-ins of a window aren't at hand, in order."""
-    keys = [(window.doc_id, index) for index in lead_in_indexes(window, sentences)]
-    return [key for key in keys if key not in sentences or not sentences[key].kind]
 
 
 def read_lead_ins(document: Document) -> list[tuple[Span, str]]:

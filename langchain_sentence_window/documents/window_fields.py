@@ -99,22 +99,14 @@ class NewWindow:
     Attributes:
         window: The window.
         sentences: Its sentences, and perhaps others.
+        held: Its sentences alone, in order.
         parts: Its places in the parts of the document; empty if the document has none.
     """
 
     window: Window
     sentences: SentencesByKey
+    held: Sequence[StoredSentence]
     parts: Sequence[PartSpan]
-
-    @property
-    def first(self) -> StoredSentence:
-        """Its first sentence."""
-        return self.sentences[self.window.doc_id, self.window.first]
-
-    @property
-    def last(self) -> StoredSentence:
-        """Its last sentence."""
-        return self.sentences[self.window.doc_id, self.window.last]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,13 +197,13 @@ FIELDS: tuple[WindowField, ...] = (
     WindowField(key=DOC_ID, make=lambda new: new.window.doc_id, join=None, cut=None),
     WindowField(
         key=START_INDEX,
-        make=lambda new: new.first.start,
+        make=lambda new: new.held[0].start,
         join=lambda joined: joined.start,
         cut=lambda cut: cut.span and cut.span[0],
     ),
     WindowField(
         key=END_INDEX,
-        make=lambda new: new.last.end,
+        make=lambda new: new.held[-1].end,
         join=lambda joined: joined.end,
         cut=lambda cut: cut.span and cut.span[1],
     ),
@@ -258,7 +250,7 @@ FIELDS: tuple[WindowField, ...] = (
     ),
     WindowField(
         key=SEPARATOR,
-        make=lambda new: new.last.separator if new.window.last + 1 < new.last.section_end else None,
+        make=lambda new: new.held[-1].separator if new.window.last + 1 < new.held[-1].section_end else None,
         join=lambda joined: joined.separator,
         cut=left_out,
         is_on_page=False,
@@ -278,26 +270,26 @@ FIELDS: tuple[WindowField, ...] = (
     ),
     WindowField(
         key=PARTS,
-        make=lambda new: as_entries(new.parts) or None,
+        make=lambda new: (new.parts and as_entries(new.parts)) or None,
         join=lambda joined: _joined_pages(joined, PARTS, as_entries),
         cut=lambda cut: as_entries(cut.parts or ()) or None,
         is_on_page=False,
     ),
     WindowField(
         key=PAGES,
-        make=lambda new: pages_of(new.parts) or None,
+        make=lambda new: (new.parts and pages_of(new.parts)) or None,
         join=lambda joined: _joined_pages(joined, PAGES, pages_of),
         cut=lambda cut: _cut_pages(cut, PAGES, pages_of),
     ),
     WindowField(
         key=PAGE_LABELS,
-        make=lambda new: page_labels_of(new.parts) or None,
+        make=lambda new: (new.parts and page_labels_of(new.parts)) or None,
         join=lambda joined: _joined_pages(joined, PAGE_LABELS, page_labels_of),
         cut=lambda cut: _cut_pages(cut, PAGE_LABELS, page_labels_of),
     ),
     WindowField(
         key=SENTENCE_SPANS,
-        make=lambda new: [[each.start, each.end] for each in _held(new.window, new.sentences)],
+        make=lambda new: [[each.start, each.end] for each in new.held],
         join=lambda joined: _joined_sentences(joined.runs) or None,
         cut=lambda cut: _cut_sentences(cut.metadata, cut.span) if cut.parts and cut.span else None,
     ),
@@ -314,19 +306,16 @@ def estimate_tokens(text: str) -> int:
     return math.ceil(len(text) / 4)
 
 
-def part_spans(held: Iterable[StoredSentence]) -> list[PartSpan]:
+def part_spans(held: Sequence[StoredSentence]) -> list[PartSpan]:
     """Return where sentences that follow each other stand in the parts of their document; nothing if it has none.
 
     Raises:
         IncompleteWindowError: What the store says of that can't be right.
     """
+    in_parts = [each for each in held if each.part_spans]
     try:
-        return joined_spans(
-            span
-            for each in held
-            if each.part_spans
-            for span in read_spans(each.part_spans, each.source, each.text, each.start)
-        )
+        spans = [span for each in in_parts for span in read_spans(each.part_spans, each.source, each.text, each.start)]
+        return joined_spans(spans) if spans else []
     except ValueError as error:
         raise IncompleteWindowError(
             f"the metadata of a sentence can't be right, as {error}; delete its document and add it again"
@@ -411,10 +400,6 @@ def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
     found = sentences[hit.key]
     made = {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
     return made if hit.similarity is None else made | {SIMILARITY: hit.similarity}
-
-
-def _held(window: Window, sentences: SentencesByKey) -> list[StoredSentence]:
-    return [sentences[window.doc_id, index] for index in range(window.first, window.last + 1)]
 
 
 def _best_relevance(ranked: Sequence[WindowRun], holder: WindowRun) -> Any:

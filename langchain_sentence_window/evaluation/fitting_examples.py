@@ -201,7 +201,7 @@ def _window(key: SentenceKey, policy: ExpansionPolicy, read: SentencesByKey) -> 
     while last < sentence.section_end - 1 and (document, last + 1) in read:
         last += 1
     hit = replace(as_hit(sentence, 0.0), section_start=first, section_end=last + 1)
-    window = expand_hit(hit, policy.size(sentence.source), read, is_answer=False)
+    window = expand_hit(hit, policy.size_of(sentence), read, is_answer=False)
     return document, read[document, window.first].start, read[document, window.last].end
 
 

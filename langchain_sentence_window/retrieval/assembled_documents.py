@@ -27,7 +27,6 @@ from langchain_sentence_window.retrieval.stored_sentences import fetch_available
 from langchain_sentence_window.windows.assembly import (
     IS_EQUAL,
     IS_UNSUPPORTED,
-    Assembled,
     Assembly,
     Budget,
     Equal,
@@ -119,26 +118,53 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
         IncompleteWindowError: The store lacks a sentence of a window, or a document changed since the search.
         InvalidInputError: The budget is too small for any hit.
     """
-    ranked = [_ranked(each, given) for each in given.ranked]
+    ranked: list[Ranked] = []
+    for one in given.ranked:
+        cost = None if one.document is None else _cost_if_rewritten(one.document, one.window, given)
+        is_open = cost is None and given.expansion.sizes[one.window.best.key] is None
+        ranked.append(Ranked(one.window, is_open, cost))
+    if is_pool(given.k, given.max_tokens):  # candidates to choose from, which are left as they are
+        made = await _made(io, given, ranked, None)
+    else:
+        made = await _each_text_once(io, given, ranked)
+    return replace(made, documents=[with_counts(document, given.count_tokens) for document in made.documents])
+
+
+def _cost_if_rewritten(document: Document, window: Window, given: Assembling) -> int | None:
+    """Return the cost of a Document that a reranker returned, if its text isn't the window's any more."""
+    if document.page_content == window_text(window, given.sentences):
+        return None
+    return given.count_tokens(shown_text(document))
+
+
+async def _each_text_once(io: IO, given: Assembling, ranked: Sequence[Ranked]) -> AssembledDocuments:
+    """Assemble windows of different texts, each with the places of those that were left out as they equal it."""
     known: dict[int, Equal] = {}
     sentences: dict[SentenceKey, StoredSentence] = {}
-    if is_pool(given.k, given.max_tokens):  # candidates to choose from, which are left as they are
-        return _counted(await _made(io, given, ranked, None), given.count_tokens)
     for _ in range(_MAX_ROUNDS):
         made = await _made(io, given, ranked, known)
         sentences |= made.sentences  # those of a window that is found to be equal aren't read again
-        equal = equal_windows(made.assembly.windows, made.documents)
+        windows = made.assembly.windows
+        equal = {
+            rank: Equal(windows[worse].window, windows[better].ranks[0])
+            for worse, better in better_of(made.documents).items()
+            for rank in windows[worse].ranks
+        }
         if not equal:
             break
         known |= equal  # after joining and completing, texts may be equal that were not before
-    made = made.without(equal, IS_EQUAL)
-    assembly = replace(made.assembly, equal={**made.assembly.equal, **equal})
-    made = replace(made, assembly=assembly, documents=with_other_places(assembly, made.documents, sentences))
-    return _counted(made, given.count_tokens)
-
-
-def _counted(made: AssembledDocuments, count_tokens: Callable[[str], int]) -> AssembledDocuments:
-    return replace(made, documents=[with_counts(document, count_tokens) for document in made.documents])
+    if equal:
+        made = made.without(equal, IS_EQUAL)
+        made = replace(made, assembly=replace(made.assembly, equal={**made.assembly.equal, **equal}))
+    others: dict[int, dict[int, Equal]] = {}
+    for rank, left_out in made.assembly.equal.items():
+        others.setdefault(left_out.better, {})[rank] = left_out
+    documents = list[Document]()
+    for each, document in zip(made.assembly.windows, made.documents, strict=True):
+        of_it = {rank: left_out for better in each.ranks for rank, left_out in others.get(better, {}).items()}
+        places = [window_document(of_it[rank].window, sentences) for rank in sorted(of_it)]
+        documents.append(with_places(document, places) if places else document)
+    return replace(made, documents=documents)
 
 
 async def _made(
@@ -154,10 +180,16 @@ async def _made(
         _check_taken(assembly, ranked, given)
     windows = [each.window for each in assembly.windows]
     made, read = await read_windows(io, given.scope, windows, given.sentences, read)
-    documents = [
-        _rewritten(each, given, ranked) or _with_added(document, given.ranked[each.ranks[0]].document)
-        for each, document in zip(assembly.windows, made, strict=True)
-    ]
+    documents: list[Document] = []
+    for each, document in zip(assembly.windows, made, strict=True):
+        rank = each.ranks[0]
+        reranked = given.ranked[rank].document
+        if reranked is None:
+            documents.append(document)
+        elif ranked[rank].fixed_cost is None:
+            documents.append(_with_added(document, reranked))
+        else:  # it was rewritten
+            documents.append(reranked)
     if is_bare:
         documents = [without_lead_ins(document) for document in documents]
     return AssembledDocuments(assembly, documents, {**given.sentences, **read})
@@ -173,8 +205,8 @@ async def _assemble(
     read = given.expansion.read
     asked = dict.fromkeys(given.expansion.asked)
     for attempt in range(_MAX_ROUNDS + 1):
-        reader = _Reader(given, read, asked, is_bare=is_bare, may_want=attempt < _MAX_ROUNDS)
-        assembly = assemble(ranked, given.k, reader.line, reader.budget, reader.texts(known))
+        reader = _Reader(given, read, asked, known, is_bare=is_bare, may_want=attempt < _MAX_ROUNDS)
+        assembly = assemble(ranked, given.k, reader.line, reader.budget, reader.texts)
         if not reader.wanted:
             break
         windows = [each.window for each in assembly.windows]
@@ -211,12 +243,16 @@ class _Reader:
         given: Assembling,
         read: SentencesByKey,
         asked: Mapping[SentenceKey, None],
+        known: Mapping[int, Equal] | None,
         *,
         is_bare: bool,
         may_want: bool,
     ) -> None:
         self.wanted: dict[SentenceKey, None] = {}
         self._sentences = {**given.sentences, **read}
+        self.texts: Texts | None = None
+        if known is not None:
+            self.texts = Texts(lambda hit: rough_key(self._sentences[hit.key].text), self._are_equal, known)
         self._count = given.count_tokens
         limit = given.max_tokens
         self.budget = None if limit is None else Budget(limit, self._cost, self._cost_alone)
@@ -233,11 +269,6 @@ class _Reader:
                 return _UNREAD if self._wants([key]) else None
             line = self._lines[key] = line_of(sentence)
         return line
-
-    def texts(self, known: Mapping[int, Equal] | None) -> Texts | None:
-        if known is None:
-            return None
-        return Texts(lambda hit: rough_key(self._sentences[hit.key].text), self._are_equal, known)
 
     def _are_equal(self, one: Window, other: Window) -> bool:
         missing = [key for key in (*one.keys, *other.keys) if key not in self._sentences]
@@ -279,13 +310,6 @@ class _Reader:
         return bool(new)
 
 
-def _ranked(each: RankedWindow, given: Assembling) -> Ranked:
-    document = each.document
-    if document is not None and document.page_content != window_text(each.window, given.sentences):
-        return Ranked(each.window, is_open=False, fixed_cost=given.count_tokens(shown_text(document)))
-    return Ranked(each.window, is_open=given.expansion.is_open(each.window.best))
-
-
 def _bare(each: Ranked, ranked: RankedWindow, given: Assembling) -> Ranked:
     """Return a window without what leads it in or completes it."""
     if each.fixed_cost is None or ranked.document is None:
@@ -293,49 +317,8 @@ def _bare(each: Ranked, ranked: RankedWindow, given: Assembling) -> Ranked:
     return replace(each, is_open=False, fixed_cost=given.count_tokens(ranked.document.page_content))
 
 
-def _rewritten(assembled: Assembled, given: Assembling, ranked: Sequence[Ranked]) -> Document | None:
-    """Return the Document whose text a reranker rewrote; ``None`` for windows that are slices of their source."""
-    rank = assembled.ranks[0]
-    return given.ranked[rank].document if ranked[rank].fixed_cost is not None else None
-
-
-def _with_added(document: Document, reranked: Document | None) -> Document:
+def _with_added(document: Document, reranked: Document) -> Document:
     """Return a window's Document with the metadata that a reranker added to its best part."""
-    if reranked is None:
-        return document
     ours = CONTRACT_KEYS - {RELEVANCE_SCORE}
     added = {key: value for key, value in reranked.metadata.items() if key not in ours}
     return document.model_copy(update={"metadata": document.metadata | added})
-
-
-def equal_windows(windows: Sequence[Assembled], documents: Sequence[Document]) -> dict[int, Equal]:
-    """Return which ranked windows became part of a window whose text is that of a better one, by their positions.
-
-    Args:
-        windows: The windows, best first.
-        documents: Their Documents, in the same order.
-    """
-    return {
-        rank: Equal(windows[worse].window, windows[better].ranks[0])
-        for worse, better in better_of(documents).items()
-        for rank in windows[worse].ranks
-    }
-
-
-def with_other_places(assembly: Assembly, documents: Sequence[Document], sentences: SentencesByKey) -> list[Document]:
-    """Return the Documents of windows with the places of those that were left out as their texts are equal.
-
-    Args:
-        assembly: The windows.
-        documents: Their Documents, in the same order.
-        sentences: The sentences of all windows, also of those that were left out.
-    """
-    others: dict[int, dict[int, Equal]] = {}
-    for rank, equal in assembly.equal.items():
-        others.setdefault(equal.better, {})[rank] = equal
-    found = list[Document]()
-    for each, document in zip(assembly.windows, documents, strict=True):
-        windows = {rank: equal for better in each.ranks for rank, equal in others.get(better, {}).items()}
-        made = [window_document(windows[rank].window, sentences) for rank in sorted(windows)]
-        found.append(with_places(document, made) if made else document)
-    return found

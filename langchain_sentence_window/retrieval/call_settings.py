@@ -33,6 +33,9 @@ from langchain_sentence_window.retrieval.settings import (
 _GIVEN = frozenset({"query", "k", "lexical_weight"})
 """Arguments of a search that the retriever gives."""
 
+_OWN = frozenset(name for name, row in SETTINGS.items() if row.is_own_if_none)
+"""The settings for which ``None`` in a call stands for the retriever's own."""
+
 
 def check_search_settings(adapter: StoreAdapter, settings: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
     """Check that a store's search takes some settings.
@@ -89,19 +92,16 @@ def with_configured(config: RunnableConfig | None, given: Mapping[str, Any]) -> 
         given: The settings of the call.
     """
     run = ensure_config(config)
-    configured = {name: value for name, value in run.get("configurable", {}).items() if name in OF_CALL}
-    if getattr(run.get("callbacks"), "parent_run_id", None) is None:
-        warn_of_related(run.get("configurable", {}).keys() - OF_CALL, OF_CALL, "the retriever")
-    settings = {**configured, **{name: value for name, value in given.items() if not _is_left_out(name, value)}}
+    configurable = run.get("configurable", {})
+    configured = {name: value for name, value in configurable.items() if name in OF_CALL}
+    if len(configured) < len(configurable) and getattr(run.get("callbacks"), "parent_run_id", None) is None:
+        warn_of_related(configurable.keys() - OF_CALL, OF_CALL, "the retriever")
+    settings = {**configured, **{name: value for name, value in given.items() if value is not None or name not in _OWN}}
     own, bound = given.get("filter"), configured.get("filter")
     if bound is not None:
         filters = own if isinstance(own, _Filters) else _Filters([] if own is None else [own])
         settings["filter"] = filters if any(each is bound for each in filters) else _Filters([*filters, bound])
     return settings
-
-
-def _is_left_out(name: str, value: Any) -> bool:
-    return value is None and name in SETTINGS and SETTINGS[name].is_own_if_none
 
 
 class QueryMethods(RetrieverSettings):
@@ -181,8 +181,9 @@ class QueryMethods(RetrieverSettings):
         return scope_of(self.vectorstore, self.search_kwargs, self.filter, *others)
 
     def _request(self, query: str, settings: CallSettings) -> Request:
-        _check_call_settings(settings, type(self).model_fields)
-        given = {name: value for name, value in settings.items() if name != "filter" and not _is_left_out(name, value)}
+        if not settings.keys() <= OF_CALL:
+            raise _not_of_call(settings, type(self).model_fields)
+        given = {name: value for name, value in settings.items() if name != "filter"}
         scope = self.scope(settings.get("filter"))
         arguments = {
             name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names
@@ -216,23 +217,18 @@ class QueryMethods(RetrieverSettings):
         )
 
 
-def _check_call_settings(given: Mapping[str, Any], fields: Collection[str]) -> None:
-    """Check that a call may give some settings.
+def _not_of_call(given: Mapping[str, Any], fields: Collection[str]) -> InvalidInputError:
+    """Return the error about settings that don't exist, or can only be set on the retriever.
 
     Args:
-        given: The settings by name.
+        given: The settings of a call by name.
         fields: The names of all settings of the retriever.
-
-    Raises:
-        InvalidInputError: A setting doesn't exist, or can only be set on the retriever.
     """
     unknown = sorted(given.keys() - OF_CALL)
-    if not unknown:
-        return
     name, others = unknown[0], sorted(OF_CALL - {"filter"})
     likely = likely_name(name, OF_CALL, RELATED_NAMES)
     advice = f". Set {name} on the retriever" if name in fields else f". Did you mean {likely}?" if likely else ""
-    raise InvalidInputError(
+    return InvalidInputError(
         f"a call can't set {listed(unknown)}; it can set filter, {', '.join(others)}{advice}",
     )
 

@@ -70,13 +70,10 @@ class ExpansionPolicy:
     key: str | None = None
 
     def size_of(self, sentence: StoredSentence) -> Size:
-        """Return how far a hit is expanded, by its sentence, whose metadata may not be read yet."""
-        return self.size(sentence.source) if self.by_value else self.default
-
-    def size(self, metadata: Mapping[str, Any]) -> Size:
-        """Return how far a hit is expanded, by the metadata of its document."""
-        if not self.by_value:
+        """Return how far a hit is expanded, by its sentence."""
+        if not self.by_value:  # first, as the sentence's metadata may not be read yet
             return self.default
+        metadata = sentence.source
         values = metadata.values() if self.key is None else [metadata.get(self.key)]
         scalars = (value for value in values if not isinstance(value, list | dict))
         return next((self.by_value[value] for value in scalars if value in self.by_value), self.default)
@@ -98,11 +95,14 @@ def read_expansion(window: WindowSetting, key: str | None = None) -> ExpansionPo
     Raises:
         InvalidInputError: The setting is of a wrong type, or a number is negative.
     """
-    if isinstance(window, Mapping):
-        if not window:
-            raise InvalidInputError("window is {}; a mapping must hold a window for at least one value, or be a number")
-        return ExpansionPolicy(None, {value: _size(size) for value, size in window.items()}, key)
-    return ExpansionPolicy(_size(window), key=key)
+    by_value = window if isinstance(window, Mapping) else {None: window}
+    if not by_value:
+        raise InvalidInputError("window is {}; a mapping must hold a window for at least one value, or be a number")
+    sizes = {
+        value: None if isinstance(size, str) and size == "auto" else window_size(size)
+        for value, size in by_value.items()
+    }
+    return ExpansionPolicy(None, sizes, key) if isinstance(window, Mapping) else ExpansionPolicy(sizes[None], key=key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class Expansion:
 
     Attributes:
         hits: The hits, best first.
-        policy: How far hits are expanded.
+        sizes: How far each is expanded, by its sentence.
         answer: The sentence of the hit that is clearly the best; ``None`` if there is none.
         strong: The lowest score of a hit that may widen a window.
         sentences: The sentences that were hit or read.
@@ -121,7 +121,7 @@ class Expansion:
     """
 
     hits: Sequence[Hit]
-    policy: ExpansionPolicy
+    sizes: Mapping[SentenceKey, Size]
     answer: SentenceKey | None
     strong: float
     sentences: Sentences
@@ -131,16 +131,12 @@ class Expansion:
 
     def window(self, hit: Hit) -> Window:
         """Return the window of a single hit."""
-        return expand_hit(hit, self._size(hit), self.sentences, is_answer=hit.key == self.answer)
-
-    def is_open(self, hit: Hit) -> bool:
-        """Return whether a hit has as many sentences as it needs, and not a number that was asked for."""
-        return self._size(hit) is None
+        return expand_hit(hit, self.sizes[hit.key], self.sentences, is_answer=hit.key == self.answer)
 
     def unbounded(self, hit: Hit) -> Window:
         """Return the window of a hit as if its section had no ends; its indexes may lie outside the document."""
         endless = replace(hit, section_start=hit.index - _FAR, section_end=hit.index + _FAR)
-        return expand_hit(endless, self._size(hit), self.sentences, is_answer=hit.key == self.answer)
+        return expand_hit(endless, self.sizes[hit.key], self.sentences, is_answer=hit.key == self.answer)
 
     def without(self, forbidden: Collection[SentenceKey]) -> "Expansion":
         """Return an expansion whose windows end before some sentences.
@@ -156,10 +152,7 @@ class Expansion:
     def widens(self, hit: Hit) -> bool:
         """Return whether a hit widens a window that it touches."""
         # A hit with size `None` has all the sentences that it needs.
-        return hit.score >= self.strong and self._size(hit) is not None
-
-    def _size(self, hit: Hit) -> Size:
-        return self.policy.size_of(self.sentences[hit.doc_id, hit.index])
+        return hit.score >= self.strong and self.sizes[hit.key] is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +206,9 @@ async def plan_expansion(
         read |= await fetch_sentences(io, scope, missing, known)
     # If only a few hits were asked for, all of them are wanted.
     strong = strong_score(hits) if all_hits or len(hits) >= MIN_HITS_TO_COMPARE else -math.inf
-    expansion = Expansion(hits, policy, wanted.answer, strong, known | read, read, wanted.asked)
+    sentences = known | read
+    sizes = {hit.key: policy.size_of(sentences[hit.key]) for hit in hits}
+    expansion = Expansion(hits, sizes, wanted.answer, strong, sentences, read, wanted.asked)
     if ends_at_inline:  # what a hit needs is taken as far as it can be read
         return expansion.without(missing)
     return (await _end_at_forbidden(io, scope, expansion, wanted.needed)) if scope.is_bound else expansion
@@ -286,10 +281,17 @@ async def read_windows(
     Raises:
         IncompleteWindowError: The store lacks a sentence, or a document changed since the search.
     """
-    found_whole = {key for window in windows if _is_hit_whole(window, read) for key in window.keys}
-    keys = [key for window in windows for key in window.keys if key not in read and key not in found_whole]
-    also = wanted_lead_ins(windows, known | read)
-    read = read | (await fetch_sentences(io, scope, keys, known, also=also)) | {key: known[key] for key in found_whole}
+    found_whole: set[SentenceKey] = set()
+    for window in windows:
+        keys, hits = window.keys, {hit.key for hit in window.hits}
+        if len(keys) == 1 or (hits >= set(keys) and not read.keys() & keys):
+            found_whole.update(keys)  # all that it needs came from the search, so it is of one state of the store
+    missing = [key for window in windows for key in window.keys if key not in read and key not in found_whole]
+    fetched: Sentences = {}
+    if missing:
+        also = wanted_lead_ins(windows, known | read)
+        fetched = await fetch_sentences(io, scope, missing, known, also=also)
+    read = read | fetched | {key: known[key] for key in found_whole}
     read |= await fetch_lead_ins(io, scope, windows, known | read)
     while led := [key for key in wanted_lead_ins(windows, read) if key in known and known[key].kind]:
         read |= {key: known[key] for key in led}
@@ -301,22 +303,10 @@ async def read_windows(
     return documents, read
 
 
-def _is_hit_whole(window: Window, read: Sentences) -> bool:
-    """Return whether all that a window needs came from the search, so that it is of one state of the store."""
-    keys = window.keys
-    return len(keys) == 1 or (
-        {hit.index for hit in window.hits} >= {index for _, index in keys} and not read.keys() & keys
-    )
-
-
 def _changed(hit: Hit) -> IncompleteWindowError:
     return IncompleteWindowError(
         f"sentence {hit.index} of document {hit.doc_id!r} changed between search and reading; ask again"
     )
-
-
-def _size(window: object) -> Size:
-    return None if isinstance(window, str) and window == "auto" else window_size(window)
 
 
 def _setting(size: Size) -> tuple[int, int] | Literal["auto"]:
@@ -380,34 +370,28 @@ class ReadAhead:
             return {}
         keys: dict[SentenceKey, None] = {}
         near: set[SentenceKey] = set()
-        windows = 0
+        windows, others = 0, hits[:0]
         for rank, hit in enumerate(hits):
-            windows += (hit.doc_id, hit.index) not in near
+            windows += hit.key not in near
             if windows > self.windows:
-                return keys | _between(hits[:rank]) | _completing(hits[rank:], known)
+                hits, others = hits[:rank], hits[rank:]
+                break
             near.update(_around(hit, _REACH, _REACH))
             needs_more = bool(_completing([hit], known))
             before, after = (max(side, _REACH if needs_more else 0) for side in (self.before, self.after))
             keys |= dict.fromkeys(_around(hit, before, after))
-            lead_in = known[hit.doc_id, hit.index].lead_in
+            lead_in = known[hit.key].lead_in
             keys |= {} if lead_in is None else {(hit.doc_id, lead_in): None}
-        return keys | _between(hits)
+        for hit, after in pairwise(sorted(hits, key=lambda hit: hit.key)):
+            is_one_section = (hit.doc_id, hit.section_start) == (after.doc_id, after.section_start)
+            if is_one_section and after.index - hit.index <= 2 * _REACH:  # they may come into one window
+                keys |= dict.fromkeys((hit.doc_id, index) for index in range(hit.index + 1, after.index))
+        return keys | _completing(others, known)
 
 
 def _around(hit: Hit, before: int, after: int) -> list[SentenceKey]:
     first, end = max(hit.index - before, hit.section_start), min(hit.index + after + 1, hit.section_end)
     return [(hit.doc_id, index) for index in range(first, end)]
-
-
-def _between(hits: Sequence[Hit]) -> dict[SentenceKey, None]:
-    """Return the keys of sentences between hits that may come into one window."""
-    between: dict[SentenceKey, None] = {}
-    in_order = sorted(hits, key=lambda hit: (hit.doc_id, hit.index))
-    for hit, after in pairwise(in_order):
-        is_one_section = (hit.doc_id, hit.section_start) == (after.doc_id, after.section_start)
-        if is_one_section and after.index - hit.index <= 2 * _REACH:
-            between |= dict.fromkeys((hit.doc_id, index) for index in range(hit.index + 1, after.index))
-    return between
 
 
 def _completing(hits: Sequence[Hit], known: Mapping[SentenceKey, StoredSentence]) -> dict[SentenceKey, None]:

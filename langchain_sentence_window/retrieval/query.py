@@ -44,7 +44,7 @@ from langchain_sentence_window.retrieval.found_sentences import Found
 from langchain_sentence_window.retrieval.search import Search, find_sentences
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 from langchain_sentence_window.windows.assembly import NEAR, TIGHT_FIRST, WIDENING, Order, arrange, is_pool
-from langchain_sentence_window.windows.geometry import Hit, Window, best_windows
+from langchain_sentence_window.windows.geometry import Window, best_windows
 
 MAX_QUERY_CHARS = 32_000
 """The most characters of a query, about 8,000 tokens. Common embedders read fewer."""
@@ -154,7 +154,12 @@ class Query:
         with self._timed("search"):
             found = self.found = await find_sentences(io, scope, request.search, self._fetch_k, request.ahead)
         with self._timed("windows"):
-            hits, is_all = self._hits_that_count()
+            hits, least = found.hits, request.min_score
+            if found.relevance is not None and not found.relevance.supported:
+                hits = []
+            elif least is not None:
+                hits = [hit for hit in hits if hit.similarity is None or hit.similarity >= least]
+            is_all = len(found.hits) < self._fetch_k or len(hits) < len(found.hits)  # the store has no more that count
             known, wanted, read = by_key(found.sentences), found.wanted, found.read
             if wanted is None or len(hits) < len(found.hits):
                 wanted, read = request.ahead.wanted(hits, known), None
@@ -165,14 +170,10 @@ class Query:
             self.windows = best_windows(expansion.hits, None, expansion.window, expansion.widens)
         if self._reranker is None:
             self.ranked = [RankedWindow(window) for window in self.windows]
+        elif len(self.windows) < request.k and not is_all:
+            return False
         else:
-            if len(self.windows) < request.k and not is_all:
-                return False
-            with self._timed("windows"):  # of all hits, as a reranker chooses among them
-                documents, read_too = await read_windows(io, scope, self.windows, sentences, expansion.read)
-                sentences = sentences | read_too
-            with self._timed("rerank"):
-                self.ranked = await self._reranked(self._reranker, documents)
+            sentences = sentences | await self._rerank(scope, self._reranker)
         with self._timed("windows"):
             given = Assembling(
                 scope, self.ranked, expansion, sentences, request.k, request.max_tokens, request.count_tokens
@@ -185,25 +186,17 @@ class Query:
         self.documents = arrange(self.assembled.documents, request.order, window_position)
         return True
 
-    def _hits_that_count(self) -> tuple[Sequence[Hit], bool]:
-        """Return the hits whose similarity is high enough, and whether the store has no more of them."""
-        found, least = self.found, self.request.min_score
-        if found.relevance is not None and not found.relevance.supported:
-            return [], True
-        hits = found.hits
-        if least is not None:
-            hits = [hit for hit in hits if hit.similarity is None or hit.similarity >= least]
-        return hits, len(found.hits) < self._fetch_k or len(hits) < len(found.hits)
-
-    async def _reranked(
-        self, reranker: BaseDocumentCompressor, documents: Sequence[Document]
-    ) -> Sequence[RankedWindow]:
-        """Return the windows in the order of a reranker."""
-        if not documents:
-            return []
-        ranked = await reranked(self._io, reranker, documents, self.request.search.query, self._callbacks)
-        by_id = {each.metadata[WINDOW_ID]: window for each, window in zip(documents, self.windows, strict=True)}
-        return [RankedWindow(by_id[document.metadata[WINDOW_ID]], document) for document in ranked]
+    async def _rerank(self, scope: Scope, reranker: BaseDocumentCompressor) -> SentencesByKey:
+        """Rank the windows of all hits, as a reranker chooses among them; return the sentences that were read."""
+        io, expansion, self.ranked = self._io, self.expansion, []
+        with self._timed("windows"):
+            documents, read = await read_windows(io, scope, self.windows, expansion.sentences, expansion.read)
+        with self._timed("rerank"):
+            if documents:
+                ranked = await reranked(io, reranker, documents, self.request.search.query, self._callbacks)
+                by_id = {each.metadata[WINDOW_ID]: window for each, window in zip(documents, self.windows, strict=True)}
+                self.ranked = [RankedWindow(by_id[each.metadata[WINDOW_ID]], each) for each in ranked]
+        return read
 
     def _is_full(self, assembled: AssembledDocuments) -> bool:
         """Return whether more hits would hardly add anything: there are ``k`` windows, or the budget is spent."""

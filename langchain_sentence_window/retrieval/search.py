@@ -142,17 +142,27 @@ class _IndexRead:
             keys = () if names is True else tuple(names)
             named = hear(query, state.name_evidence(words, keys, filter=self.scope.filter))
             inside = None if named is None else within_named(self.scope, named)
-        if named is None or inside is None:
+        if named is not None and inside is not None:
+            if named.question not in self.vectors:
+                return named.question
+            first, source = self._find(state, named.question, inside, named_depth(named, self.k))
+            first, others, sources = balanced(first, self.k), None, [source]
+            if len(first.hits) < self.k:
+                others, source = self._find(state, query, self.scope, self.k)
+                sources.append(source)
+            found = joined(named, first, others)
+        else:
             found, source = self._find(state, query, self.scope, self.k)
-            return self._read_around(found, source)
-        if named.question not in self.vectors:
-            return named.question
-        first, source = self._find(state, named.question, inside, named_depth(named, self.k))
-        first = balanced(first, self.k)
-        if len(first.hits) >= self.k:
-            return self._read_around(joined(named, first), source)
-        others, other_source = self._find(state, query, self.scope, self.k)
-        return self._read_around(joined(named, first, others), source, other_source)
+            sources = [source]
+        if self.ahead is None:
+            return found
+        known = by_key(found.sentences)
+        wanted = self.ahead.wanted(found.hits, known)
+        read = {key: known[key] for key in wanted.asked if key in known}
+        for source in sources:
+            missing = [key for key in wanted.asked if key not in read]
+            read |= source.sentences_at(missing) if missing else {}
+        return replace(found, wanted=wanted, read=read)
 
     def _find(self, state: IndexState, text: str, scope: Scope, k: int) -> tuple[Found, FoundCandidates]:
         """Make one search, and rank what it found."""
@@ -177,18 +187,6 @@ class _IndexRead:
         scores, similarities = result.scores[order].tolist(), candidates.dense[order].tolist()
         seen = [(candidates, result)] if search.ranking is not None else []
         return Found(sentences, list(map(as_hit, sentences, scores, similarities)), seen, relevance=relevance), source
-
-    def _read_around(self, found: Found, *sources: FoundCandidates) -> Found:
-        """Read what windows around the hits will probably need."""
-        if self.ahead is None:
-            return found
-        known = by_key(found.sentences)
-        wanted = self.ahead.wanted(found.hits, known)
-        read = {key: known[key] for key in wanted.asked if key in known}
-        for source in sources:
-            missing = [key for key in wanted.asked if key not in read]
-            read |= source.sentences_at(missing) if missing else {}
-        return replace(found, wanted=wanted, read=read)
 
 
 async def _find(io: IO, search: Search, text: str, scope: Scope, k: int) -> Found:

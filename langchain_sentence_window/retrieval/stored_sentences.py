@@ -13,7 +13,8 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
-from langchain_sentence_window.documents.window_documents import missing_lead_ins, source_document
+from langchain_sentence_window.documents.window_documents import source_document
+from langchain_sentence_window.documents.window_fields import lead_in_indexes
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
 from langchain_sentence_window.windows.geometry import Window
 
@@ -141,7 +142,8 @@ def _neither(name: str, missing: SentenceKey, *, has_inline: bool) -> str:
 
 def wanted_lead_ins(windows: Iterable[Window], sentences: SentencesByKey) -> list[SentenceKey]:
     """Return which lead-ins of windows aren't at hand, each once."""
-    return list(dict.fromkeys(key for window in windows for key in missing_lead_ins(window, sentences)))
+    keys = ((window.doc_id, index) for window in windows for index in lead_in_indexes(window, sentences))
+    return [key for key in dict.fromkeys(keys) if key not in sentences or not sentences[key].kind]
 
 
 async def fetch_lead_ins(

@@ -14,7 +14,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -37,8 +37,8 @@ def observed(query: Query) -> Iterator[None]:
     Raises:
         StoreUnavailableError: The store's server doesn't answer.
     """
-    request = query.request
-    with query_span(request) as span:
+    request, trace = query.request, sys.modules.get("opentelemetry.trace")
+    with nullcontext() if trace is None else _query_span(trace, request) as span:
         with request.scope.adapter.reached():
             yield
         if span is not None:
@@ -68,16 +68,17 @@ _ON_SPANS = frozenset({"true", "span_only", "span_and_event"})
 
 
 @contextmanager
-def query_span(request: Request) -> Iterator[Any]:
+def _query_span(trace: Any, request: Request) -> Iterator[Any]:
     """Record the block as a span, if spans are recorded at all. An error is recorded on it, and raised.
 
     Args:
+        trace: The module ``opentelemetry.trace``.
         request: The query. The retriever's name, if it has one, stands for what it searches.
 
     Yields:
         The span; ``None`` if none is recorded.
     """
-    tracer = _tracer()
+    tracer = _tracer(trace)
     if tracer is None:
         yield None
         return
@@ -88,8 +89,7 @@ def query_span(request: Request) -> Iterator[Any]:
     named = {key: value for key, value in known.items() if value}
     attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.request.top_k": float(request.k), **named}
     name = " ".join(["retrieval", *filter(None, [request.name])])
-    kind = sys.modules["opentelemetry.trace"].SpanKind.CLIENT
-    with tracer.start_as_current_span(name, kind=kind, attributes=attributes) as span:
+    with tracer.start_as_current_span(name, kind=trace.SpanKind.CLIENT, attributes=attributes) as span:
         try:
             yield span if span.is_recording() else None
         except BaseException as error:
@@ -109,12 +109,9 @@ _known: tuple[Any, Any] | None = None
 """The latest tracer provider, and its tracer. Replaced as a whole."""
 
 
-def _tracer() -> Any:
+def _tracer(trace: Any) -> Any:
     """Return the tracer of the program's tracer provider; ``None`` if none was set."""
     global _known  # noqa: PLW0603 - a cache
-    trace = sys.modules.get("opentelemetry.trace")
-    if trace is None:
-        return None
     provider = trace.get_tracer_provider()
     if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):
         return None
