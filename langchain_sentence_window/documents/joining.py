@@ -57,7 +57,12 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
         parts: One part or several, in any order.
     """
     if len(parts) == 1:
-        return _alone(doc_id, parts[0])
+        (part,) = parts
+        text = part.text
+        blocks = () if is_page_furniture(part.document.metadata) else part.blocks
+        is_part = part.is_numbered and part.start != 0
+        pieces = (Piece(0, len(text), 0, part.offset),) if is_part else ()
+        return JoinedDocument(doc_id, text, (part,), pieces, (Segment(0, len(text), blocks),))
     ordered, remarks = _in_order(parts)
     joiner = _Joiner(ordered)
     for index, (start, end) in enumerate(_bodies(ordered)):
@@ -70,14 +75,6 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
         tuple(segment.finished() for segment in joiner.segments),
         (*remarks, *joiner.remarks),
     )
-
-
-def _alone(doc_id: str, part: Part) -> JoinedDocument:
-    text = part.text
-    blocks = () if is_page_furniture(part.document.metadata) else part.blocks
-    is_part = part.is_numbered and part.start != 0
-    pieces = (Piece(0, len(text), 0, part.offset),) if is_part else ()
-    return JoinedDocument(doc_id, text, (part,), pieces, (Segment(0, len(text), blocks),))
 
 
 def _in_order(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:

@@ -146,15 +146,16 @@ def own_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
 class _Converter:
     """Converts one value, and counts the values in it."""
 
-    def __init__(self) -> None:
-        self._left = MAX_VALUES
+    _left = MAX_VALUES
 
     def convert(self, value: Any, levels: int) -> Any:
         """Convert a value that may have so many more levels."""
         self._left -= 1
         if self._left < 0:
             raise ValueError(f"it has more than {MAX_VALUES:,} values")
-        if isinstance(value, Enum) and not isinstance(value, str | int | float):
+        if value is None or isinstance(value, str | int | float):
+            return None if value is None else _finite(value)
+        if isinstance(value, Enum):
             return self.convert(value.value, levels)
         if not isinstance(value, (Mapping, *_LISTS)):
             return _scalar(value)
@@ -178,9 +179,7 @@ class _Converter:
         return converted
 
 
-def _scalar(value: Any) -> str | float | None:
-    if value is None or isinstance(value, str | int | float):
-        return None if value is None else _finite(value)
+def _scalar(value: Any) -> str | float:
     if isinstance(value, _ISO):
         return _iso(value)
     return str(value) if isinstance(value, _AS_TEXT) else _of_numpy(value)

@@ -20,7 +20,6 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import is_storable_id
 from langchain_sentence_window.documents.joined_document import JoinedDocument
-from langchain_sentence_window.documents.joining import join_parts
 from langchain_sentence_window.documents.keys import DOC_ID, MAX_ID_CHARS, SOURCE, checked_id, storable_text
 from langchain_sentence_window.documents.source_parts import Part, part_of, source_of, total_pages
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
@@ -50,17 +49,14 @@ class Group(NamedTuple):
         are_parts = all(part.is_numbered for part in self.parts) or (len(sources) == 1 and None not in sources)
         return are_parts and all(document.id is None for document in documents)
 
-    def join(self) -> JoinedDocument:
-        """Join the parts."""
-        return join_parts(self.doc_id, self.parts)
 
-
-def group_documents(documents: Sequence[Document], join: JoinParts) -> list[Group]:
+def group_documents(documents: Sequence[Document], join: JoinParts, names: Sequence[str] | None = None) -> list[Group]:
     """Find the documents that some Documents make up.
 
     Args:
         documents: Pages, elements, rows, chunks, or whole texts, in any order.
         join: ``False`` if each Document is a document of its own; a metadata key that numbers parts.
+        names: What `document_ids` returns for the Documents, if that is known.
 
     Returns:
         The documents, in the order of their first parts.
@@ -68,23 +64,14 @@ def group_documents(documents: Sequence[Document], join: JoinParts) -> list[Grou
     Raises:
         InvalidInputError: Two Documents have the same id, or one has an id that stores can't keep.
     """
-    groups = group_by_name(documents, join)
-    check_groups(groups)
-    return groups
-
-
-def check_groups(groups: Iterable[Group]) -> None:
-    """Check that the Documents of each group may be parts of one document.
-
-    Raises:
-        InvalidInputError: Two Documents have the same id.
-    """
+    groups = group_by_name(documents, join, names)
     for group in groups:
-        if not group.is_one_document:
+        if len(group.parts) > 1 and not group.is_one_document:
             raise InvalidInputError(
                 f"two documents of this call have the doc_id {group.doc_id!r}; give each a different one, or join "
                 "their texts into one document. Nothing was stored."
             )
+    return groups
 
 
 def group_by_name(documents: Sequence[Document], join: JoinParts, names: Sequence[str] | None = None) -> list[Group]:
@@ -93,7 +80,7 @@ def group_by_name(documents: Sequence[Document], join: JoinParts, names: Sequenc
     Args:
         documents: The Documents.
         join: As for `group_documents`.
-        names: Their names, if they are known.
+        names: As for `group_documents`.
     """
     key = join if isinstance(join, str) else None
     groups: dict[str, Group] = {}
@@ -212,8 +199,7 @@ class Batches:
 
     def _end(self) -> Batch:
         names = document_ids(self._documents, self._join) if self._join is False else self._names
-        groups = group_by_name(self._documents, self._join, names)
-        check_groups(groups)
+        groups = group_documents(self._documents, self._join, names)
         digests = [blake2b(group.doc_id.encode(), digest_size=_DIGEST_SIZE).digest() for group in groups]
         again = [group for group, digest in zip(groups, digests, strict=True) if digest in self._passed_on]
         for group in again:

@@ -65,10 +65,10 @@ def sentence_documents(
     """
     text, doc_id = joined.text, joined.doc_id
     front_matter = _front_matter(text, sentences)
-    own = [
-        carried_metadata(each, doc_id)
-        for each in fitter.fit([_with_metadata(part.carried, front_matter) for part in joined.parts])
-    ]
+    carried = [part.carried for part in joined.parts]
+    if front_matter:  # where a part has no such keys of its own
+        carried = [each.model_copy(update={"metadata": {**front_matter, **each.metadata}}) for each in carried]
+    own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
     spans = [(sentence.start, sentence.end) for sentence in sentences]
     made: list[Document] = []
     for index, sentence in enumerate(sentences):
@@ -146,11 +146,6 @@ def _front_matter(text: str, sentences: Sequence[Sentence]) -> Mapping[str, Any]
     if found is None or (sentences and sentences[0].start < found.end):
         return {}
     return {key: value for key, value in found.values.items() if key not in NAMING_KEYS}
-
-
-def _with_metadata(document: Document, more: Mapping[str, Any]) -> Document:
-    """Return a document with more metadata, where it has no such keys of its own."""
-    return document.model_copy(update={"metadata": {**more, **document.metadata}}) if more else document
 
 
 MAX_METADATA_KEYS = 1_000

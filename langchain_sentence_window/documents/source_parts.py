@@ -31,6 +31,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._primitives import trim
 from langchain_sentence_window.documents.keys import END_INDEX, SOURCE, START_INDEX
 from langchain_sentence_window.documents.layout import (
+    DOCLING,
     Continuation,
     docling_blocks,
     docling_page,
@@ -153,7 +154,15 @@ def part_of(document: Document, key: str | None = None) -> Part:
     if key is not None:
         value = metadata.get(key)
         return Part(document, {key: value} if is_scalar(value) else {}, order=value)
-    read = _layout_of(text, metadata)
+    layout, is_block = metadata.get(LAYOUT), is_element(metadata)
+    read = None if layout is None else _read_layout(text, layout)
+    blocks: tuple[Block, ...] | None = None
+    if read is not None:
+        blocks = read[0]
+    elif is_block:
+        blocks = element_blocks(text, metadata)
+    elif DOCLING in metadata:
+        blocks = docling_blocks(text, metadata)
     # Splitters write no end; a Document with both is a window, or one that `get` returned.
     start = None if END_INDEX in metadata else _whole_number(metadata.get(START_INDEX))
     return Part(
@@ -163,15 +172,15 @@ def part_of(document: Document, key: str | None = None) -> Part:
         row=next((row for name in (ROW, SEQ_NUM) if (row := _whole_number(metadata.get(name))) is not None), None),
         start=start,
         offset=start or 0,
-        is_element=is_element(metadata),
-        blocks=read[0] if read else _blocks_of(text, metadata),
+        is_element=is_block,
+        blocks=blocks,
         continues=read[1] if read else "",
     )
 
 
-def _layout_of(text: str, metadata: Mapping[str, Any]) -> tuple[tuple[Block, ...], Continuation] | None:
+def _read_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Continuation] | None:
     """Return the blocks that a loader found; ``None`` if it found none, or if the text has changed since."""
-    read = read_layout(metadata[LAYOUT], len(text)) if LAYOUT in metadata else None
+    read = read_layout(layout, len(text))
     if read is None:
         return None
     blocks = tuple(
@@ -182,16 +191,12 @@ def _layout_of(text: str, metadata: Mapping[str, Any]) -> tuple[tuple[Block, ...
     return (blocks, read[1]) if are_apart and all(block.start < block.end for block in blocks) else None
 
 
-def _blocks_of(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...] | None:
-    return element_blocks(text, metadata) if is_element(metadata) else docling_blocks(text, metadata)
-
-
 def page_of(metadata: Mapping[str, Any]) -> int | None:
     """Return the page that metadata names, from 0; ``None`` if it names none."""
     page = _whole_number(metadata.get(PAGE))
     if page is None and (number := _whole_number(metadata.get(PAGE_NUMBER))):
         page = number - 1
-    return docling_page(metadata) if page is None else page
+    return docling_page(metadata) if page is None and DOCLING in metadata else page
 
 
 def total_pages(metadata: Mapping[str, Any]) -> int | None:

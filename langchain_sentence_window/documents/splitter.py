@@ -226,9 +226,11 @@ class SentenceSplitter(BaseDocumentTransformer):
             InvalidInputError: Two documents have the same id, one isn't a Document, or the metadata of one names a
                 language that isn't known.
         """
+        from langchain_sentence_window.documents.joining import join_parts
         from langchain_sentence_window.documents.part_groups import group_documents, warn_of_parts
 
-        joined = [group.join() for group in group_documents(checked_documents(documents), self.join_parts)]
+        groups = group_documents(checked_documents(documents), self.join_parts)
+        joined = [join_parts(group.doc_id, group.parts) for group in groups]
         warn_of_parts(joined)
         return self.split_joined(joined, limits)
 

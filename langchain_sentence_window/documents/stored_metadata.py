@@ -86,8 +86,15 @@ class MetadataFitter:
         """
         fitted: list[Document] = []
         for document in documents:
-            metadata = self._fitted(document.metadata, untouched)
-            fitted.append(document.model_copy(update={"metadata": metadata}))
+            kept: dict[str, Any] = {}
+            for key, value in document.metadata.items():
+                if key in untouched:
+                    kept[key] = value
+                elif key == DOC_ID and not is_scalar(value):
+                    kept |= {} if value is None else {key: _named(value)}  # the same name as if it weren't converted
+                else:
+                    self._keep(kept, key, value)
+            fitted.append(document.model_copy(update={"metadata": kept}))
         return fitted
 
     def warn(self) -> None:
@@ -102,17 +109,6 @@ class MetadataFitter:
             ),
             stacklevel=3,
         )
-
-    def _fitted(self, metadata: Mapping[Any, Any], untouched: Collection[str]) -> dict[str, Any]:
-        kept: dict[str, Any] = {}
-        for key, value in metadata.items():
-            if key in untouched:
-                kept[key] = value
-            elif key == DOC_ID and not is_scalar(value):
-                kept |= {} if value is None else {key: _named(value)}  # the same name as if it weren't converted
-            else:
-                self._keep(kept, key, value)
-        return kept
 
     def _keep(self, kept: dict[str, Any], key: object, value: Any) -> None:
         try:

@@ -16,7 +16,6 @@ import unicodedata
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from langchain_core.documents import Document
 
@@ -355,7 +354,11 @@ def with_places(best: Document, others: Iterable[Document]) -> Document:
     """Return a copy of a window with the places of others of equal text, best first, in ``also_in``."""
     named = places_in(best)
     for other in others:
-        named += [_place_of(other), *places_in(other)]
+        metadata, pages = other.metadata, other.metadata.get(PAGES)
+        place = {DOC_ID: metadata[DOC_ID]} | {key: as_integer(metadata[key]) for key in (START_INDEX, END_INDEX)}
+        place |= {key: metadata[key] for key in (HEADING, SOURCE) if is_scalar(metadata.get(key))}
+        place |= {PAGES: list(pages)} if isinstance(pages, list) else {}
+        named += [place, *places_in(other)]
     own = best.metadata
     places = each_once(named, own[DOC_ID], own[START_INDEX], own[END_INDEX])
     added = {ALSO_IN: places} if places else {}
@@ -391,11 +394,3 @@ def _is_window(document: Document) -> bool:
     start, end = as_integer(metadata.get(START_INDEX)), as_integer(metadata.get(END_INDEX))
     is_slice = start is not None and end == start + len(document.page_content)
     return is_slice and SENTENCES in metadata and isinstance(metadata.get(DOC_ID), str)
-
-
-def _place_of(window: Document) -> dict[str, Any]:
-    metadata = window.metadata
-    place = {DOC_ID: metadata[DOC_ID]} | {key: as_integer(metadata[key]) for key in (START_INDEX, END_INDEX)}
-    place |= {key: metadata[key] for key in (HEADING, SOURCE) if is_scalar(metadata.get(key))}
-    pages = metadata.get(PAGES)
-    return place | ({PAGES: list(pages)} if isinstance(pages, list) else {})

@@ -19,6 +19,7 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
+from langchain_sentence_window.documents.joining import join_parts
 from langchain_sentence_window.documents.keys import DOC_ID, sentence_id
 from langchain_sentence_window.documents.part_groups import Group, group_documents, warn_of_parts
 from langchain_sentence_window.documents.splitter import SentenceSplitter
@@ -225,10 +226,10 @@ class Preparation:
             InvalidInputError: The metadata of one names a language that isn't known, or ``situate`` didn't return a
                 string.
         """
-        joined = [group.join() for group in groups]
+        joined = [join_parts(group.doc_id, group.parts) for group in groups]
         warn_of_parts(joined)
         sentences = self.splitter.split_joined(joined, self.limits)
-        by_id = {document.doc_id: document.document for document in joined}
+        by_id = {} if self.situate is None else {document.doc_id: document.document for document in joined}
         contexts = contexts_of(sentences, by_id, self.situate, headings=self.embed_headings)
         return Prepared([document.doc_id for document in joined], sentences, contexts)
 

@@ -75,30 +75,31 @@ async def ingest_documents(
         InvalidInputError: Two documents have the same id, or the filter forbids one or what it would replace.
     """
     start, join = perf_counter(), prepare.splitter.join_parts
-    groups = await io.in_thread(group_documents, documents, join)
+    names = await io.in_thread(document_ids, documents, join)
+    groups = await io.in_thread(group_documents, documents, join, names)
     groups = await with_known_parts(io, scope, groups, join)
     # In a thread, as `situate` may ask a model.
     doc_ids, sentences, contexts = await io.in_thread(prepare, groups)
-    replaced = await stored_before(io, scope, doc_ids)
+    is_logged = LOGGER.isEnabledFor(logging.INFO)
+    replaced = await _stored_before(io, scope, doc_ids) if is_logged else None
     with counted_texts() as embedded:
         await replace_documents(
             io, scope, sentences, doc_ids, contexts, show_progress=show_progress, bm25_index=bm25_index
         )
-    log_ingest(
-        scope.adapter.name,
-        documents=len(doc_ids),
-        sentences=len(sentences),
-        embedded=embedded.count if embeds_here(scope.adapter) else len(sentences),
-        replaced=replaced,
-        seconds=perf_counter() - start,
-    )
-    return document_ids(documents, join)
+    if is_logged:
+        log_ingest(
+            scope.adapter.name,
+            documents=len(doc_ids),
+            sentences=len(sentences),
+            embedded=embedded.count if _embeds_here(scope.adapter) else len(sentences),
+            replaced=replaced,
+            seconds=perf_counter() - start,
+        )
+    return names
 
 
-async def stored_before(io: IO, scope: Scope, doc_ids: Sequence[str]) -> int | None:
-    """Count the documents that the store has already, if that is to be told and the store can fetch by id."""
-    if not LOGGER.isEnabledFor(logging.INFO):
-        return None
+async def _stored_before(io: IO, scope: Scope, doc_ids: Sequence[str]) -> int | None:
+    """Count the documents that the store has already, if it can fetch by id."""
     try:
         found = await scope.fetch(io, [(doc_id, 0) for doc_id in doc_ids])
     except InvalidInputError:  # the filter can't be enforced by id, and the documents will be refused
@@ -106,7 +107,7 @@ async def stored_before(io: IO, scope: Scope, doc_ids: Sequence[str]) -> int | N
     return None if found is None else len(found)
 
 
-def embeds_here(adapter: StoreAdapter) -> bool:
+def _embeds_here(adapter: StoreAdapter) -> bool:
     """Return whether texts are embedded by this package and not by the store."""
     return adapter.mixes_neighbors or isinstance(adapter.embedding, NeighborMixedEmbeddings)
 
@@ -200,14 +201,15 @@ async def ingest_stream(
         except BaseException as error:
             error.add_note(ingest.note())
             raise
-    log_ingest(
-        scope.adapter.name,
-        documents=ingest.documents,
-        sentences=ingest.sentences,
-        embedded=embedded.count if embeds_here(scope.adapter) else ingest.sentences,
-        replaced=ingest.replaced,
-        seconds=perf_counter() - start,
-    )
+    if LOGGER.isEnabledFor(logging.INFO):
+        log_ingest(
+            scope.adapter.name,
+            documents=ingest.documents,
+            sentences=ingest.sentences,
+            embedded=embedded.count if _embeds_here(scope.adapter) else ingest.sentences,
+            replaced=ingest.replaced,
+            seconds=perf_counter() - start,
+        )
     return reader.names
 
 
@@ -374,7 +376,8 @@ class _Ingest:
         self._last = prepared.doc_ids[-1]
 
     async def _count_replaced(self, prepared: Prepared) -> None:
-        found = await stored_before(self._io, self._scope, prepared.doc_ids)
+        is_logged = LOGGER.isEnabledFor(logging.INFO)
+        found = await _stored_before(self._io, self._scope, prepared.doc_ids) if is_logged else None
         self.replaced = None if found is None or self.replaced is None else self.replaced + found
 
 

@@ -163,8 +163,6 @@ def log_ingest(
         replaced: How many of the documents were there before; ``None`` if that isn't known.
         seconds: The time that it took.
     """
-    if not LOGGER.isEnabledFor(logging.INFO):
-        return
     LOGGER.info(
         "added %s of %s to %s in %.3f s: embedded %s%s",
         _count(documents, "document"),
