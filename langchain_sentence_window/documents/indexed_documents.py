@@ -9,13 +9,18 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.documents.joined_document import PartSpan, read_spans, shared_metadata
 from langchain_sentence_window.documents.joining import BLANK_LINE
-from langchain_sentence_window.documents.layout import Continuation
 from langchain_sentence_window.documents.metadata_values import own_values
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.source_parts import PART, Part, page_of, part_of, source_of
+from langchain_sentence_window.documents.source_parts import (
+    PART,
+    TITLE,
+    Continuation,
+    Part,
+    page_of,
+    part_of,
+    source_of,
+)
 from langchain_sentence_window.splitting.blocks import MAX_LEVEL, PROSE, Block
-
-TITLE = "title"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,32 +104,6 @@ def _document(doc_id: str, runs: list[SentenceRun]) -> IndexedDocument:
         metadata=own_values(metadata),
         added=runs[0].added,
     )
-
-
-MAX_NAME_CHARS = 300
-"""The longest value of metadata that is a name; a longer one is a text."""
-
-
-def names_in(metadata: Mapping[str, Any], keys: Iterable[str] = ()) -> list[str]:
-    """Return the names in a document's metadata, each once.
-
-    They are its title, its file name, the folder of the file, which often says more than a name such as ``index.md``,
-    and values of other keys.
-
-    Args:
-        metadata: The document's metadata.
-        keys: Keys whose values are names too: strings or numbers, or lists of these.
-    """
-    source = source_of(metadata) or ""
-    folders, _, file_name = source.replace("\\", "/").rstrip("/").rpartition("/")
-    stem, _, ending = file_name.rpartition(".")
-    folder = folders.rpartition("/")[2] if file_name.strip() else ""
-    given = [metadata.get(TITLE), file_name, stem if ending.isalnum() else "", folder]
-    for key in keys:
-        value = metadata.get(key)
-        given += value if isinstance(value, list | tuple) else [value]
-    names = [str(name) for name in given if isinstance(name, str | int | float) and not isinstance(name, bool)]
-    return [name for name in dict.fromkeys(names) if name.strip() and len(name) <= MAX_NAME_CHARS]
 
 
 _Name: TypeAlias = tuple[tuple[str, Any], ...]

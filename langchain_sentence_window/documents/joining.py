@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 
 from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.documents.joined_document import JoinedDocument, Piece, Segment
-from langchain_sentence_window.documents.layout import docling_headings, is_page_furniture
-from langchain_sentence_window.documents.source_parts import Part
+from langchain_sentence_window.documents.source_parts import Part, docling_headings, is_page_furniture
 from langchain_sentence_window.splitting.blocks import HEADING, MAX_HEADING_CHARS, PROSE, Block
 from langchain_sentence_window.splitting.newlines import MARKER
 

@@ -3,7 +3,7 @@
 The module `sentence_documents` reads them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -64,10 +64,11 @@ def sentence_documents(
         inline_window: Sentences before and after each sentence to write into its metadata; ``None`` for none.
     """
     text, doc_id = joined.text, joined.doc_id
-    front_matter = _front_matter(text, sentences)
-    carried = [part.carried for part in joined.parts]
-    if front_matter:  # where a part has no such keys of its own
-        carried = [each.model_copy(update={"metadata": {**front_matter, **each.metadata}}) for each in carried]
+    carried, front_matter = [part.carried for part in joined.parts], read_front_matter(text)
+    # Unless it was split into sentences, as in plain text. A text can't say where it is from.
+    if front_matter is not None and not (sentences and sentences[0].start < front_matter.end):
+        values = {key: value for key, value in front_matter.values.items() if key not in NAMING_KEYS}
+        carried = [each.model_copy(update={"metadata": {**values, **each.metadata}}) for each in carried]
     own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
     spans = [(sentence.start, sentence.end) for sentence in sentences]
     made: list[Document] = []
@@ -135,17 +136,6 @@ def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, 
 def separator_after(text: str, spans: Sequence[Span], index: int) -> str:
     """Return the white space between a sentence and the next; one space after the last."""
     return " " if index + 1 == len(spans) else text[spans[index][1] : spans[index + 1][0]]
-
-
-def _front_matter(text: str, sentences: Sequence[Sentence]) -> Mapping[str, Any]:
-    """Return the values of the front matter, unless it was split into sentences, as in plain text.
-
-    A text can't say where it is from.
-    """
-    found = read_front_matter(text)
-    if found is None or (sentences and sentences[0].start < found.end):
-        return {}
-    return {key: value for key, value in found.values.items() if key not in NAMING_KEYS}
 
 
 MAX_METADATA_KEYS = 1_000

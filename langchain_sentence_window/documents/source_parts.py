@@ -1,4 +1,4 @@
-"""Which part of its source a Document is, as loaders and splitters write it in metadata.
+"""Which part of its source a Document is, and its blocks, as loaders and splitters write it in metadata.
 
 ====================================  ========================================================
 keys                                  written by
@@ -12,35 +12,48 @@ keys                                  written by
 ``start_index``                       text splitters with ``add_start_index=True``
 ====================================  ========================================================
 
+The blocks of a part's text are known for layouts, elements of unstructured, and chunks of docling. A layout holds the
+blocks that a loader found, and whether the first one goes on::
+
+heading:0:23:2 prose:25:400 list_item:402:455
+
+Each item is ``KIND:START:END``, and ``heading:START:END:LEVEL`` for a heading; the ends count code points of the part's
+text. A sign before the first item says that its block began in the part before: ``+`` if it goes on, ``~`` if even a
+word does. A string, because many stores hold only flat metadata.
+
 The state of a file that was read is one string too, by which a later look finds out whether it has changed::
 
 file_state = "5301 1760000000000000000 9f86d081884c7d65… 48"
 
 That is the size in bytes, the time of the last change in nanoseconds since 1970, the SHA-256 of the bytes, and the
 number of sentences. Who asks later whether the file has changed first compares the size and the time, and only then
-the hash. A string, because many stores hold only flat metadata. Only loaders write it, never a document's own text.
+the hash. Only loaders write it, never a document's own text.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias, cast
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import trim
 from langchain_sentence_window.documents.keys import END_INDEX, SOURCE, START_INDEX
-from langchain_sentence_window.documents.layout import (
-    DOCLING,
-    Continuation,
-    docling_blocks,
-    docling_page,
-    element_blocks,
-    is_element,
-    read_layout,
-)
 from langchain_sentence_window.documents.metadata_values import is_scalar
-from langchain_sentence_window.splitting.blocks import Block
+from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.splitting.blocks import (
+    CODE,
+    FRONT_MATTER,
+    HEADING,
+    HTML,
+    LIST_ITEM,
+    MAX_LEVEL,
+    MAX_MARKED_HEADING_CHARS,
+    PROSE,
+    TABLE_ROW,
+    Block,
+)
 
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
 ROW, SEQ_NUM = "row", "seq_num"
@@ -56,10 +69,100 @@ FILE_STATE = "file_state"
 NAMING_KEYS = frozenset({SOURCE, FILE_STATE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY, TOTAL_PAGES, *IDENTITY_KEYS})
 """Keys that say where a Document is from; only loaders write them, never a document's own text."""
 
+TITLE = "title"
+
 PART = "part"
 """The key of a part's position, where nothing else tells the parts of a source apart."""
 
 _MAX_DIGITS = 15
+
+Continuation: TypeAlias = Literal["", "+", "~"]
+"""How the first block of a part begins: ``""`` anew; ``"+"`` in the part before; ``"~"`` inside a word of it."""
+
+_KINDS = frozenset({PROSE, HEADING, LIST_ITEM, TABLE_ROW, CODE, HTML, FRONT_MATTER})
+_ITEM = re.compile(r"([a-z_]{1,20}):([0-9]{1,12}):([0-9]{1,12})(?::([1-6]))?")
+_SIGNS = ("+", "~")
+
+
+def write_layout(blocks: Sequence[Block], continues: Continuation = "") -> str:
+    """Write the blocks of a part as a string.
+
+    Args:
+        blocks: In order and disjoint; of a heading the level is written too.
+        continues: How the first block begins.
+
+    Returns:
+        The string; an empty one if there are no blocks.
+
+    Raises:
+        InvalidInputError: `read_layout` couldn't read it: blocks overlap or are empty, or a kind or level is unknown.
+    """
+    items = [
+        f"{block.kind}:{block.start}:{block.end}" + (f":{block.level}" if block.kind == HEADING else "")
+        for block in blocks
+    ]
+    layout = continues + " ".join(items) if items else ""
+    end = blocks[-1].end if blocks else 0
+    if read_layout(layout, end) is None:
+        raise InvalidInputError(
+            f"the blocks are {shown(blocks)} and continues is {shown(continues)}; they must be in order, disjoint and "
+            f"not empty, headings must have levels from 1 to {MAX_LEVEL}, and continues must be '', '+' or '~'"
+        )
+    return layout
+
+
+def read_layout(layout: object, length: int) -> tuple[list[Block], Continuation] | None:
+    """Read the blocks of a part.
+
+    Args:
+        layout: The value in the part's metadata; it may be anything.
+        length: Code points of the part's text.
+
+    Returns:
+        The blocks, in order, disjoint, none empty, within the text; and how the first one begins. ``None`` if the
+        string isn't one that `write_layout` makes.
+    """
+    if not isinstance(layout, str):
+        return None
+    if not layout:
+        return [], ""
+    sign = layout[0] if layout.startswith(_SIGNS) else ""
+    blocks: list[Block] = []
+    low = 0
+    for item in layout[len(sign) :].split(" "):
+        match = _ITEM.fullmatch(item)
+        if match is None or match[1] not in _KINDS or (match[1] == HEADING) != (match[4] is not None):
+            return None
+        start, end = int(match[2]), int(match[3])
+        if not low <= start < end <= length:
+            return None
+        blocks.append(Block(start, end, match[1], int(match[4] or 0)))
+        low = end
+    return blocks, cast("Continuation", sign)
+
+
+CATEGORY = "category"
+CATEGORY_DEPTH = "category_depth"
+DOCLING = "dl_meta"
+
+ELEMENT_KINDS = {
+    "Title": HEADING,
+    "NarrativeText": PROSE,
+    "UncategorizedText": PROSE,
+    "ListItem": LIST_ITEM,
+    "Table": TABLE_ROW,
+    "CodeSnippet": CODE,
+}
+"""Block kinds of the elements of unstructured, by their ``category``."""
+
+PAGE_FURNITURE = frozenset({"Header", "Footer", "PageNumber", "PageBreak"})
+"""Categories of what is printed around the text of a page, which no sentence holds."""
+
+_OTHER_CATEGORIES = frozenset(
+    {"Address", "CheckBox", "EmailAddress", "FigureCaption", "Footnote", "Form", "Formula", "Image", "Text"}
+)
+_MARKS = frozenset({"element_id", "parent_id", "coordinates", "filetype", "page_number"})
+"""Keys of which unstructured writes one at least; a user's own ``category`` comes without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +258,7 @@ def part_of(document: Document, key: str | None = None) -> Part:
         value = metadata.get(key)
         return Part(document, {key: value} if is_scalar(value) else {}, order=value)
     layout, is_block = metadata.get(LAYOUT), is_element(metadata)
-    read = None if layout is None else _read_layout(text, layout)
+    read = None if layout is None else _fitting_layout(text, layout)
     blocks: tuple[Block, ...] | None = None
     if read is not None:
         blocks = read[0]
@@ -178,7 +281,7 @@ def part_of(document: Document, key: str | None = None) -> Part:
     )
 
 
-def _read_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Continuation] | None:
+def _fitting_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Continuation] | None:
     """Return the blocks that a loader found; ``None`` if it found none, or if the text has changed since."""
     read = read_layout(layout, len(text))
     if read is None:
@@ -204,6 +307,32 @@ def total_pages(metadata: Mapping[str, Any]) -> int | None:
     return _whole_number(metadata.get(TOTAL_PAGES))
 
 
+MAX_NAME_CHARS = 300
+"""The longest value of metadata that is a name; a longer one is a text."""
+
+
+def names_in(metadata: Mapping[str, Any], keys: Iterable[str] = ()) -> list[str]:
+    """Return the names in a document's metadata, each once.
+
+    They are its title, its file name, the folder of the file, which often says more than a name such as ``index.md``,
+    and values of other keys.
+
+    Args:
+        metadata: The document's metadata.
+        keys: Keys whose values are names too: strings or numbers, or lists of these.
+    """
+    source = source_of(metadata) or ""
+    folders, _, file_name = source.replace("\\", "/").rstrip("/").rpartition("/")
+    stem, _, ending = file_name.rpartition(".")
+    folder = folders.rpartition("/")[2] if file_name.strip() else ""
+    given = [metadata.get(TITLE), file_name, stem if ending.isalnum() else "", folder]
+    for key in keys:
+        value = metadata.get(key)
+        given += value if isinstance(value, list | tuple) else [value]
+    names = [str(name) for name in given if isinstance(name, str | int | float) and not isinstance(name, bool)]
+    return [name for name in dict.fromkeys(names) if name.strip() and len(name) <= MAX_NAME_CHARS]
+
+
 def _text(value: object) -> str | None:
     """Return a text that isn't blank, as a plain string; else ``None``."""
     text = str.__str__(value) if isinstance(value, str) else ""
@@ -217,6 +346,73 @@ def _whole_number(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return int(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def is_element(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a Document is an element of unstructured."""
+    category = metadata.get(CATEGORY)
+    if not isinstance(category, str):
+        return False
+    is_other = category in PAGE_FURNITURE or category in _OTHER_CATEGORIES
+    return category in ELEMENT_KINDS or (is_other and not _MARKS.isdisjoint(metadata))
+
+
+def is_page_furniture(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a Document is a running head, a foot, a page number or a page break."""
+    return is_element(metadata) and metadata[CATEGORY] in PAGE_FURNITURE
+
+
+def element_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...]:
+    """Return an element as a block, or nothing if it has no text."""
+    kind = ELEMENT_KINDS.get(metadata.get(CATEGORY, ""), PROSE)
+    start, end = trim(text, 0, len(text))
+    if start == end:
+        return ()
+    if kind != HEADING:
+        return (Block(start, end, kind),)
+    depth = metadata.get(CATEGORY_DEPTH)
+    level = depth + 1 if isinstance(depth, int) and depth >= 0 else 1
+    is_short = end - start <= MAX_MARKED_HEADING_CHARS
+    return (Block(start, end, HEADING, min(level, MAX_LEVEL)) if is_short else Block(start, end),)
+
+
+def docling_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...] | None:
+    """Return the headings above the text of a chunk of docling, and the rest as a paragraph.
+
+    Returns:
+        The blocks; ``None`` if the text doesn't begin with headings.
+    """
+    at, blocks = 0, list[Block]()
+    for level, heading in enumerate(docling_headings(metadata), 1):
+        start, end = trim(text, at, len(text))
+        if not heading.strip() or not text.startswith(heading.strip(), start):
+            break
+        at = start + len(heading.strip())
+        blocks.append(Block(start, at, HEADING, min(level, MAX_LEVEL)))
+    start, end = trim(text, at, len(text))
+    return (*blocks, *([Block(start, end)] if start < end else [])) if blocks else None
+
+
+def docling_page(metadata: Mapping[str, Any]) -> int | None:
+    """Return the first page, from 0, that a chunk of docling is from; ``None`` if it doesn't say."""
+    numbers = [
+        place.get("page_no")
+        for item in _listed(metadata.get(DOCLING), "doc_items")
+        for place in _listed(item, "prov")
+        if isinstance(place, Mapping)
+    ]
+    pages = [number - 1 for number in numbers if isinstance(number, int) and number > 0]
+    return min(pages, default=None)
+
+
+def docling_headings(metadata: Mapping[str, Any]) -> list[str]:
+    """Return the headings, outermost first, that docling writes above the text of a chunk."""
+    return [each for each in _listed(metadata.get(DOCLING), "headings") if isinstance(each, str)]
+
+
+def _listed(value: object, key: str) -> Sequence[Any]:
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, list | tuple) else ()
 
 
 _UNKNOWN = "-"

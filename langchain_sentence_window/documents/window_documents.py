@@ -3,8 +3,14 @@
 Lead-ins are sentences before a window that give it meaning: a table's header row, the sentence that introduces a list,
 or who speaks in a message. A sentence names its lead-in by index, and a lead-in may have one of its own, as the item of
 a list that others are nested in.
+
+Contracts, policies and manuals repeat their clauses word for word. A model that reads one twice learns nothing new, but
+a reader may want to know that a second contract says it too: ``also_in`` says where.
 """
 
+import re
+import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,25 +20,32 @@ from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.joined_document import as_entries, shared_metadata
 from langchain_sentence_window.documents.keys import (
+    ALSO_IN,
     DOC_ID,
     END_INDEX,
+    HEADING,
     HITS,
     LEAD_INS,
+    PAGES,
     PARTS,
+    SENTENCES,
+    SOURCE,
     START_INDEX,
     TEXT,
     WINDOW_ID,
 )
-from langchain_sentence_window.documents.metadata_values import own_values
+from langchain_sentence_window.documents.metadata_values import is_scalar, own_values
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
 from langchain_sentence_window.documents.window_fields import (
     FIELDS,
     CountTokens,
     CutWindow,
     NewWindow,
+    each_once,
     estimate_tokens,
     lead_ins,
     part_spans,
+    places_in,
 )
 from langchain_sentence_window.documents.window_runs import cut_parts, read_parts, source_span
 from langchain_sentence_window.errors import IncompleteWindowError
@@ -238,3 +251,96 @@ def _with_values(document: Document, values: Mapping[str, Any]) -> Document:
     """Return a copy of a Document with values of its metadata; ``None`` leaves a key out."""
     metadata = {key: value for key, value in {**document.metadata, **values}.items() if values.get(key, "") is not None}
     return document.model_copy(update={"metadata": metadata})
+
+
+_WORDS = re.compile(r"[^\W_]+")
+_BETWEEN_WORDS = re.compile(r"\W+")
+_ASCII_BETWEEN_WORDS = bytes(code for code in range(128) if not chr(code).isalnum())
+_MARKUP = frozenset("|~^`")
+"""Symbols that draw tables and markup, and say nothing."""
+
+
+def unite_equal(documents: Sequence[Document]) -> list[Document]:
+    """Return windows of equal text once, each with the places of the others.
+
+    Texts are equal if they differ in case, white space and punctuation only. Symbols count, such as ``<``, ``+`` and
+    ``€``, and so does what belongs to a number, as in ``-1.5``. What leads a window in must be equal too, as the header
+    row of a table. Windows without a single word or symbol are kept apart, and so are Documents that aren't windows.
+
+    Args:
+        documents: Window Documents, best first.
+
+    Returns:
+        The best of equal windows in its place, a copy whose metadata holds ``also_in``: where the others stand, and
+        what their own ``also_in`` names, in order of rank. Documents that no other equals are the given ones.
+    """
+    better = better_of(documents)
+    others: dict[int, list[Document]] = {}
+    for position, best in better.items():
+        others.setdefault(best, []).append(documents[position])
+    return [
+        with_places(document, others[position]) if position in others else document
+        for position, document in enumerate(documents)
+        if position not in better
+    ]
+
+
+def better_of(documents: Sequence[Document]) -> dict[int, int]:
+    """Return the position of the best window of the same text, by the position of each other one."""
+    found: dict[int, int] = {}
+    known: dict[tuple[str, ...], int] = {}
+    rough: list[str | None] = []
+    for document in documents:
+        metadata, text = document.metadata, document.page_content
+        start, end = as_integer(metadata.get(START_INDEX)), as_integer(metadata.get(END_INDEX))
+        is_slice = start is not None and end == start + len(text)
+        is_window = is_slice and SENTENCES in metadata and isinstance(metadata.get(DOC_ID), str)
+        rough.append(rough_key(text) if is_window else None)
+    counts = Counter(rough)
+    for position, document in enumerate(documents):
+        is_alone = rough[position] is None or counts[rough[position]] == 1
+        key = "" if is_alone else text_key(document.page_content)
+        if key:
+            led = (text_key(text) for _, text in shown_lead_ins(document))
+            best = known.setdefault((key, *led), position)
+            if best != position:
+                found[position] = best
+    return found
+
+
+def with_places(best: Document, others: Iterable[Document]) -> Document:
+    """Return a copy of a window with the places of others of equal text, best first, in ``also_in``."""
+    named = places_in(best)
+    for other in others:
+        metadata, pages = other.metadata, other.metadata.get(PAGES)
+        place = {DOC_ID: metadata[DOC_ID]} | {key: as_integer(metadata[key]) for key in (START_INDEX, END_INDEX)}
+        place |= {key: metadata[key] for key in (HEADING, SOURCE) if is_scalar(metadata.get(key))}
+        place |= {PAGES: list(pages)} if isinstance(pages, list) else {}
+        named += [place, *places_in(other)]
+    own = best.metadata
+    places = each_once(named, own[DOC_ID], own[START_INDEX], own[END_INDEX])
+    added = {ALSO_IN: places} if places else {}
+    return best.model_copy(update={"metadata": {**own, **added}})
+
+
+def rough_key(text: str) -> str:
+    """Return the letters and digits of a text, which equal texts share, as others may; it is quickly made."""
+    if text.isascii():
+        return text.lower().encode().translate(None, _ASCII_BETWEEN_WORDS).decode()
+    return "".join(_WORDS.findall(text.lower()))
+
+
+def text_key(text: str) -> str:
+    """Return what equal texts share: their words in lower case, with their symbols; empty if there are none."""
+    return _BETWEEN_WORDS.sub(_symbols_of, text.lower()).strip(" =")
+
+
+def _symbols_of(between: re.Match[str]) -> str:
+    """Return what stands between words without white space and punctuation; a space if nothing is left."""
+    text, (start, end) = between[0], between.span()
+    is_before_digit = between.string[end : end + 1].isdigit()
+    if len(text) == 1 and is_before_digit and between.string[start - 1 : start].isdigit():
+        return " " if text.isspace() else text
+    kept = [each for each in text if each not in _MARKUP and unicodedata.category(each)[0] in "MS"]
+    is_negative = text[-1] == "-" and is_before_digit and (len(text) > 1 or start == 0)
+    return ("".join(kept) or " ") + ("-" if is_negative else "")

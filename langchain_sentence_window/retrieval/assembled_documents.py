@@ -11,15 +11,18 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RELEVANCE_SCORE, TEXT
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import (
+    better_of,
+    rough_key,
     shown_text,
     shown_window,
+    text_key,
     window_document,
     window_text,
     with_counts,
+    with_places,
     without_lead_ins,
 )
 from langchain_sentence_window.documents.window_fields import lead_ins
-from langchain_sentence_window.documents.window_merging import better_of, rough_key, text_key, with_places
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.expansion import UNREAD as _UNREAD
 from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, line_of, read_windows

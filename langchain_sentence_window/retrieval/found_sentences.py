@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.indexed_documents import names_in
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
+from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
 from langchain_sentence_window.ranking.names import (
     HEAD_CHARS,

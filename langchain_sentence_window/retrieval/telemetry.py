@@ -37,8 +37,8 @@ def observed(query: Query) -> Iterator[None]:
     Raises:
         StoreUnavailableError: The store's server doesn't answer.
     """
-    request, trace = query.request, sys.modules.get("opentelemetry.trace")
-    with nullcontext() if trace is None else _query_span(trace, request) as span:
+    request, tracer = query.request, _tracer()
+    with nullcontext() if tracer is None else _query_span(tracer, request) as span:
         with request.scope.adapter.reached():
             yield
         if span is not None:
@@ -68,20 +68,16 @@ _ON_SPANS = frozenset({"true", "span_only", "span_and_event"})
 
 
 @contextmanager
-def _query_span(trace: Any, request: Request) -> Iterator[Any]:
-    """Record the block as a span, if spans are recorded at all. An error is recorded on it, and raised.
+def _query_span(tracer: Any, request: Request) -> Iterator[Any]:
+    """Record the block as a span. An error is recorded on it, and raised.
 
     Args:
-        trace: The module ``opentelemetry.trace``.
+        tracer: Makes the span.
         request: The query. The retriever's name, if it has one, stands for what it searches.
 
     Yields:
-        The span; ``None`` if none is recorded.
+        The span; ``None`` if this one isn't recorded.
     """
-    tracer = _tracer(trace)
-    if tracer is None:
-        yield None
-        return
     known = {
         "gen_ai.data_source.id": request.name,
         "gen_ai.request.model": search_params(request.scope.adapter.store).get("ls_embedding_model"),
@@ -89,7 +85,8 @@ def _query_span(trace: Any, request: Request) -> Iterator[Any]:
     named = {key: value for key, value in known.items() if value}
     attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.request.top_k": float(request.k), **named}
     name = " ".join(["retrieval", *filter(None, [request.name])])
-    with tracer.start_as_current_span(name, kind=trace.SpanKind.CLIENT, attributes=attributes) as span:
+    kind = sys.modules["opentelemetry.trace"].SpanKind.CLIENT
+    with tracer.start_as_current_span(name, kind=kind, attributes=attributes) as span:
         try:
             yield span if span.is_recording() else None
         except BaseException as error:
@@ -109,9 +106,12 @@ _known: tuple[Any, Any] | None = None
 """The latest tracer provider, and its tracer. Replaced as a whole."""
 
 
-def _tracer(trace: Any) -> Any:
+def _tracer() -> Any:
     """Return the tracer of the program's tracer provider; ``None`` if none was set."""
     global _known  # noqa: PLW0603 - a cache
+    trace = sys.modules.get("opentelemetry.trace")
+    if trace is None:
+        return None
     provider = trace.get_tracer_provider()
     if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):
         return None

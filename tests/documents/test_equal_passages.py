@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
+from langchain_sentence_window.documents.window_documents import unite_equal
 from langchain_sentence_window.documents.window_fields import joined_places
-from langchain_sentence_window.documents.window_merging import unite_equal
 
 
 def window(text: str, doc_id: str = "a", start: int = 0, **metadata: Any) -> Document:

@@ -15,8 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from langchain_sentence_window import SentenceSplitter, merge_windows
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key, read_sentence
-from langchain_sentence_window.documents.window_documents import window_document
-from langchain_sentence_window.documents.window_merging import unite_equal
+from langchain_sentence_window.documents.window_documents import unite_equal, window_document
 from langchain_sentence_window.documents.window_runs import read_run
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.windows.geometry import Hit, Window

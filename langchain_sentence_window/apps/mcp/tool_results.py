@@ -12,7 +12,6 @@ from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location, source_address
 from langchain_sentence_window.answering.tools import label
 from langchain_sentence_window.apps.mcp.mcp_passages import passage_id
-from langchain_sentence_window.documents.indexed_documents import names_in
 from langchain_sentence_window.documents.keys import (
     ALSO_IN,
     DOC_ID,
@@ -27,6 +26,7 @@ from langchain_sentence_window.documents.keys import (
     START_INDEX,
     TEXT,
 )
+from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.documents.window_documents import shown_lead_ins, shown_text
 
 Text = Literal["json", "sources"]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.documents.layout import Continuation
+from langchain_sentence_window.documents.source_parts import Continuation
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters
 from langchain_sentence_window.loaders.pdf.columns import Gutter, reading_order
 from langchain_sentence_window.loaders.pdf.hyphens import HYPHENS, SOFT_HYPHEN, Vocabulary, drops_hyphen, rejoins

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows
-from langchain_sentence_window.documents.indexed_documents import names_in
+from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.ranking.names import (
     HEAD_CHARS,
     MAX_NAMED,

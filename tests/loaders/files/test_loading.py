@@ -15,8 +15,7 @@ from langchain_core.documents import Document
 
 import langchain_sentence_window.loaders
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, format_context
-from langchain_sentence_window.documents.indexed_documents import names_in
-from langchain_sentence_window.documents.source_parts import FileState
+from langchain_sentence_window.documents.source_parts import FileState, names_in
 from langchain_sentence_window.errors import (
     DocumentReadError,
     InvalidInputError,
