@@ -32,9 +32,9 @@ if TYPE_CHECKING:
         read_index_settings,
         write_index_settings,
     )
+    from langchain_sentence_window.retrieval.indexing import acopy_index, copy_index
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-    from langchain_sentence_window.retrieval.tracing.sentence_outcome import SentenceFate
-    from langchain_sentence_window.retrieval.transfer import acopy_index, copy_index
+    from langchain_sentence_window.retrieval.sentence_outcome import SentenceFate
     from langchain_sentence_window.stores.bm25_index import BM25Index
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
     from langchain_sentence_window.stores.faiss.soundness import CheckResult
@@ -83,7 +83,7 @@ __all__ = [
 _HOMES = {
     "CheckResult": "stores.faiss.soundness",
     "IndexSettings": "retrieval.index_settings",
-    "SentenceFate": "retrieval.tracing.sentence_outcome",
+    "SentenceFate": "retrieval.sentence_outcome",
     "check_index": "retrieval.index_settings",
     "load_embedding": "embedding.named_embedders",
     "read_index_settings": "retrieval.index_settings",
@@ -100,8 +100,8 @@ _HOMES = {
     "SentenceWindowRetriever": "retrieval.retriever",
     "create_rag_chain": "answering.chain",
     "BM25Index": "stores.bm25_index",
-    "acopy_index": "retrieval.transfer",
-    "copy_index": "retrieval.transfer",
+    "acopy_index": "retrieval.indexing",
+    "copy_index": "retrieval.indexing",
     "create_tools": "answering.tools",
     "describe_location": "answering.locations",
     "find_citations": "answering.citations",

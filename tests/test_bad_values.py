@@ -34,7 +34,7 @@ from langchain_sentence_window.answering.quotes import verification as quotes_ve
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import Question
 from langchain_sentence_window.ranking import candidates as fusion
-from langchain_sentence_window.retrieval.transfer import import_sentences
+from langchain_sentence_window.retrieval.indexing import import_sentences
 from langchain_sentence_window.windows import assembly as order
 from langchain_sentence_window.windows import completion as auto
 from langchain_sentence_window.windows import geometry

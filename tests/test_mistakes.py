@@ -27,7 +27,7 @@ from langchain_sentence_window import (
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.evaluation import Question
-from langchain_sentence_window.retrieval import transfer
+from langchain_sentence_window.retrieval import indexing
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from tests.conftest import Invoke
 from tests.reranking.test_cross_encoder import Lengths
@@ -846,9 +846,9 @@ async def test_what_an_index_is_not_copied_to_is_told(retriever: SentenceWindowR
         (retriever, "target is a SentenceWindowRetriever; give the store itself"),
     ):
         with pytest.raises(InvalidInputError, match=message):
-            await way(transfer, "copy_index", retriever.vectorstore, target)
+            await way(indexing, "copy_index", retriever.vectorstore, target)
         with pytest.raises(InvalidInputError, match=message):
-            await way(transfer, "import_sentences", [], target)
+            await way(indexing, "import_sentences", [], target)
     for slices, message in (
         (None, r"slices is None; give what FaissStore.export\(\) yields"),
         ([5], r"a slice is 5; give pairs \(documents, vectors\)"),
@@ -856,7 +856,7 @@ async def test_what_an_index_is_not_copied_to_is_told(retriever: SentenceWindowR
         ([(5, [[1.0]])], "documents is 5"),
     ):
         with pytest.raises(InvalidInputError, match=message):
-            await way(transfer, "import_sentences", slices, FaissStore(WordEmbeddings()))
+            await way(indexing, "import_sentences", slices, FaissStore(WordEmbeddings()))
 
 
 @pytest.mark.parametrize(

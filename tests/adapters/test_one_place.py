@@ -15,7 +15,7 @@ ADAPTERS = {"adapters", "stores", "testing"}
 """Folders that may ask: the adapters, `FaissStore` itself, and the suite that compares stores with it."""
 
 LEFT = {
-    "retrieval/transfer.py": ["isinstance(source, FaissStore)"],  # only it exports vectors
+    "retrieval/indexing.py": ["isinstance(source, FaissStore)"],  # only it exports vectors
 }
 STORES = re.compile(r"(?:.*_)?(?:vector_?)?store|target", re.I)
 PACKAGES = re.compile(

@@ -38,7 +38,7 @@ from langchain_sentence_window.documents.window_documents import brief_values
 from langchain_sentence_window.documents.window_runs import sentence_numbers, source_span
 from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, Trace, WindowTrace
+from langchain_sentence_window.retrieval.trace import HitTrace, NameTrace, Trace, WindowTrace
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

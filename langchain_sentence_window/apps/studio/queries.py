@@ -51,10 +51,10 @@ from langchain_sentence_window.documents.window_fields import FIELDS
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation.questions import read_questions
 from langchain_sentence_window.ranking.ranking import SIGNALS
+from langchain_sentence_window.retrieval.explanation import LEFT_OUT
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import SETTINGS
-from langchain_sentence_window.retrieval.tracing.outcomes import LEFT_OUT
-from langchain_sentence_window.retrieval.tracing.trace import Trace
+from langchain_sentence_window.retrieval.trace import Trace
 
 MAX_EXAMPLES = 3
 MAX_EXAMPLE_CHARS = 200
