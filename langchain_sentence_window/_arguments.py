@@ -15,7 +15,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import as_number, checked_function, checked_list, gathered
+from langchain_sentence_window._validation import as_number, checked_list, gathered
 from langchain_sentence_window.errors import InvalidInputError
 
 DocumentStream: TypeAlias = Iterable[Document] | AsyncIterable[Document]
@@ -53,7 +53,8 @@ def checked_documents(documents: object) -> list[Document]:
     Raises:
         InvalidInputError: The argument isn't an iterable of Documents. The message says which element is wrong.
     """
-    _check_container(documents)
+    if type(documents) is not list:  # the usual case, told quickly
+        _check_container(documents)
     found: list[Document] = gathered(cast("Iterable[Document]", documents))
     for position, document in enumerate(found):
         check_document(position, document)
@@ -242,14 +243,8 @@ def check_order(embedding: object, path: object, call: str) -> None:
         raise InvalidInputError(f"embedding is {shown(embedding)}; write {call}")
 
 
-def checked_counter(name: str, count: object) -> Callable[[str], int]:
-    """Return a counter of tokens that checks each count.
-
-    Raises:
-        InvalidInputError: The counter can't be called. The returned one raises it too, if a count isn't a number of 0
-            or more.
-    """
-    counter = checked_function(name, count)
+def checking_counter(name: str, counter: Callable[[str], int]) -> Callable[[str], int]:
+    """Return a counter of tokens that checks each count, and raises `InvalidInputError` if one isn't 0 or more."""
 
     @wraps(counter, updated=())
     def counted(text: str) -> int:

@@ -159,6 +159,8 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
         )
     given = document.metadata
     carried = {key: value for key, value in given.items() if key not in CONTRACT_KEYS}
+    if len(carried) == len(given):  # the usual case, quickly
+        return carried
     known = {DOC_ID: doc_id, **_whole(document)}
     for key, value in given.items():
         if key not in CONTRACT_KEYS or (key in known and known[key] == storable_text(value)):

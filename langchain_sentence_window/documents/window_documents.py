@@ -65,7 +65,7 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
     text = window_text(window, sentences)
     best = sentences[window.doc_id, window.best.index]
     held = [sentences[key] for key in window.keys]
-    new = NewWindow(window, sentences, held, part_spans(held))
+    new = NewWindow(window, sentences, held, held[0], held[-1], part_spans(held))
     made = {field.key: value for field in FIELDS if field.make and (value := field.make(new)) is not None}
     return Document(id=made[WINDOW_ID], page_content=text, metadata={**own_values(best.source), **made})
 
@@ -218,6 +218,8 @@ def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
 
 def shown_text(document: Document) -> str:
     """Return what is shown of a window Document: its lead-ins, each on a line, and its text."""
+    if not document.metadata.get(LEAD_INS):  # the usual case, quickly
+        return document.page_content
     return "\n".join([*(text for _, text in shown_lead_ins(document)), document.page_content])
 
 

@@ -100,12 +100,16 @@ class NewWindow:
         window: The window.
         sentences: Its sentences, and perhaps others.
         held: Its sentences alone, in order.
+        first: The first of them.
+        last: The last.
         parts: Its places in the parts of the document; empty if the document has none.
     """
 
     window: Window
     sentences: SentencesByKey
     held: Sequence[StoredSentence]
+    first: StoredSentence
+    last: StoredSentence
     parts: Sequence[PartSpan]
 
 
@@ -197,13 +201,13 @@ FIELDS: tuple[WindowField, ...] = (
     WindowField(key=DOC_ID, make=lambda new: new.window.doc_id, join=None, cut=None),
     WindowField(
         key=START_INDEX,
-        make=lambda new: new.held[0].start,
+        make=lambda new: new.first.start,
         join=lambda joined: joined.start,
         cut=lambda cut: cut.span and cut.span[0],
     ),
     WindowField(
         key=END_INDEX,
-        make=lambda new: new.held[-1].end,
+        make=lambda new: new.last.end,
         join=lambda joined: joined.end,
         cut=lambda cut: cut.span and cut.span[1],
     ),
@@ -250,7 +254,7 @@ FIELDS: tuple[WindowField, ...] = (
     ),
     WindowField(
         key=SEPARATOR,
-        make=lambda new: new.held[-1].separator if new.window.last + 1 < new.held[-1].section_end else None,
+        make=lambda new: new.last.separator if new.window.last + 1 < new.last.section_end else None,
         join=lambda joined: joined.separator,
         cut=left_out,
         is_on_page=False,

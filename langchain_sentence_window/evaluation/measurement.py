@@ -15,11 +15,17 @@ from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
-from langchain_sentence_window._arguments import checked_counter, checked_documents
+from langchain_sentence_window._arguments import checked_documents, checking_counter
 from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._validation import checked_callback, checked_count, checked_list, gathered
+from langchain_sentence_window._validation import (
+    checked_callback,
+    checked_count,
+    checked_function,
+    checked_list,
+    gathered,
+)
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.source_documents import found_span
 from langchain_sentence_window.errors import InvalidInputError
@@ -242,7 +248,9 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
     questions, budgets = _checked_questions(questions), checked_budgets(budgets)
     _check_retrievers(retrievers)
     unit = "characters" if count_tokens is None else "tokens"
-    count = len if count_tokens is None else checked_counter("count_tokens", count_tokens)
+    count: Callable[[str], int] = len
+    if count_tokens is not None:
+        count = checking_counter("count_tokens", checked_function("count_tokens", count_tokens))
     sections: SectionStarts | None
     if documents is not None:
         texts = texts_by_name(documents, questions)

@@ -10,7 +10,7 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from langchain_core.vectorstores import VectorStore
 from pydantic import ValidationInfo, field_validator
 
-from langchain_sentence_window._arguments import checked_counter
+from langchain_sentence_window._arguments import checking_counter
 from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import listed
@@ -209,7 +209,7 @@ class QueryMethods(RetrieverSettings):
             fetch_k=now["fetch_k"],
             policy=read_expansion(now["window"], now["window_key"]),
             max_tokens=now["max_tokens"],
-            count_tokens=checked_counter("count_tokens", now["count_tokens"]),
+            count_tokens=checking_counter("count_tokens", now["count_tokens"]),
             order=now["order"],
             min_score=now["min_score"],
             name=self.name,

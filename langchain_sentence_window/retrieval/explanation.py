@@ -20,9 +20,8 @@ from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
 from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.expansion import Expansion
-from langchain_sentence_window.retrieval.found_sentences import Found
 from langchain_sentence_window.retrieval.query import Query, Request
-from langchain_sentence_window.retrieval.search import fill_bm25_index, find_sentences
+from langchain_sentence_window.retrieval.search import Found, fill_bm25_index, find_sentences
 from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.stored_sentences import fetch_sentences
 from langchain_sentence_window.retrieval.telemetry import observed

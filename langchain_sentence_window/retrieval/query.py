@@ -40,8 +40,7 @@ from langchain_sentence_window.retrieval.expansion import (
     plan_expansion,
     read_windows,
 )
-from langchain_sentence_window.retrieval.found_sentences import Found
-from langchain_sentence_window.retrieval.search import Search, find_sentences
+from langchain_sentence_window.retrieval.search import Found, Search, find_sentences
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 from langchain_sentence_window.windows.assembly import NEAR, TIGHT_FIRST, WIDENING, Order, arrange, is_pool
 from langchain_sentence_window.windows.geometry import Window, best_windows

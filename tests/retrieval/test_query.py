@@ -9,8 +9,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window.adapters.faiss_adapter import FaissStoreAdapter
-from langchain_sentence_window.retrieval.found_sentences import Found  # what a read returns
 from langchain_sentence_window.retrieval.query import Query  # `explain` shows no more than a part of it
+from langchain_sentence_window.retrieval.search import Found  # what a read returns
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
