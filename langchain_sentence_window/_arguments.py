@@ -1,8 +1,7 @@
 """Check arguments that are often mistaken, and say what to write instead."""
 
 import inspect
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sized
-from functools import wraps
+from collections.abc import AsyncIterable, Iterable, Iterator, Mapping, Sized
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard, cast
@@ -15,7 +14,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import as_number, checked_list, gathered
+from langchain_sentence_window._validation import checked_list, gathered
 from langchain_sentence_window.errors import InvalidInputError
 
 DocumentStream: TypeAlias = Iterable[Document] | AsyncIterable[Document]
@@ -241,25 +240,6 @@ def check_order(embedding: object, path: object, call: str) -> None:
         raise InvalidInputError(f"the path is {shown(path)}, which embeds; write {call}")
     if isinstance(embedding, PathLike):
         raise InvalidInputError(f"embedding is {shown(embedding)}; write {call}")
-
-
-def checking_counter(name: str, counter: Callable[[str], int]) -> Callable[[str], int]:
-    """Return a counter of tokens that checks each count, and raises `InvalidInputError` if one isn't 0 or more."""
-
-    @wraps(counter, updated=())
-    def counted(text: str) -> int:
-        found = counter(text)
-        if type(found) is int and found >= 0:
-            return found
-        number = as_number(found)
-        if not 0 <= number < float("inf"):
-            raise InvalidInputError(
-                f"{name} returned {shown(found)} for a text of {len(text):,} characters; it must return the number of "
-                "tokens, as model.get_num_tokens does"
-            )
-        return found  # type: ignore[no-any-return]
-
-    return counted
 
 
 def checked_path(path: object) -> Path:

@@ -4,6 +4,7 @@ import inspect
 import math
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import wraps
 from itertools import islice
 from typing import Any, SupportsIndex, TypeVar
 
@@ -71,6 +72,25 @@ def checked_function(name: str, function: object) -> Callable[..., Any]:
     if not callable(function) or isinstance(function, type):
         raise InvalidInputError(f"{name} is {shown(function)}; give a function of a text, such as len")
     return function
+
+
+def checking_counter(name: str, counter: Callable[[str], Any]) -> Callable[[str], int]:
+    """Return a counter of tokens that checks each count, and raises `InvalidInputError` if one isn't 0 or more."""
+
+    @wraps(counter, updated=())
+    def counted(text: str) -> int:
+        found = counter(text)
+        if type(found) is int and found >= 0:
+            return found
+        number = as_number(found)
+        if not 0 <= number < float("inf"):
+            raise InvalidInputError(
+                f"{name} returned {shown(found)} for a text of {len(text):,} characters; it must return the number of "
+                "tokens, as model.get_num_tokens does"
+            )
+        return found  # type: ignore[no-any-return]
+
+    return counted
 
 
 def checked_callback(name: str, function: object, *arguments: str) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
-from langchain_sentence_window._arguments import checked_documents, checking_counter
+from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
@@ -24,6 +24,7 @@ from langchain_sentence_window._validation import (
     checked_count,
     checked_function,
     checked_list,
+    checking_counter,
     gathered,
 )
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX

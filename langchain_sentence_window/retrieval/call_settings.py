@@ -10,10 +10,9 @@ from langchain_core.runnables.utils import AnyConfigurableField
 from langchain_core.vectorstores import VectorStore
 from pydantic import ValidationInfo, field_validator
 
-from langchain_sentence_window._arguments import checking_counter
 from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import listed
+from langchain_sentence_window._validation import checking_counter, listed
 from langchain_sentence_window.adapters.matchers import own_copy
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of

@@ -62,14 +62,15 @@ class DocumentMethods(QueryMethods):
             InvalidInputError: The store can't list what it holds, or the filter can't be read.
         """
         scope = self.scope(filter)
-        return run(scope.adapter.list_documents(BLOCKING, scope.filter, _text_of(source)))
+        wanted = None if source is None else _text_of(source)
+        return run(scope.adapter.list_documents(BLOCKING, scope.filter, wanted))
 
     async def adocuments(
         self, filter: Any = None, *, source: str | PathLike[str] | None = None
     ) -> list[IndexedDocument]:
         """Async version of `documents`."""
         scope = self.scope(filter)
-        wanted = _text_of(source)
+        wanted = None if source is None else _text_of(source)
         return await arun(lambda io: scope.adapter.list_documents(io, scope.filter, wanted))
 
     def delete(
@@ -129,9 +130,8 @@ class DocumentMethods(QueryMethods):
 
         check_binds(filter)
         names = None if ids is None and (source is not None or filter is not None) else checked_ids(ids)
-        return await delete_documents(
-            io, self.scope(filter), names, source=_text_of(source), bm25_index=self.bm25_index
-        )
+        scope, wanted = self.scope(filter), None if source is None else _text_of(source)
+        return await delete_documents(io, scope, names, source=wanted, bm25_index=self.bm25_index)
 
     async def _add(self, io: IO, documents: list[Document] | DocumentStream, *, show_progress: bool) -> list[str]:
         from langchain_sentence_window.retrieval.indexing import Preparation
@@ -145,12 +145,12 @@ class DocumentMethods(QueryMethods):
         return await ingest_stream(io, scope, documents, prepare, **keywords)
 
 
-def _text_of(source: str | PathLike[str] | None) -> str | None:
+def _text_of(source: object) -> str:
     """Return a source as metadata has it.
 
     Raises:
         InvalidInputError: It isn't a string or a path.
     """
-    if source is None or isinstance(source, str | PathLike):
-        return None if source is None else str(source)
+    if isinstance(source, str | PathLike):
+        return str(source)
     raise InvalidInputError(f"source is {shown(source)}; give the source in the documents' metadata as a string")

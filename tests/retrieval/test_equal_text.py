@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor, Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.documents.window_merging import text_key
+from langchain_sentence_window.documents.window_documents import text_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval import assembled_documents as assembly
 from langchain_sentence_window.retrieval.trace import Trace
