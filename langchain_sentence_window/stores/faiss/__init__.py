@@ -17,7 +17,7 @@ The index, which knows no LangChain:
     origin: Checks that all vectors are from one embedder.
     soundness: Measures an index, and checks everything that it holds.
     ties: Equal scores, which are ordered by document and index.
-    lexical_index, lexical_cache: The tantivy index, a cache of the database.
+    lexical_index: The tantivy index, a cache of the database.
 
 Its folders:
     database: The SQLite database.

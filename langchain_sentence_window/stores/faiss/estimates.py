@@ -22,7 +22,7 @@ from langchain_sentence_window.stores.faiss.database.reads import placed_texts
 from langchain_sentence_window.stores.faiss.database.schema import State
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import compare_in_blocks, make_faiss_index, one_thread
+from langchain_sentence_window.stores.faiss.dense.faiss_factory import compare_in_blocks, make_faiss_index, threads_for
 from langchain_sentence_window.stores.faiss.dense.index_builder import Place, next_part, start_of
 from langchain_sentence_window.stores.faiss.index_state import IndexState
 from langchain_sentence_window.stores.faiss.session import IndexSession
@@ -224,7 +224,7 @@ def _compare_part(
     for _, vectors in parts:
         index = make_faiss_index("Flat", vectors.shape[1])
         index.add(vectors)
-        with one_thread():
+        with threads_for(1):
             cosines, _ = compare_in_blocks(index, questions, min(k, len(vectors)))
         best = -np.sort(-np.concatenate([best, np.minimum(cosines, 1)], axis=1), axis=1)[:, :k]
     return place, best

@@ -1,20 +1,209 @@
-"""Adds, removes and searches texts, by row, with tantivy.
+"""The lexical index: kept in step with the database; texts by row, added, removed and searched with tantivy.
 
 Words are those of `langchain_sentence_window.ranking.words`, in lower case. There are no stop words and no stemming.
 """
 
-from collections.abc import Iterable, Sequence
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows, encodable
+from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.words import separated
+from langchain_sentence_window.stores.faiss.conversion import texts_with_headings
+from langchain_sentence_window.stores.faiss.database.database import Database
+from langchain_sentence_window.stores.faiss.database.locks import AccessLock, within
 from langchain_sentence_window.stores.faiss.database.reads import are_in
+from langchain_sentence_window.stores.faiss.database.schema import Version
+from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from langchain_sentence_window.stores.faiss.database.store_files import Seal, is_intact, seal_of, seals_in
+from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.ties import with_tied
 
 T = TypeVar("T")
+
+MAX_WRITTEN_ANEW = 2_000
+"""The most rows of an index that is written anew after rows were removed. A larger one counts removed texts in the
+frequency of words for some time, which changes scores slightly."""
+
+FORMAT = 3
+"""Increases whenever something else is indexed for a sentence. An index of another format is rebuilt."""
+
+_FACT = "lexical"
+_STATE_FILE = "meta.json"  # tantivy's list of the index's files
+_REWRITTEN = frozenset({_STATE_FILE, ".managed.json"})  # tantivy never changes other files
+
+
+class LexicalCache:
+    """A lexical index of one state of the database, which catches up before each search.
+
+    It changes only within a transaction of the database, whose lock excludes other processes.
+    """
+
+    def __init__(self, database: Database, folder: Path | None) -> None:
+        """Start empty; the first search opens the index, or builds it.
+
+        Args:
+            database: The database to cache.
+            folder: The folder of the index; ``None`` for a store in memory.
+        """
+        self._database = database
+        self._folder = folder
+        self._lock = AccessLock()
+        self._index: LexicalIndex | None = None
+        self._current: tuple[Version, LexicalSearcher] | None = None
+
+    def searcher_at(self, version: Version) -> "LexicalSearcher | None":
+        """Return the searcher of a version of the database; ``None`` if the index is at another version."""
+        current = self._current
+        return current[1] if current is not None and current[0] == version else None
+
+    def close(self) -> None:
+        """Release the index and its files."""
+        self._index = self._current = None
+
+    def after_fork(self) -> None:
+        """Start afresh in the child process, which has no threads of tantivy's."""
+        self._lock.reset()
+        self.close()
+
+    def catch_up(self) -> None:
+        """Bring the index up to date with the database.
+
+        Raises:
+            StoreError: The index can't be written.
+        """
+        if self._database.read_only:
+            self._lock.write(lambda: self._database.read(self.advance_to_read))
+        else:
+            self.change(self.advance)
+
+    def advance_to_read(self, snapshot: Snapshot) -> None:
+        """Bring what a read-only store searches to a state: a copy of the index, or one in memory."""
+        if self._current is None or self._current[0] != snapshot.version:
+            index = self._copied(snapshot) or self._built(snapshot)
+            self._current = snapshot.version, index.searcher()
+
+    def change(self, work: Callable[[Transaction], T]) -> T:
+        """Run a function of a transaction that may change the index.
+
+        Raises:
+            StoreError: The index can't be written.
+        """
+        try:
+            return within((self._database.lock.alone,), partial(self._database.transact, work))
+        except (OSError, ValueError, RuntimeError) as error:
+            self.close()
+            raise StoreError(
+                f"the lexical index of {self._database.name} can't be written: {error}; make sure that there is room "
+                "and that the folder can be written, or open the store with read_only=True, and search again, which "
+                "rebuilds the index if it was damaged"
+            ) from error
+        except BaseException:
+            # The index may be newer than its record; it is opened and checked again.
+            self.close()
+            raise
+
+    def advance(self, transaction: Transaction) -> None:
+        """Bring the index to the state of a transaction, which records it."""
+        state = transaction.state
+        if self._current and self._current[0] == state.version:
+            return
+        kept = self._open(transaction)
+        at = (kept["generation"], kept["token"]) if kept else None
+        changes = transaction.changes_since(*at) if at else None
+        if at is None or changes is None or self._index is None:
+            self._index = self._emptied()
+            self._index.change(None, texts_with_headings(transaction.texts_after(0)))
+        elif at != state.version and len(changes.removed) and state.sentences <= MAX_WRITTEN_ANEW:
+            self._index.change(None, texts_with_headings(transaction.texts_after(0)))
+        elif at != state.version:
+            self._index.change(changes.removed, texts_with_headings(transaction.texts_after(changes.last_row)))
+        searcher = self._index.searcher()
+        if at != state.version:
+            # A file that was damaged since it was written must not get a new seal; and reading all files takes time.
+            written = kept["files"] if kept else {}
+            unchanged = {name: seal for name, seal in written.items() if name not in _REWRITTEN}
+            files = seals_in(self._folder, unchanged) if self._folder else {}
+            record = {"format": FORMAT, "generation": state.generation, "token": state.token, "files": files}
+            transaction.set_fact(_FACT, record)
+        self._current = state.version, searcher
+
+    def _open(self, snapshot: Snapshot) -> dict[str, Any] | None:
+        """Open the index, if it isn't open, and return its record from when it was last brought up to date."""
+        kept = recorded_index(snapshot)
+        if kept is None:
+            return None
+        if self._index is None:
+            if self._folder is None or not is_intact(seals_in(self._folder), kept["files"]):
+                return None
+            self._index = LexicalIndex(self._folder)
+        elif self._folder and seal_of(self._folder / _STATE_FILE) != kept["files"].get(_STATE_FILE):
+            return None  # another process was killed between changing the index and recording it
+        return kept
+
+    def _emptied(self) -> "LexicalIndex":
+        if self._folder:
+            if self._folder.is_symlink() or self._folder.is_file():
+                self._folder.unlink()
+            elif self._folder.exists():
+                shutil.rmtree(self._folder)
+            self._folder.mkdir()
+        return LexicalIndex(self._folder)
+
+    def _copied(self, snapshot: Snapshot) -> "LexicalIndex | None":
+        """Return a copy of the index if it is current, as tantivy writes lock files beside an index that it reads."""
+        kept = recorded_index(snapshot)
+        if kept is None or (kept["generation"], kept["token"]) != snapshot.version:
+            return None
+        return copied_index(self._folder, kept["files"]) if self._folder and kept["files"] else None
+
+    def _built(self, snapshot: Snapshot) -> "LexicalIndex":
+        index = LexicalIndex(None)
+        index.change(np.empty(0, dtype=np.int64), texts_with_headings(snapshot.texts_after(0)))
+        return index
+
+
+def copied_index(folder: Path, files: Mapping[str, Seal]) -> "LexicalIndex | None":
+    """Open a copy of an index, which is removed when nothing uses it any more.
+
+    Args:
+        folder: The folder of the index.
+        files: The seals of its files by name.
+
+    Returns:
+        ``None`` if the files aren't those that were sealed.
+    """
+    copy = _TemporaryFolder()
+    try:
+        for name in files:
+            shutil.copyfile(folder / name, copy.path / name, follow_symlinks=False)
+    except OSError:
+        return None
+    # The copy is checked, not the original, which may have changed meanwhile.
+    return LexicalIndex(copy.path, owner=copy) if is_intact(seals_in(copy.path), files) else None
+
+
+def recorded_index(snapshot: Snapshot) -> dict[str, Any] | None:
+    """Return the record of the index from when it was last brought up to date, if it has this format."""
+    kept: dict[str, Any] | None = snapshot.fact(_FACT)
+    return kept if kept is not None and kept.get("format") == FORMAT else None
+
+
+class _TemporaryFolder:
+    """A folder that is removed when nothing refers to this object any more."""
+
+    def __init__(self) -> None:
+        self.path = Path(tempfile.mkdtemp(prefix="lexical"))
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
 
 _ROW = "row"
 _TEXT = "heading_and_text_separated"
@@ -37,8 +226,9 @@ class LexicalIndex:
             folder: The folder; ``None`` for an index in memory.
             owner: The object that removes the folder when it is collected; kept as long as something searches there.
         """
+        import tantivy  # on use, as a program may search another store
+
         self._owner = owner
-        tantivy = _tantivy()
         builder = tantivy.SchemaBuilder()
         # Signed, as a Python int in an unsigned field crashes tantivy's writer.
         builder.add_integer_field(_ROW, indexed=True, fast=True)
@@ -59,7 +249,8 @@ class LexicalIndex:
             removed: The rows; those that don't exist are ignored. ``None`` removes all, and what is remembered of them.
             added: The rows to add, and their texts.
         """
-        tantivy = _tantivy()
+        import tantivy
+
         writer = None
         try:
             try:
@@ -80,7 +271,6 @@ class LexicalIndex:
                 writer = None
         finally:
             writer = None  # again, in case another exception interrupted the first
-        self._index.reload()
 
     def searcher(self) -> "LexicalSearcher":
         """Return a searcher of the current state, which later changes don't affect."""
@@ -88,15 +278,14 @@ class LexicalIndex:
         return LexicalSearcher(self._schema, self._analyzer, self._index.searcher(), self._owner)
 
 
+@dataclass(eq=False)
 class LexicalSearcher:
-    """A searcher of one state of a lexical index, for any number of threads."""
+    """A searcher of one state of a lexical index, for any number of threads; the owner keeps its files."""
 
-    def __init__(self, schema: Any, analyzer: Any, searcher: Any, owner: object = None) -> None:
-        """Search with tantivy's searcher, whose files an owner keeps."""
-        self._owner = owner
-        self._schema = schema
-        self._analyzer = analyzer
-        self._searcher = searcher
+    _schema: Any
+    _analyzer: Any
+    _searcher: Any
+    _owner: object
 
     def search(self, query: str, k: int, allowed: Rows | None) -> list[tuple[int, float]]:
         """Find the rows whose texts match best; a text needs one of the query's words.
@@ -110,11 +299,16 @@ class LexicalSearcher:
         Returns:
             ``(row, BM25 score)``, best first, ties by row.
         """
-        words = list(dict.fromkeys(self._words_of(query)))
+        import tantivy
+
+        words = list(dict.fromkeys(self._analyzer.analyze(separated(query))))
         if not words or (allowed is not None and not len(allowed)):
             return []
         k = min(k, self._searcher.num_docs) or 1
-        any_word = self._any_of(words)
+        should = tantivy.Occur.Should
+        any_word = tantivy.Query.boolean_query(
+            [(should, tantivy.Query.term_query(self._schema, _TEXT, word, "freq")) for word in words]
+        )
         if allowed is None:
             pairs = with_tied(lambda count: self._run(any_word, count), k)
         elif len(allowed) <= _MAX_ROWS_IN_QUERY:
@@ -132,7 +326,7 @@ class LexicalSearcher:
         """
         # Removed texts count until their part of the index is rewritten.
         texts = int(self._searcher.num_docs)
-        analyzed = [self._words_of(word) for word in words]
+        analyzed = [self._analyzer.analyze(separated(word)) for word in words]
         counts = [min((self._searcher.doc_freq(_TEXT, each) for each in found), default=0) for found in analyzed]
         return [min(int(count), texts) for count in counts], texts
 
@@ -145,43 +339,49 @@ class LexicalSearcher:
             most: The most texts to look at; if more hold the word, no row is returned.
             allowed: The rows to count, in order; ``None`` for all.
         """
+        import tantivy
+
         word = encodable(word)
         count = int(self._searcher.doc_freq(_TEXT, word))
         if not 0 < count <= most:
             return count, np.empty(0, dtype=np.int64)
-        unscored = _tantivy().Query.const_score_query(self._any_of([word]), 0.0)
-        hits = self._searcher.search(unscored, count, count=False).hits
-        if allowed is None:
-            return len(hits), self._rows(_evenly(hits, size))
-        rows = self._rows(hits)
-        rows = rows[are_in(rows, allowed)]
-        return len(rows), np.array(_evenly(rows.tolist(), size), dtype=np.int64)
+        query = tantivy.Query.term_query(self._schema, _TEXT, word, "freq")
+        unscored = tantivy.Query.const_score_query(query, 0.0)
+        found = self._searcher.search(unscored, count, count=False).hits
+        if allowed is not None:
+            rows = self._rows(found)
+            found = rows[are_in(rows, allowed)].tolist()
+        total = len(found)
+        if total > size:
+            found = [found[(2 * number + 1) * total // (2 * size)] for number in range(size)]
+        return total, self._rows(found) if allowed is None else np.array(found, dtype=np.int64)
 
     def all_rows(self) -> Rows:
         """Return all rows, in any order."""
-        every = _tantivy().Query.all_query()
+        import tantivy
+
+        every = tantivy.Query.all_query()
         return self._rows(self._searcher.search(every, max(1, self._searcher.num_docs), count=False).hits)
 
     def known(self, rows: Rows) -> Rows:
         """Return those of some rows that are there, in any order."""
+        import tantivy
+
         if not len(rows):
             return rows
-        these = _tantivy().Query.term_set_query(self._schema, _ROW, rows.tolist())
+        these = tantivy.Query.term_set_query(self._schema, _ROW, rows.tolist())
         return self._rows(self._searcher.search(these, len(rows), count=False).hits)
 
     def has_words(self, row: int, text: str) -> bool:
         """Return whether a row's text has all words of another text."""
-        words = list(dict.fromkeys(self._words_of(text)))[:_MAX_WORDS_COMPARED]
-        tantivy = _tantivy()
+        import tantivy
+
+        words = list(dict.fromkeys(self._analyzer.analyze(separated(text))))[:_MAX_WORDS_COMPARED]
         must = tantivy.Occur.Must
         terms = [tantivy.Query.term_query(self._schema, _TEXT, word, "freq") for word in words]
         of_row = tantivy.Query.term_query(self._schema, _ROW, row)
         every = tantivy.Query.boolean_query([(must, each) for each in (of_row, *terms)])
         return bool(self._searcher.search(every, 1, count=False).hits)
-
-    def _words_of(self, text: str) -> list[str]:
-        words: list[str] = self._analyzer.analyze(separated(text))
-        return words
 
     def _rows(self, hits: Sequence[tuple[Any, Any]]) -> Rows:
         return np.array(self._searcher.fast_field_values(_ROW, [address for _, address in hits]), dtype=np.int64)
@@ -200,29 +400,9 @@ class LexicalSearcher:
         rows = self._searcher.fast_field_values(_ROW, [address for _, address in hits])
         return list(zip(rows, [score for score, _ in hits], strict=True))
 
-    def _any_of(self, words: list[str]) -> Any:
-        tantivy = _tantivy()
-        should = tantivy.Occur.Should
-        return tantivy.Query.boolean_query(
-            [(should, tantivy.Query.term_query(self._schema, _TEXT, word, "freq")) for word in words]
-        )
-
     def _within(self, query: Any, allowed: Rows) -> Any:
-        tantivy = _tantivy()
+        import tantivy
+
         must = tantivy.Occur.Must
         rows = tantivy.Query.term_set_query(self._schema, _ROW, allowed.tolist())
         return tantivy.Query.boolean_query([(must, query), (must, tantivy.Query.const_score_query(rows, 0.0))])
-
-
-def _evenly(items: Sequence[T], size: int) -> Sequence[T]:
-    """Return up to ``size`` items, spread evenly over all."""
-    if len(items) <= size:
-        return items
-    return [items[(2 * number + 1) * len(items) // (2 * size)] for number in range(size)]
-
-
-def _tantivy() -> Any:
-    """Import tantivy on use, as a program may search another store."""
-    import tantivy
-
-    return tantivy

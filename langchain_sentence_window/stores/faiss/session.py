@@ -33,7 +33,7 @@ from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO, che
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
 from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex
 from langchain_sentence_window.stores.faiss.index_state import IndexState, SearchCache
-from langchain_sentence_window.stores.faiss.lexical_cache import LexicalCache
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalCache
 from langchain_sentence_window.stores.faiss.origin import Origin
 from langchain_sentence_window.stores.faiss.soundness import StoreStats, bytes_by_part
 from langchain_sentence_window.stores.faiss.ties import best_pairs

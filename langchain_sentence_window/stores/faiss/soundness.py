@@ -41,8 +41,7 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
 from langchain_sentence_window.stores.faiss.dense.dense_cache import VECTORS_FACT
 from langchain_sentence_window.stores.faiss.dense.dense_index import DenseIndex, file_name, load_index
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
-from langchain_sentence_window.stores.faiss.lexical_cache import copied_index, recorded_index
-from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher, copied_index, recorded_index
 
 
 @dataclass(frozen=True, slots=True)

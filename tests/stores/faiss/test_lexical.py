@@ -19,7 +19,6 @@ from benchmarks.corpus import texts_of
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.words import separated
-from langchain_sentence_window.stores.faiss import lexical_cache as cache
 from langchain_sentence_window.stores.faiss import lexical_index as index
 from langchain_sentence_window.stores.faiss.conversion import texts_with_headings
 from langchain_sentence_window.stores.faiss.database.schema import checksum_of
@@ -149,7 +148,7 @@ def test_words_are_found_where_no_spaces_part_them(words: WordEmbeddings, query:
 def test_what_is_indexed_belongs_to_its_format() -> None:
     """Whoever changes what is indexed for a text, or the index's field, must increase the format."""
     indexed = list(texts_with_headings([(7, "At-card 退款政策", '{"heading":"Fees"}')]))
-    assert (cache.FORMAT, index._TEXT, [(row, separated(text)) for row, text in indexed]) == (
+    assert (index.FORMAT, index._TEXT, [(row, separated(text)) for row, text in indexed]) == (
         3,
         "heading_and_text_separated",
         [(7, "Fees At card  退款 款政 政策 ")],
@@ -166,7 +165,7 @@ def test_an_index_of_an_earlier_format_is_built_again(words: WordEmbeddings, tmp
     tantivy.Index(schema, path=str(folder))  # as another version of the package made it
     with closing(sqlite3.connect(database, isolation_level=None)) as connection:
         (kept,) = connection.execute("SELECT value FROM facts WHERE name = 'lexical'").fetchone()
-        value = json.dumps({**json.loads(kept), "format": cache.FORMAT - 1, "files": seals_in(folder)})
+        value = json.dumps({**json.loads(kept), "format": index.FORMAT - 1, "files": seals_in(folder)})
         connection.execute(
             "UPDATE facts SET value = ?, checksum = ? WHERE name = 'lexical'", [value, checksum_of("lexical", value)]
         )
@@ -346,7 +345,7 @@ def with_a_record_of_before(folder: Path, words: WordEmbeddings) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Transaction, "set_fact", setting)
-        patch.setattr(cache, "texts_with_headings", lambda rows: [(row, text) for row, text, _ in rows])
+        patch.setattr(index, "texts_with_headings", lambda rows: [(row, text) for row, text, _ in rows])
         with FaissStore(words, folder) as before:
             before.add_documents(SENTENCES)
             assert before.lexical_search("fees") == []

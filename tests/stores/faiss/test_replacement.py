@@ -14,7 +14,7 @@ from langchain_sentence_window.stores.faiss import session
 from langchain_sentence_window.stores.faiss import store_writer as replacement
 from langchain_sentence_window.stores.faiss import store_writer as write_methods
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.lexical_cache import LexicalCache
+from langchain_sentence_window.stores.faiss.lexical_index import LexicalCache
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 

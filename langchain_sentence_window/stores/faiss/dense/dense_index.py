@@ -49,12 +49,10 @@ from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
     arrange_centroids,
     choose,
     clusters_of,
-    fork_safe_threads,
     is_coarse,
-    load_faiss,
     make_faiss_index,
     min_to_train,
-    one_thread,
+    threads_for,
 )
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError, FineVectors, RecordFile
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
@@ -126,16 +124,20 @@ def change_due(index: DenseIndex, asked: str) -> Choice | None:
 
 def _sample_size(index: Any) -> int:
     """Return about how many vectors to train an index with."""
-    trains_codes_alone = isinstance(index, load_faiss().IndexIVFPQFastScan) and clusters_of(index) == 1
+    import faiss
+
+    trains_codes_alone = isinstance(index, faiss.IndexIVFPQFastScan) and clusters_of(index) == 1
     return max(_CODE_SAMPLE_SIZE if trains_codes_alone else _TRAINING_SAMPLE_SIZE, min_to_train(index))
 
 
 def _train(index: Any, sample: Vectors, in_turn: Callable[[Callable[[], None]], None]) -> None:
-    faiss, clusters = load_faiss(), clusters_of(index)
+    import faiss
+
+    clusters = clusters_of(index)
 
     def train_with_threads(train: Callable[[], object]) -> Callable[[], None]:
         def step() -> None:
-            with fork_safe_threads():
+            with threads_for():
                 train()
 
         return step
@@ -164,7 +166,7 @@ def _train_codes(index: Any, sample: Vectors) -> None:
     training = index.pq.cp
     training.min_points_per_centroid, training.max_points_per_centroid = 1, _PAIRS_PER_CODE
     training.niter = _CODE_TRAINING_ROUNDS
-    with one_thread():  # each pair is so little work that threads would only wait for each other
+    with threads_for(1):  # each pair is so little work that threads would only wait for each other
         index.train(sample)
     arrange_centroids(index)
 

@@ -10,7 +10,7 @@ faster. NumPy requests them for large arrays; FAISS doesn't.
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -145,7 +145,8 @@ def make_faiss_index(factory: object, dimension: int) -> Any:
             f"index is {shown(factory)}, which divides vectors into {parts} equal parts, and they have {dimension:,} "
             "numbers; name another number of parts, or open the store with index='auto'"
         )
-    faiss = load_faiss()
+    import faiss  # on use, as the import is slow and a program may search another store
+
     known = (
         faiss.IndexFlat,
         faiss.IndexScalarQuantizer,
@@ -187,18 +188,22 @@ def min_to_train(index: Any) -> int:
 
 def has_codes(index: Any) -> bool:
     """Return whether an index is an array of codes and nothing else, as Flat, SQ8 and SQfp16 are."""
-    return isinstance(index, load_faiss().IndexFlatCodes)
+    import faiss
+
+    return isinstance(index, faiss.IndexFlatCodes)
 
 
 def is_coarse(index: Any) -> bool:
     """Return whether an index keeps few bits of each number, so that its candidates must be compared again."""
-    faiss = load_faiss()
+    import faiss
+
     return isinstance(index, faiss.IndexRaBitQ | faiss.IndexIVFRaBitQ | faiss.IndexIVFPQFastScan)
 
 
 def is_exact(index: Any) -> bool:
     """Return whether an index keeps its vectors in single precision, so that its cosines are right."""
-    faiss = load_faiss()
+    import faiss
+
     return isinstance(index, faiss.IndexFlat | faiss.IndexHNSWFlat | faiss.IndexIVFFlat)
 
 
@@ -208,7 +213,9 @@ def is_left_in_file(index: Any) -> bool:
     Our own memory replaces an array of codes. The codes of fast scan are read into memory in any case, and reading them
     twice would leave the first copy behind.
     """
-    return not has_codes(index) and not isinstance(index, load_faiss().IndexIVFPQFastScan)
+    import faiss
+
+    return not isinstance(index, faiss.IndexFlatCodes | faiss.IndexIVFPQFastScan)
 
 
 def arrange_centroids(index: Any) -> None:
@@ -216,43 +223,38 @@ def arrange_centroids(index: Any) -> None:
 
     The codes are the same. A file of the index doesn't hold this order.
     """
-    if isinstance(index, load_faiss().IndexIVFPQFastScan):
+    import faiss
+
+    if isinstance(index, faiss.IndexIVFPQFastScan):
         index.pq.sync_transposed_centroids()
 
 
 def clusters_of(index: Any) -> int:
     """Return the number of clusters of an IVF index; 0 for any other index."""
-    return int(index.nlist) if isinstance(index, load_faiss().IndexIVF) else 0
+    import faiss
+
+    return int(index.nlist) if isinstance(index, faiss.IndexIVF) else 0
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Use one OpenMP thread within the block, for a single query: on busy cores, several wait for each other.
+def threads_for(vectors: int = MIN_FOR_THREADS) -> Iterator[None]:
+    """Use all threads within the block, or one for few vectors: on busy cores, several wait for each other.
 
-    OpenMP stores the number of threads per calling thread, so other callers of FAISS aren't affected.
-    """
-    before = load_faiss().omp_get_max_threads()
-    try:
-        load_faiss().omp_set_num_threads(1)
-        yield
-    finally:
-        load_faiss().omp_set_num_threads(before)
-
-
-def fork_safe_threads(vectors: int = MIN_FOR_THREADS) -> AbstractContextManager[None]:
-    """Use all threads within the block, but one in a forked process, which would wait for threads it doesn't have.
+    A forked process uses one, too, as it would wait for threads that it doesn't have. OpenMP stores the number of
+    threads per calling thread, so other callers of FAISS aren't affected.
 
     Args:
-        vectors: How many vectors are worked on. For few, one thread is quicker than several that wait for each other.
+        vectors: How many vectors are worked on: added, trained with, or searched with.
     """
-    return one_thread() if vectors < MIN_FOR_THREADS or has_lost_threads() else nullcontext()
-
-
-def load_faiss() -> Any:
-    """Import FAISS on use, as the import is slow and a program may search another store."""
     import faiss
 
-    return faiss
+    before = faiss.omp_get_max_threads()
+    try:
+        if vectors < MIN_FOR_THREADS or has_lost_threads():
+            faiss.omp_set_num_threads(1)
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 _BLOCK_SIZE = 16
@@ -284,7 +286,9 @@ class CodeBuffer:
 
     def __init__(self, index: Any) -> None:
         """Take over the codes of an index, which may be empty, or mapped to a file."""
-        self._index, self._library = index, load_faiss()
+        import faiss
+
+        self._index, self._library = index, faiss
         count, size = index.ntotal, index.code_size
         if count:
             given = self._library.rev_swig_ptr(index.codes.data(), count * size).reshape(count, size)

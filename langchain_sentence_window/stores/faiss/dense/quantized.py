@@ -17,10 +17,8 @@ from langchain_sentence_window.errors import wrong_size
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
     CodeBuffer,
     clusters_of,
-    fork_safe_threads,
     has_codes,
-    load_faiss,
-    one_thread,
+    threads_for,
 )
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import FineVectors
 from langchain_sentence_window.stores.faiss.dense.row_positions import NO_POSITION, GrowableArray, RowPositions
@@ -142,7 +140,7 @@ class QuantizedIndex:
     def add(self, rows: Rows, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(len(rows), dimension)`` for rows that aren't in the index yet."""
         self.fine.add(vectors)
-        with fork_safe_threads(len(rows)):
+        with threads_for(len(rows)):
             if self._codes:
                 self._codes.add(vectors)
             else:
@@ -262,14 +260,16 @@ class QuantizedIndex:
 
     def _search(self, vector: Vectors, count: int, bits: npt.NDArray[np.uint8] | None, clusters: int) -> Rows:
         """Return the positions of the nearest codes, best first."""
+        import faiss
+
         settings: dict[str, Any] = {"nprobe": clusters} if clusters else {}
         if bits is not None:
             # Both must stay in variables, as FAISS holds only pointers to them.
-            selector = load_faiss().IDSelectorBitmap(bits)
+            selector = faiss.IDSelectorBitmap(bits)
             settings["sel"] = selector
-        kind = load_faiss().SearchParametersIVF if clusters else load_faiss().SearchParameters
+        kind = faiss.SearchParametersIVF if clusters else faiss.SearchParameters
         parameters = kind(**settings) if settings else None
-        with one_thread():
+        with threads_for(1):
             _, positions = self._faiss.search(vector[None, :], count, params=parameters)
         found: Rows = positions[0]
         return np.asarray(found[found >= 0])

@@ -6,7 +6,6 @@ they are rebuilt.
 """
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,13 +19,11 @@ from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
     arrange_centroids,
     clusters_of,
     compare_in_blocks,
-    fork_safe_threads,
     has_codes,
     is_exact,
     is_left_in_file,
-    load_faiss,
     make_faiss_index,
-    one_thread,
+    threads_for,
 )
 from langchain_sentence_window.stores.faiss.dense.row_positions import GrowableArray
 from langchain_sentence_window.stores.faiss.ties import with_tied
@@ -75,7 +72,9 @@ class VectorIndex:
         self.is_exact = is_exact(index)
         self._faiss = index
         self._owner = owner
-        self._codes = CodeBuffer(index) if has_codes(index) and not is_mapped else None
+        self._is_codes = has_codes(index)
+        self._clusters = clusters_of(index)
+        self._codes = CodeBuffer(index) if self._is_codes and not is_mapped else None
         self._rows: GrowableArray[np.int64] = GrowableArray(rows)
         self._by_row: Rows | None = None
         self.trained_on = trained_on
@@ -109,7 +108,7 @@ class VectorIndex:
 
     def add(self, rows: Rows, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(len(rows), dimension)`` for rows that aren't in the index yet."""
-        with fork_safe_threads(len(rows)):
+        with threads_for(len(rows)):
             if self._codes:
                 self._codes.add(vectors)
             else:
@@ -149,29 +148,30 @@ class VectorIndex:
         Raises:
             EmbeddingError: The vector is of another length than those of the index.
         """
-        if not len(self):
+        rows, live = self._rows.filled, None
+        found = count = len(rows) - self.tombstones
+        if not count:
             return []
         if len(vector) != self._faiss.d:
             raise wrong_size(len(vector), self._faiss.d)
-        live, found, is_all = None, len(self), allowed is None
         if allowed is not None:
-            live = np.isin(self._rows.filled, allowed)
+            live = np.isin(rows, allowed)
             found = int(np.count_nonzero(live))
         elif self.tombstones:
-            live = self._rows.filled != _DEAD
+            live = rows != _DEAD
         if not found:
             return []
-        is_few = not (is_all or found >= MIN_SHARE_TO_APPROXIMATE * len(self))
-        compares_all = has_codes(self._faiss) or is_few or math.isinf(effort)
+        if found < MIN_SHARE_TO_APPROXIMATE * count:
+            effort = math.inf
 
-        def find(count: int) -> list[tuple[int, float]]:
-            count = min(count, found)
-            pairs: list[tuple[int, float]] = []
-            if not compares_all:
-                (pairs,) = self._search_approximately(vector[None, :], count, live, effort)
-            return _best_first(pairs if len(pairs) == count else self._compare_all(vector, count, live))
+        def find(wanted: int) -> list[tuple[int, float]]:
+            wanted = min(wanted, found)
+            (pairs,) = self._nearest(vector[None, :], wanted, live, effort)
+            if len(pairs) < wanted:
+                (pairs,) = self._nearest(vector[None, :], wanted, live, math.inf)
+            return pairs
 
-        with one_thread():
+        with threads_for(1):
             return with_tied(find, k)
 
     def search_together(self, vectors: Vectors, k: int) -> list[list[tuple[int, float]]]:
@@ -187,13 +187,10 @@ class VectorIndex:
         if not len(self):
             return [[] for _ in vectors]
         k = min(k, len(self))
-        with one_thread():
-            if has_codes(self._faiss):
-                found = self._pairs(*compare_in_blocks(self._faiss, vectors, k))
-            else:
-                live = self._rows.filled != _DEAD if self.tombstones else None
-                found = self._search_approximately(vectors, k, live)
-        return [_best_first(pairs) for pairs in found]
+        with threads_for(1):
+            if self._is_codes:
+                return self._pairs(*compare_in_blocks(self._faiss, vectors, k))
+            return self._nearest(vectors, k, self._rows.filled != _DEAD if self.tombstones else None, 1.0)
 
     def spread_rows(self, size: int) -> Rows:
         """Return up to ``size`` rows, spread evenly over all of them, in order."""
@@ -208,7 +205,9 @@ class VectorIndex:
         Raises:
             EmbeddingError: The vector is of another length than those of the index.
         """
-        if type(self._faiss) not in (load_faiss().IndexFlat, load_faiss().IndexFlatIP):
+        import faiss
+
+        if type(self._faiss) not in (faiss.IndexFlat, faiss.IndexFlatIP):
             return dict(self.search(vector, max(1, len(rows)), rows))
         if len(vector) != self._faiss.d:
             raise wrong_size(len(vector), self._faiss.d)
@@ -216,8 +215,8 @@ class VectorIndex:
         if not len(at):
             return {}
         query, scores = np.ascontiguousarray(vector), np.empty(len(at), dtype=np.float32)
-        pointer = load_faiss().swig_ptr
-        with one_thread():
+        pointer = faiss.swig_ptr
+        with threads_for(1):
             self._faiss.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
         found = zip(self._rows.filled[at].tolist(), scores.tolist(), strict=True)
         return {row: min(score, 1.0) for row, score in found}
@@ -229,7 +228,7 @@ class VectorIndex:
 
     def decoded(self, rows: Rows) -> Vectors:
         """Return the vectors of some rows as the index keeps them, shape ``(len(rows), dimension)``."""
-        if clusters_of(self._faiss):
+        if self._clusters:
             self._faiss.make_direct_map()
         return np.asarray(self._faiss.reconstruct_batch(self._positions_of(rows)))
 
@@ -243,50 +242,44 @@ class VectorIndex:
         at = self._by_row[np.minimum(np.searchsorted(filled, rows, sorter=self._by_row), len(filled) - 1)]
         return np.asarray(at[filled[at] == rows])
 
-    def _search_approximately(
-        self, vectors: Vectors, k: int, live: Any, effort: float = 1.0
-    ) -> list[list[tuple[int, float]]]:
-        """Search along the graph, or in the nearest clusters."""
-        clusters = clusters_of(self._faiss)
-        if clusters:
-            probes = max(1, math.ceil(min(clusters, max(8, clusters // 16) * effort)))
-            return self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersIVF, nprobe=probes)
-        visited = max(k, math.ceil(min(len(self._rows.filled), max(MIN_EF_SEARCH, 2 * k) * effort)))
-        return self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersHNSW, efSearch=visited)
+    def _nearest(self, vectors: Vectors, k: int, live: Any, effort: float) -> list[list[tuple[int, float]]]:
+        """Search along the graph or in the nearest clusters; compare with all live vectors if the effort is infinite.
 
-    def _compare_all(self, vector: Vectors, k: int, live: Any) -> list[tuple[int, float]]:
-        """Compare with every vector that isn't excluded."""
-        clusters = clusters_of(self._faiss)
-        vectors = vector[None, :]
-        if clusters:
-            (pairs,) = self._search(self._faiss, vectors, k, live, load_faiss().SearchParametersIVF, nprobe=clusters)
+        An array of codes is always compared as a whole.
+        """
+        import faiss
+
+        index, settings = self._faiss, dict[str, Any]()
+        if self._clusters:
+            kind = faiss.SearchParametersIVF
+            usual = max(8, self._clusters // 16)
+            settings["nprobe"] = max(1, math.ceil(min(self._clusters, usual * effort)))
+        elif self._is_codes or math.isinf(effort):
+            index, kind = index if self._is_codes else self._storage(), faiss.SearchParameters
         else:
-            codes = self._faiss if has_codes(self._faiss) else self._storage()
-            (pairs,) = self._search(codes, vectors, k, live, load_faiss().SearchParameters)
-        return pairs
+            kind = faiss.SearchParametersHNSW
+            visited = min(len(self._rows.filled), max(MIN_EF_SEARCH, 2 * k) * effort)
+            settings["efSearch"] = max(k, math.ceil(visited))
+        if live is not None:
+            # FAISS holds only pointers to both, which stay in variables until it has searched.
+            bits = np.packbits(live, bitorder="little")
+            settings["sel"] = faiss.IDSelectorBitmap(bits)
+        return self._pairs(*index.search(vectors, k, params=kind(**settings) if settings else None))
 
     def _storage(self) -> Any:
         """Return the vectors of an HNSW index, without its graph."""
-        return load_faiss().downcast_index(self._faiss.storage)
+        import faiss
 
-    def _search(
-        self, index: Any, vectors: Vectors, k: int, live: Any, kind: Callable[..., Any], **settings: int
-    ) -> list[list[tuple[int, float]]]:
-        if live is not None:
-            # Both must stay in variables, as FAISS holds only pointers to them.
-            bits = np.packbits(live, bitorder="little")
-            selector = load_faiss().IDSelectorBitmap(bits)
-            settings["sel"] = selector
-        parameters = kind(**settings) if settings else None
-        return self._pairs(*index.search(vectors, k, params=parameters))
+        return faiss.downcast_index(self._faiss.storage)
 
     def _pairs(self, scores: Vectors, positions: Rows) -> list[list[tuple[int, float]]]:
-        """Return ``(row, cosine)`` for scores and positions of shape ``(n, k)``; a negative position is none."""
+        """Return ``(row, cosine)`` of scores and positions of shape ``(n, k)``, best first; negative ones are none."""
         found = zip(positions.tolist(), self._rows.filled[positions].tolist(), scores.tolist(), strict=True)
-        return [
+        pairs = (
             [(row, min(score, 1.0)) for position, row, score in zip(*line, strict=True) if position >= 0]
             for line in found
-        ]
+        )
+        return [sorted(of_one, key=lambda pair: (-pair[1], pair[0])) for of_one in pairs]
 
     # The file
 
@@ -317,10 +310,6 @@ class VectorIndex:
         return cls(found.index, found.rows, trained_on, name=name, owner=found.owner, is_mapped=mapped)
 
 
-def _best_first(pairs: list[tuple[int, float]]) -> list[tuple[int, float]]:
-    return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
-
-
 class LoadedIndex(NamedTuple):
     """An index from a file.
 
@@ -349,12 +338,14 @@ def write_index(path: Path, index: Any, rows: Rows) -> Seal | None:
     Raises:
         StoreError: The file can't be written; the old one is unchanged.
     """
-    wrapper = load_faiss().IndexIDMap(make_faiss_index("Flat", index.d))
+    import faiss
+
+    wrapper = faiss.IndexIDMap(make_faiss_index("Flat", index.d))
     wrapper.index, wrapper.ntotal = index, index.ntotal
-    load_faiss().copy_array_to_vector(rows, wrapper.id_map)
+    faiss.copy_array_to_vector(rows, wrapper.id_map)
     try:
         with new_file(path) as part:
-            load_faiss().write_index(wrapper, str(part))
+            faiss.write_index(wrapper, str(part))
             seal = seal_of(part)
     except (OSError, RuntimeError) as error:
         raise StoreError(
@@ -374,7 +365,8 @@ def read_index(path: Path, *, mapped: bool) -> LoadedIndex | None:
     Returns:
         The index; ``None`` if this release of FAISS can't read it, as another may have written it.
     """
-    faiss = load_faiss()
+    import faiss
+
     try:
         wrapper = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         if not mapped and is_left_in_file(faiss.downcast_index(wrapper.index)):
