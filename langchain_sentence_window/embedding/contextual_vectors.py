@@ -276,14 +276,17 @@ def contexts_of(
                 f"situate returned {shown(line)} for {sentence.page_content[:80]!r}; it must return a string. "
                 "Nothing was stored"
             )
-        line = _fitted(shorten, line, MAX_CONTEXT_WIDTH - _width(path))
+        if line:
+            line = _fitted(shorten, line, MAX_CONTEXT_WIDTH - _width(path))
         contexts.append("".join(f"{each}\n" for each in (path, line) if each))
     return contexts
 
 
 def fitted_headings(path: str) -> str:
     """Return a heading path, cut to `MAX_CUT_HEADINGS_WIDTH` if it is wider than `MAX_HEADINGS_WIDTH`."""
-    return path if _width(path) <= MAX_HEADINGS_WIDTH else _fitted(shorten_path, path, MAX_CUT_HEADINGS_WIDTH)
+    if 3 * len(path) <= MAX_HEADINGS_WIDTH or _width(path) <= MAX_HEADINGS_WIDTH:  # no character is wider than 3
+        return path
+    return _fitted(shorten_path, path, MAX_CUT_HEADINGS_WIDTH)
 
 
 def _fitted(shortened: Callable[[str, int], str], text: str, widest: int) -> str:

@@ -9,7 +9,8 @@ one of the sentence.
 import json
 import math
 import uuid
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from operator import is_
 from typing import Any
@@ -63,12 +64,20 @@ def to_records(
     if contexts is not None and len(contexts) != len(documents):
         raise InvalidInputError(f"got {len(contexts)} contexts for {len(documents)} documents; give one for each")
     before = contexts if contexts is not None else [""] * len(documents)
-    parts = _MetadataParts()
-    records = [
-        _record(document, id_, context, parts) for id_, document, context in zip(given, documents, before, strict=True)
-    ]
-    _check_ids([record.id for record in records])
-    _check_ids({record.doc_id for record in records if record.doc_id is not None})
+    parts, records = _MetadataParts(), list[Record]()
+    for document, given_id, context in zip(documents, given, before, strict=True):
+        id_ = str(uuid.uuid4()) if given_id is None else given_id
+        text, metadata = document.page_content, document.metadata
+        doc_id, index, section = sentence_key(metadata)
+        if doc_id is None or index is None:
+            records.append(Record(id_, text, _to_json(metadata), "", "", doc_id, index, section, context))
+            continue
+        places = [metadata.get(key) for key in _PLACES]
+        is_placed = all(type(place) is int and 0 <= place < MAX_INDEX for place in places)
+        shared = parts.split(metadata, is_placed=is_placed)
+        _, start, end = places if is_placed else (None, None, None)
+        records.append(Record(id_, text, *shared, doc_id, index, section, context, start, end))
+    _check_ids([*(each.id for each in records), *{each.doc_id: None for each in records if each.doc_id is not None}])
     return records
 
 
@@ -133,20 +142,7 @@ def _places(record: Record) -> dict[str, int | None]:
     return {SENTENCE_INDEX: record.sentence_index, START_INDEX: record.start, END_INDEX: record.end}
 
 
-def _record(document: Document, id_: str | None, context: str, parts: "_MetadataParts") -> Record:
-    metadata = document.metadata
-    doc_id, index, section = sentence_key(metadata)
-    name = str(uuid.uuid4()) if id_ is None else id_
-    if doc_id is None or index is None:
-        return Record(name, document.page_content, _to_json(metadata), "", "", doc_id, index, section, context)
-    places = [metadata.get(key) for key in _PLACES]
-    is_placed = all(type(place) is int and 0 <= place < MAX_INDEX for place in places)
-    own, of_source, of_section = parts.split(metadata, is_placed=is_placed)
-    _, start, end = places if is_placed else (None, None, None)
-    return Record(name, document.page_content, own, of_source, of_section, doc_id, index, section, context, start, end)
-
-
-def _check_ids(ids: Collection[str]) -> None:
+def _check_ids(ids: Sequence[str]) -> None:
     if all(ids) and is_storable_id("".join(ids)):
         return  # all at once, as almost always
     for id_ in ids:
@@ -156,13 +152,40 @@ def _check_ids(ids: Collection[str]) -> None:
             )
 
 
+@dataclass(eq=False, slots=True)
+class _SharedPart:
+    """Writes some keys of metadata as JSON, once for consecutive Documents with the same values."""
+
+    _keys: list[str] = field(default_factory=list)
+    _values: list[Any] = field(default_factory=list)
+    _types: list[type] = field(default_factory=list)
+    _text: str = ""
+
+    def write(self, metadata: Mapping[str, Any], keys: list[str]) -> str:
+        """Return the JSON of the keys."""
+        values = [metadata[key] for key in keys]
+        if self._text and keys == self._keys:
+            if all(map(is_, values, self._values)):
+                return self._text
+            # Equal values of different types may differ in JSON.
+            types = list(map(type, values))
+            if types == self._types and _ALIKE.issuperset(types) and values == self._values:
+                return self._text
+        self._keys, self._values, self._types = keys, values, list(map(type, values))
+        self._text = _to_json(dict(zip(keys, values, strict=True)))
+        return self._text
+
+
+@dataclass(eq=False, slots=True)
 class _MetadataParts:
     """Writes metadata as JSON, in parts: a sentence's own, its source document's, and its section's."""
 
-    def __init__(self) -> None:
-        self._keys: list[str] = []
-        self._own, self._in_source, self._in_section = list[str](), list[str](), list[str]()
-        self._of_source, self._of_section = _SharedPart(), _SharedPart()
+    _keys: list[str] = field(default_factory=list)
+    _own: list[str] = field(default_factory=list)
+    _in_source: list[str] = field(default_factory=list)
+    _in_section: list[str] = field(default_factory=list)
+    _of_source: _SharedPart = field(default_factory=_SharedPart)
+    _of_section: _SharedPart = field(default_factory=_SharedPart)
 
     def split(self, metadata: Mapping[str, Any], *, is_placed: bool) -> tuple[str, str, str]:
         """Return the JSON of a sentence's own metadata, its source document's, and its section's.
@@ -183,37 +206,23 @@ class _MetadataParts:
         return written, of_source, self._of_section.write(metadata, self._in_section)
 
 
-class _SharedPart:
-    """Writes some keys of metadata as JSON, once for consecutive Documents with the same values."""
-
-    def __init__(self) -> None:
-        self._keys: list[str] = []
-        self._values: list[Any] = []
-        self._types: list[type] = []
-        self._text = ""
-
-    def write(self, metadata: Mapping[str, Any], keys: list[str]) -> str:
-        """Return the JSON of the keys."""
-        values = [metadata[key] for key in keys]
-        if self._text and keys == self._keys:
-            if all(map(is_, values, self._values)):
-                return self._text
-            # Equal values of different types may differ in JSON.
-            types = list(map(type, values))
-            if types == self._types and _ALIKE.issuperset(types) and values == self._values:
-                return self._text
-        self._keys, self._values, self._types = keys, values, list(map(type, values))
-        self._text = _to_json(dict(zip(keys, values, strict=True)))
-        return self._text
-
-
 def _to_json(metadata: dict[str, Any]) -> str:
-    """Write metadata as JSON.
+    """Write metadata as JSON: quickly what is common, and else converted, as are nested values.
 
     Raises:
         InvalidInputError: JSON can't hold it; see `as_json`.
     """
-    text = _plain_to_json(metadata)
+    text: str | None = None
+    kinds = {*map(type, metadata.values())}
+    is_plain = _PLAIN.issuperset(kinds) and {*map(type, metadata)} == _STRING
+    # For other numbers, orjson would write null.
+    if is_plain and (
+        float not in kinds or all(math.isfinite(each) for each in metadata.values() if type(each) is float)
+    ):
+        try:
+            text = orjson.dumps(metadata).decode()
+        except TypeError:  # a large integer or a lone surrogate
+            text = None
     if text is None:
         metadata = _converted(metadata)
         text = _ENCODER.encode(metadata)
@@ -223,19 +232,6 @@ def _to_json(metadata: dict[str, Any]) -> str:
 def _may_hold_nul(text: str) -> bool:
     """Return whether a text of JSON may contain a NUL or what stands for it."""
     return "\\u0000" in text or "\\ue000" in text or STAND_IN in text
-
-
-def _plain_to_json(metadata: Mapping[str, Any]) -> str | None:
-    """Write common metadata quickly; return ``None`` for nested values and for those that JSON may change."""
-    kinds = {*map(type, metadata.values())}
-    if not _PLAIN.issuperset(kinds) or {*map(type, metadata)} != _STRING:
-        return None
-    if float in kinds and not all(math.isfinite(value) for value in metadata.values() if type(value) is float):
-        return None  # orjson would write null
-    try:
-        return orjson.dumps(metadata).decode()
-    except TypeError:
-        return None  # a large integer or a lone surrogate
 
 
 def _converted(metadata: Mapping[Any, Any]) -> dict[str, Any]:
@@ -274,12 +270,6 @@ def texts_with_headings(rows: Iterable[tuple[int, str, str]]) -> Iterator[tuple[
     last, before = "", ""
     for row, text, section in rows:
         if section != last:
-            last, before = section, with_heading(_heading_in(section), "")
+            heading = read_metadata([section])[0].get(HEADING) if _HEADING_IN_JSON in section else None
+            last, before = section, with_heading(heading, "")
         yield row, before + text
-
-
-def _heading_in(section_metadata: str) -> object:
-    if _HEADING_IN_JSON not in section_metadata:
-        return None
-    (metadata,) = read_metadata([section_metadata])
-    return metadata.get(HEADING)
