@@ -210,6 +210,7 @@ _MAX_PARTS = 500
 _MAX_ITEMS = 100
 _SCRIPTS = frozenset({"__main__", "__mp_main__"})
 _MACHINERY = frozenset({"_queue", "_thread", "asyncio.locks", "logging", "queue", "threading"})
+_WITHOUT_MEANING = (pydantic.SecretStr, pydantic.SecretBytes, VectorStore)
 
 Path: TypeAlias = tuple[object, ...]
 """Names of attributes, from the embedder inward; the key of an item, which may come and go, is in a tuple."""
@@ -235,8 +236,17 @@ class Look(NamedTuple):
         Parts that aren't described may come and go in lists and dicts, as these often log calls and cache results.
         Whole numbers that aren't described may leave 0 and return to it, as they often count.
         """
-        paths = self.parts.keys() | before.parts.keys()
-        return any(_differ(path, self.parts.get(path), before.parts.get(path)) for path in paths)
+        for path in self.parts.keys() | before.parts.keys():
+            now, then = self.parts.get(path), before.parts.get(path)
+            if now is None or then is None:
+                counts = not any(isinstance(step, tuple) for step in path)
+            elif _is_same(now[0], then[0]):
+                continue
+            else:
+                counts = not (is_whole(now[0]) and is_whole(then[0]) and 0 in (now[0], then[0]))
+            if counts or any(is_described for _, is_described in filter(None, (now, then))):
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,19 +297,16 @@ class Watch:
         """Whether the embedder's description covers all that could change a vector."""
         return self._seen.says_all
 
-    def look(self) -> Proofs:
-        """Look again, and return the proofs, which are empty if the embedder has changed."""
-        if self._look_differs():
+    def look(self, *, after_call: bool = False) -> Proofs:
+        """Look again, and return the proofs, which are empty if the embedder has changed.
+
+        Args:
+            after_call: Whether to keep the proofs, as a call may have loaded a model, counted or cached something.
+        """
+        before, self._seen = self._seen, look_at(cast("Embeddings", self._embedding()))
+        if not after_call and self._seen.differs_from(before):
             self.proofs = Proofs()
         return self.proofs
-
-    def look_after_call(self) -> None:
-        """Look again and keep the proofs: a call may have loaded a model, counted or cached something."""
-        self._look_differs()
-
-    def _look_differs(self) -> bool:
-        before, self._seen = self._seen, look_at(cast("Embeddings", self._embedding()))
-        return self._seen.differs_from(before)
 
 
 _watches: dict[int, Watch] = {}
@@ -333,32 +340,25 @@ def look_at(embedding: Embeddings) -> Look:
 
 def _parts_of(of: object, path: Path, within: tuple[int, ...], *, is_described: bool) -> Iterator[Part]:
     """Yield the parts of an embedder, or of another object whose settings are described."""
-    inside = (*within, id(of))
+    inside, kind, own = (*within, id(of)), type(of), getattr(of, "__dict__", {})
     attributes, fields = attributes_of(of)
     for name, value in attributes.items():
-        if not name.startswith("__") and (name in _instance_attributes(of) or not _is_usual_of_class(name, value)):
+        if not name.startswith("__") and (name in own or not _is_usual_of_class(name, value)):
             described = is_described and (not name.startswith("_") or is_embedder(value))
             yield from _part(name, value, (*path, name), inside, is_described=described, is_field=name in fields)
-    if is_embedder(of):
-        yield from _parts_of_class(type(of), path, inside)
-
-
-def _instance_attributes(of: object) -> Mapping[str, object]:
-    return getattr(of, "__dict__", {})
-
-
-def _is_usual_of_class(name: str, value: object) -> bool:
-    """Return whether an attribute of a class is a method, a property or the like, and not a setting."""
-    return name == "_abc_impl" or hasattr(type(value), "__get__") or isinstance(value, type | ModuleType)
-
-
-def _parts_of_class(kind: type, path: Path, within: tuple[int, ...]) -> Iterator[Part]:
+    if not is_embedder(of):
+        return
     if kind.__module__ in _SCRIPTS:
         yield (*path, "__class__"), _reference(kind), False
     if "<locals>" in kind.__qualname__:
         for name, value in vars(kind).items():
             if isinstance(value, FunctionType):
-                yield from _parts_of_function(value, (*path, name), within)
+                yield from _parts_of_function(value, (*path, name), inside)
+
+
+def _is_usual_of_class(name: str, value: object) -> bool:
+    """Return whether an attribute of a class is a method, a property or the like, and not a setting."""
+    return name == "_abc_impl" or hasattr(type(value), "__get__") or isinstance(value, type | ModuleType)
 
 
 def _part(
@@ -369,7 +369,8 @@ def _part(
     if is_embedder(value):
         yield from _parts_of(value, path, within, is_described=is_described)
         return
-    if is_secret(name, value) or is_operational(name) or _is_without_meaning(value):
+    is_machinery = type(value).__module__ in _MACHINERY or isinstance(value, _WITHOUT_MEANING)
+    if is_machinery or is_secret(name, value) or is_operational(name):
         return
     inside = (*within, id(value))
     scalar = value if isinstance(value, str) else scalar_of(value)
@@ -391,14 +392,9 @@ def _part(
         yield from _parts_of_object(value, path, inside)
 
 
-def _is_without_meaning(value: object) -> bool:
-    is_known = isinstance(value, pydantic.SecretStr | pydantic.SecretBytes | VectorStore)
-    return is_known or type(value).__module__ in _MACHINERY
-
-
 def _parts_of_object(value: object, path: Path, within: tuple[int, ...]) -> Iterator[Part]:
     """Yield the parts of an object that isn't described."""
-    held: Mapping[str, object] = {} if isinstance(value, type | ModuleType) else _instance_attributes(value)
+    held: Mapping[str, object] = {} if isinstance(value, type | ModuleType) else getattr(value, "__dict__", {})
     if isinstance(value, FunctionType):
         yield from _parts_of_function(value, path, within)
     elif isinstance(value, partial):
@@ -418,15 +414,6 @@ def _parts_of_function(function: FunctionType, path: Path, within: tuple[int, ..
 
 
 # Comparing
-
-
-def _differ(path: Path, now: tuple[object, bool] | None, before: tuple[object, bool] | None) -> bool:
-    part, is_described = now or (None, False)
-    part_before, was_described = before or (None, False)
-    if now is None or before is None:
-        return is_described or was_described or not any(isinstance(step, tuple) for step in path)
-    begins = is_whole(part) and is_whole(part_before) and 0 in (part, part_before)
-    return not _is_same(part, part_before) and (is_described or was_described or not begins)
 
 
 def _reference(value: object) -> Callable[[], object]:

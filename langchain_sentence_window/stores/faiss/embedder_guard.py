@@ -113,10 +113,12 @@ class EmbedderGuard:
             keep: Takes the texts of each slice and their unit vectors.
             show_progress: Whether to show a progress bar.
         """
+        if not texts:
+            return
         try:
             await embed_in_slices(io, self._embedding, texts, keep, show_progress=show_progress)
         finally:
-            self._watch.look_after_call()
+            self._watch.look(after_call=True)
 
     async def prove(self, io: IO, texts: int) -> None:
         """Embed so many stored texts again, and record whether the vectors are the same."""
@@ -124,7 +126,7 @@ class EmbedderGuard:
         recorded, sample = await io.in_thread(self.sample, texts)
         if sample:
             is_same: bool = await check_same_embedder(io, self._embedding, sample)
-            self._watch.look_after_call()
+            self._watch.look(after_call=True)
             self._session.origin.prove(recorded.line, is_same=is_same, to_write=texts >= TEXTS_TO_WRITE)
 
     def run_proven(self, work: Callable[[], T], texts: int = TEXTS_TO_READ) -> T:
