@@ -48,7 +48,8 @@ from langchain_sentence_window.ranking.relevance import Relevance, judge_relevan
 from langchain_sentence_window.ranking.words import words_of
 from langchain_sentence_window.retrieval.expansion import ReadAhead, Wanted
 from langchain_sentence_window.stores.bm25_index import BM25Index
-from langchain_sentence_window.stores.faiss.index_state import FoundCandidates, IndexState
+from langchain_sentence_window.stores.faiss.index_state import IndexState
+from langchain_sentence_window.stores.faiss.search_reads import FoundCandidates
 from langchain_sentence_window.windows.geometry import Hit
 
 MinRelevance: TypeAlias = Literal["auto"] | None

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from langchain_sentence_window.stores.faiss.dense import dense_cache as cache
+from langchain_sentence_window.stores.faiss.dense import dense_index as reading
 from langchain_sentence_window.stores.faiss.dense import faiss_factory as choice
 from langchain_sentence_window.stores.faiss.dense import faiss_factory as factory
-from langchain_sentence_window.stores.faiss.dense import index_builder as reading
 from langchain_sentence_window.stores.faiss.dense import quantized
 from tests.torture.corpus import DIMENSION
 

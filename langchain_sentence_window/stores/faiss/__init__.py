@@ -11,12 +11,11 @@ What LangChain sees:
 The index, which knows no LangChain:
     session: `IndexSession`: reads and writes of one state; opening, closing and forks.
     index_state: `IndexState`: what a read searches.
-    search_reads: What is read of the rows that a search found.
+    search_reads: What a search found: its order, equal scores by document and index, and what is read of its rows.
     word_uses: Evidence of names in a query.
     estimates: How close sentences come to others, and what searches find.
     origin: Checks that all vectors are from one embedder.
     soundness: Measures an index, and checks everything that it holds.
-    ties: Equal scores, which are ordered by document and index.
     lexical_index: The tantivy index, a cache of the database.
 
 Its folders:

@@ -21,10 +21,9 @@ from langchain_sentence_window.ranking.relevance import closest_match
 from langchain_sentence_window.stores.faiss.database.reads import placed_texts
 from langchain_sentence_window.stores.faiss.database.schema import State
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState
+from langchain_sentence_window.stores.faiss.dense.dense_index import Place, next_part, start_of
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import compare_in_blocks, make_faiss_index, threads_for
-from langchain_sentence_window.stores.faiss.dense.index_builder import Place, next_part, start_of
-from langchain_sentence_window.stores.faiss.index_state import IndexState
+from langchain_sentence_window.stores.faiss.index_state import IndexAtState, IndexState
 from langchain_sentence_window.stores.faiss.session import IndexSession
 
 MAX_CHANGE = 0.1
@@ -90,7 +89,7 @@ class ClosestMatches:
         def work(read: IndexState) -> Sample:
             snapshot, index, state = read.snapshot, read.dense, read.snapshot.state
             size = min(asked, max(MIN_SAMPLE, MAX_COMPARISONS // max(1, state.sentences)))
-            rows = [] if index is None else index.spread_rows(size).tolist()
+            rows = [] if index is None else index.index.spread_rows(size).tolist()
             known = placed_texts(snapshot.execute, rows)
             texts = {row: known[row].text for row in rows if row in known and known[row].text.strip()}
             return Sample(asked, state, list(texts), list(texts.values()))
@@ -136,8 +135,8 @@ def _still_holds(kept: _Kept, asked: int, snapshot: Snapshot) -> bool:
 def _matches(snapshot: Snapshot, index: IndexAtState, rows: Sequence[int], vectors: Vectors) -> list[float]:
     if not len(rows):
         return []
-    if vectors.shape[1] != index.dimension:
-        raise wrong_size(vectors.shape[1], index.dimension)
+    if vectors.shape[1] != index.index.dimension:
+        raise wrong_size(vectors.shape[1], index.index.dimension)
     found = dict(zip(rows, index.search_together(vectors, _FOUND), strict=True))
     # A search reports rows that the database lacks.
     known = placed_texts(snapshot.execute, {*found, *(row for pairs in found.values() for row, _ in pairs)})
@@ -205,7 +204,7 @@ def estimate_recall(
         if index is None:
             return "", [np.empty(0, dtype=np.float32) for _ in questions]
         found = [index.search(question, k, None, effort) for question in questions]
-        return index.name, [np.array([cosine for _, cosine in pairs], dtype=np.float32) for pairs in found]
+        return index.index.name, [np.array([cosine for _, cosine in pairs], dtype=np.float32) for pairs in found]
 
     name, found = session.read(search, dense=True)
     best, place = np.empty((len(questions), 0), dtype=np.float32), session.read(lambda state: start_of(state.snapshot))

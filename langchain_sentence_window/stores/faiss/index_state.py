@@ -1,39 +1,43 @@
-"""The index in one state, as a read sees it: searches of the database, the FAISS index and the lexical index."""
+"""The index in one state, as a read sees it: searches of the database, the FAISS index and the lexical index.
+
+A FAISS index that keeps codes doesn't know its vectors exactly. What a search finds with it is compared with those of
+the database, mixed with their neighbors', so that scores and order are those of an exact search.
+"""
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import Rows, SentenceKey, Vectors
+from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window._validation import as_number, checked_count, checked_weight, listed
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RENAMED
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
+from langchain_sentence_window.embedding.vectors import mix_some
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
-from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, Candidates, Indexes, fused_scores, spread
+from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, fused_scores, spread
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, filter_keys
-from langchain_sentence_window.stores.faiss.database.reads import NONE, FoundRows, are_in, found_rows, neighbors
+from langchain_sentence_window.stores.faiss.database.reads import MAX_ROWS_AROUND, are_in, neighbors, vectors_around
 from langchain_sentence_window.stores.faiss.database.schema import Record, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState
+from langchain_sentence_window.stores.faiss.dense.dense_index import DenseIndex
+from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 from langchain_sentence_window.stores.faiss.origin import Origin
 from langchain_sentence_window.stores.faiss.search_reads import (
+    FoundCandidates,
     Rank,
     Scores,
-    Section,
+    best_first,
+    best_of,
+    best_pairs,
     order_by,
     read_candidates,
-    sections_of,
-    sentences_at,
-    sentences_of,
 )
-from langchain_sentence_window.stores.faiss.ties import best_first, best_of, best_pairs
 from langchain_sentence_window.stores.faiss.word_uses import Naming
 
 _MAX_FILTERS = 8
@@ -67,7 +71,7 @@ class IndexState:
     origin: Origin
     cache: SearchCache
     effort: float
-    dense: IndexAtState | None = None
+    dense: "IndexAtState | None" = None
     words: LexicalSearcher | None = None
 
     def search(
@@ -80,7 +84,7 @@ class IndexState:
         filter: Filter | None = None,
         spreads: bool = False,
         search_effort: float | None = None,
-    ) -> "FoundCandidates":
+    ) -> FoundCandidates:
         """Find the sentences that match a question best by meaning and words together.
 
         Args:
@@ -108,7 +112,7 @@ class IndexState:
         scores = self._scored(vector, text, depth, lexical_weight, allowed, spreads=spreads, effort=effort)
         if filter and not len(scores.rows):
             self.warn_of_unknown_keys(filter)
-        return FoundCandidates.read(self.snapshot, scores, allowed)
+        return read_candidates(self.snapshot, scores, allowed)
 
     def ranked(
         self,
@@ -138,7 +142,7 @@ class IndexState:
         scores = self._scored(vector, text, max(k, CANDIDATES), lexical_weight, allowed, spreads=spreads, effort=effort)
         rows, ranked = scores.rows, scores.fused
         if rank is not None and len(rows):
-            order, ranked = order_by(rank, FoundCandidates.read(self.snapshot, scores, allowed).candidates)
+            order, ranked = order_by(rank, read_candidates(self.snapshot, scores, allowed).candidates)
             rows = rows[order]
         return self._records(list(zip(rows[:k].tolist(), ranked[:k].tolist(), strict=True)))
 
@@ -255,49 +259,145 @@ class IndexState:
         return [(records[row], score) for row, score in found]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundCandidates:
-    """The candidates of a search, best first, and the sentences that they are, for as long as the read lasts.
+# The FAISS index
+
+MIN_SPARE = 16
+"""The least number of results beyond those asked for that an index of codes finds, to be compared exactly; a quarter of
+those asked for, if that is more."""
+
+Found = list[tuple[int, float]]
+"""``(row, cosine)``, best first."""
+
+
+class ComparedRows(NamedTuple):
+    """Vectors that were compared with another by the index's codes.
 
     Attributes:
-        candidates: What ranking reads; no candidate is left out.
+        rows: The rows, each once, in any order.
+        cosines: Their cosines. Those of 6-bit records are off by one or two thousandths.
     """
 
-    candidates: Candidates
-    _snapshot: Snapshot
-    _found: FoundRows
-    _sections: Sequence[Section]
-    _allowed: Rows | None = field(repr=False)
+    rows: Rows
+    cosines: Vectors
 
-    @classmethod
-    def read(cls, snapshot: Snapshot, scores: Scores, allowed: Rows | None) -> "FoundCandidates":
-        """Read candidates, with the texts beside them unless a filter may forbid these."""
-        found = found_rows(snapshot.execute, scores.rows, beside=allowed is None)
-        sections = sections_of(found)
-        return cls(read_candidates(snapshot, found, sections, scores, allowed), snapshot, found, sections, allowed)
 
-    def sentences(self, order: Indexes) -> list[StoredSentence]:
-        """Return candidates by position, in this order.
+@dataclass(frozen=True, slots=True)
+class IndexAtState:
+    """Searches an index in one state of the database.
+
+    Attributes:
+        index: The index.
+        snapshot: The state that it is at.
+        weights: The weights of a sentence and its neighbors in each vector.
+    """
+
+    index: DenseIndex
+    snapshot: Snapshot
+    weights: Sequence[float]
+
+    def search(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Found:
+        """Find the vectors nearest to another, with exact cosines.
+
+        Args:
+            vector: A unit vector of shape ``(dimension,)``.
+            k: The maximum number of results; there are fewer only if there are fewer vectors.
+            allowed: The rows to search, in order; ``None`` for all.
+            effort: How many times as much to look at as usual; infinity for everything.
+
+        Returns:
+            ``(row, cosine)``, best first, ties by document and index.
 
         Raises:
-            IncompleteWindowError: One isn't a sentence, or its metadata isn't what the splitter writes.
+            EmbeddingError: The vector is of another length than those of the index.
+            DamagedRecordError: The file of the records was damaged.
         """
-        return sentences_of(self._snapshot, self._found, self._sections, order)
+        index = self.index
+        if not len(index):
+            return []
+        if isinstance(index, QuantizedIndex):
+            rows = index.nearest(vector, k, allowed, effort)
+        elif index.is_exact:
+            return best_pairs(self.snapshot, index.search(vector, k, allowed, effort), k)
+        else:
+            more = k + max(MIN_SPARE, k // 4)
+            rows = np.array([row for row, _ in index.search(vector, more, allowed, effort)], dtype=np.int64)
+        cosines = np.minimum(exact_cosines(self.snapshot, vector, rows, self.weights), 1)
+        order = best_first(self.snapshot, rows, cosines, k)
+        return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
 
-    def sentences_at(self, keys: Iterable[SentenceKey]) -> SentencesByKey:
-        """Read sentences of the candidates' documents by document and index, also those that are candidates.
+    def candidates(
+        self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0, also: Rows | None = None
+    ) -> ComparedRows:
+        """Find almost what `search` finds, by the index's codes, in less time for a large ``k``; compare other rows.
 
-        Those that don't exist or that the filter forbids are left out.
+        Args:
+            vector: A unit vector of shape ``(dimension,)``.
+            k: The number of the nearest; there are fewer only if there are fewer vectors, and more if others are as
+                near as the last.
+            allowed: The rows to search, in order; ``None`` for all.
+            effort: How many times as much to look at as usual; infinity for everything.
+            also: Other rows to compare with, in order. Those without a vector are left out.
 
         Raises:
-            IncompleteWindowError: The metadata of one isn't what the splitter writes.
+            EmbeddingError: The vector is of another length than those of the index.
+            DamagedRecordError: The file of the records was damaged.
         """
-        names = zip(self._found.names, self._found.documents.tolist(), strict=True)
-        numbers = {name: number for name, number in names if number != NONE}
-        asked = dict.fromkeys(keys)
-        places = [(numbers[name], index) for name, index in asked if name in numbers]
-        read = sentences_at(self._snapshot, places, self._allowed) if places else []
-        return {sentence.key: sentence for sentence in read if sentence.key in asked}
+        index = self.index
+        if isinstance(index, QuantizedIndex):
+            rows, cosines, _ = index.compared(vector, k, allowed, effort, also)
+            is_taken = np.zeros(len(rows), dtype=np.bool_) if also is None else are_in(rows, also)
+            if len(rows):
+                is_taken |= cosines >= np.partition(cosines, -min(k, len(rows)))[-min(k, len(rows))]
+            return ComparedRows(rows[is_taken], np.minimum(cosines[is_taken], 1))
+        found = {} if also is None or not len(also) else index.cosines_of(vector, also)
+        found |= index.search(vector, k, allowed, effort)
+        rows = np.fromiter(found, dtype=np.int64, count=len(found))
+        return ComparedRows(rows, np.fromiter(found.values(), dtype=np.float32, count=len(found)))
+
+    def search_together(self, vectors: Vectors, k: int) -> list[Found]:
+        """Find the vectors nearest to each of several, by the index's codes.
+
+        Args:
+            vectors: Unit vectors of shape ``(n, dimension)``.
+            k: The maximum number of results for each; an approximate search may find fewer.
+        """
+        if isinstance(self.index, QuantizedIndex):
+            return [_best(*self.candidates(vector, k, None), k) for vector in vectors]
+        return self.index.search_together(vectors, k)
+
+
+def _best(rows: Rows, cosines: Vectors, k: int) -> Found:
+    order = np.lexsort((rows, -cosines))[:k]
+    return list(zip(rows[order].tolist(), np.minimum(cosines[order], 1).tolist(), strict=True))
+
+
+def exact_cosines(snapshot: Snapshot, vector: Vectors, rows: Rows, weights: Sequence[float]) -> Vectors:
+    """Compare a unit vector with the vectors of some rows.
+
+    Args:
+        snapshot: The state of the database.
+        vector: A unit vector of shape ``(dimension,)``.
+        rows: The rows, each once.
+        weights: The weights of a sentence and its neighbors in each vector.
+
+    Returns:
+        The cosine of each row, in their order; `numpy.nan` for a row that doesn't exist.
+    """
+    cosines = np.full(len(rows), np.nan, dtype=np.float32)
+    order = np.argsort(rows)
+    for start in range(0, len(rows), MAX_ROWS_AROUND):
+        part = order[start : start + MAX_ROWS_AROUND]
+        wanted = rows[part]
+        around = vectors_around(snapshot.execute, wanted.tolist(), len(weights) - 1)
+        if around is None:
+            continue
+        found, vectors, positions = around
+        at = np.searchsorted(wanted, found)
+        is_wanted = np.flatnonzero(wanted[np.minimum(at, len(wanted) - 1)] == found)
+        mixed = mix_some(vectors, positions, weights, is_wanted)
+        # Not by a product of matrices, whose threads don't survive a fork.
+        cosines[part[at[is_wanted]]] = np.einsum("ij,j->i", mixed, vector)
+    return cosines
 
 
 # What searches take

@@ -25,7 +25,7 @@ from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import Seal, is_intact, seal_of, seals_in
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.ties import with_tied
+from langchain_sentence_window.stores.faiss.search_reads import with_tied
 
 T = TypeVar("T")
 

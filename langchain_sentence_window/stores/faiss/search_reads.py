@@ -1,13 +1,19 @@
-"""Reads what a search found, in the state that it searched: candidates to rank, and sentences."""
+"""What a search found, in the state that it searched: its order, candidates to rank, and sentences.
 
-from collections.abc import Callable, Mapping, Sequence
+Equal scores are ordered by document and index, so that no result depends on when something was added. FAISS and tantivy
+keep whichever of equally good results they come across first. So more are asked for than are wanted, until the last of
+them is worse, and those beyond are left out here.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._primitives import Rows
+from langchain_sentence_window._primitives import Rows, SentenceKey
 from langchain_sentence_window._validation import finite_numbers
 from langchain_sentence_window.documents.keys import (
     END_INDEX,
@@ -28,6 +34,7 @@ from langchain_sentence_window.documents.keys import (
 from langchain_sentence_window.documents.metadata_values import number, own_values
 from langchain_sentence_window.documents.sentence_documents import (
     LateSentence,
+    SentencesByKey,
     StoredSentence,
     read_parts,
 )
@@ -47,6 +54,7 @@ from langchain_sentence_window.stores.faiss.database.reads import (
     Place,
     are_in,
     found_rows,
+    places_of,
     rows_at,
     source_metadata_of,
     texts_by_place,
@@ -94,26 +102,108 @@ class Section(NamedTuple):
     heading: str
 
 
-def read_candidates(
-    snapshot: Snapshot, found: FoundRows, sections: Sequence[Section], scores: Scores, allowed: Rows | None
-) -> Candidates:
+@dataclass(frozen=True, slots=True)
+class FoundSentences:
+    """Sentences that were read, for as long as the read lasts, and their sections.
+
+    A Document that isn't a sentence, or whose section can't be right, is a section of its own.
+    """
+
+    _snapshot: Snapshot
+    _found: FoundRows
+    _sections: Sequence[Section]
+
+    def sentences(self, positions: Indexes) -> list[StoredSentence]:
+        """Return sentences by position, in this order.
+
+        Raises:
+            IncompleteWindowError: One isn't a sentence, or its metadata isn't what the splitter writes.
+        """
+        found = self._found
+        columns = positions, found.indexes, found.section_keys, found.source_keys, *found.spans
+        lines = list(zip(*((each if each is positions else each[positions]).tolist() for each in columns), strict=True))
+        # Of each source document, its metadata as JSON; once it was asked for, as it was read.
+        sources: dict[int, str | dict[str, Any]] = {NONE: {}}
+        sources |= source_metadata_of(self._snapshot.execute, sorted({line[3] for line in lines} - {NONE}))
+        sentences: list[StoredSentence] = []
+        for at, index, key, source_key, start, end in lines:
+            name, own, text = found.names[at], found.own[at], found.text(at).decode(*TEXT)
+            id_ = partial(sentence_id, name, index) if key != NONE else partial(str, name)
+            read = partial(_whole, found, at, sources, source_key, text=text, id_=id_)
+            section = self._sections[at]
+            if key == NONE or section.end == section.start + 1:
+                sentences.append(read())  # perhaps no sentence, or one whose section can't be right, which is told now
+                continue
+            # Without __init__, as most fields aren't known yet.
+            sentence = LateSentence.__new__(LateSentence)
+            sentence.read = read
+            sentence.doc_id, sentence.index, sentence.text = name, index, text
+            sentence.section_start, sentence.section_end, sentence.heading = section
+            if 0 <= start <= end:
+                sentence.start, sentence.end = start, end
+            if not own or not any(key in own for key in _RARE_IN_JSON):
+                sentence.separator, sentence.kind, sentence.lead_in = " ", PROSE, None
+                sentence.level, sentence.part_spans, sentence.pieces, sentence.window = 0, "", None, ()
+            sentences.append(sentence)
+        return sentences
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCandidates(FoundSentences):
+    """The candidates of a search, best first, and the sentences that they are, for as long as the read lasts.
+
+    Attributes:
+        candidates: What ranking reads; no candidate is left out.
+    """
+
+    candidates: Candidates
+    _allowed: Rows | None
+
+    def sentences_at(self, keys: Iterable[SentenceKey]) -> SentencesByKey:
+        """Read sentences of the candidates' documents by document and index, also those that are candidates.
+
+        Those that don't exist or that the filter forbids are left out.
+
+        Raises:
+            IncompleteWindowError: The metadata of one isn't what the splitter writes.
+        """
+        names = zip(self._found.names, self._found.documents.tolist(), strict=True)
+        numbers = {name: number for name, number in names if number != NONE}
+        asked, snapshot, allowed = dict.fromkeys(keys), self._snapshot, self._allowed
+        places = [(numbers[name], index) for name, index in asked if name in numbers]
+        rows = np.unique(np.array(rows_at(snapshot.execute, places) if places else [], dtype=np.int64))
+        if allowed is not None:
+            rows = rows[are_in(rows, allowed)]
+        if not len(rows):
+            return {}
+        found = found_rows(snapshot.execute, rows, beside=False)
+        read = FoundSentences(snapshot, found, sections_of(found)).sentences(np.arange(len(found.rows)))
+        return {sentence.key: sentence for sentence in read if sentence.key in asked}
+
+
+def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) -> FoundCandidates:
     """Make candidates of what a search found, and of the texts of the sentences beside them in their sections.
 
-    A Document that isn't a sentence, or whose section can't be right, is a section of its own. If it isn't a sentence,
-    its key is its id and 0.
+    The key of a candidate that isn't a sentence is its id and 0.
 
     Args:
         snapshot: The state of the database that was searched.
-        found: The candidates, in the order of their scores, with the texts beside them if all may be read.
-        sections: Their sections.
-        scores: Their scores.
-        allowed: The rows that may be read, in order; ``None`` for all.
+        scores: The rows and their scores.
+        allowed: The rows that may be read, in order; ``None`` for all. The texts beside candidates are only read with
+            them if all may be.
     """
+    found = found_rows(snapshot.execute, scores.rows, beside=allowed is None)
+    sections = sections_of(found)
     starts = np.array([section.start for section in sections], dtype=np.int64)
     ends = np.array([section.end for section in sections], dtype=np.int64)
     texts, before, after = _texts(snapshot, found, starts, ends, allowed)
     is_sentence = found.section_keys != NONE
-    return Candidates(
+    kinds = [PROSE if known else "" for known in is_sentence.tolist()]
+    named = [at for at, own in enumerate(found.own) if kinds[at] and _KIND_IN_JSON in own]
+    for at, metadata in zip(named, read_metadata([found.metadata(at) for at in named]), strict=True):
+        kind = metadata.get(KIND, PROSE)
+        kinds[at] = kind if isinstance(kind, str) else ""
+    candidates = Candidates(
         keys=list(zip(found.names, found.indexes.tolist(), strict=True)),
         section_starts=starts,
         section_ends=ends,
@@ -123,28 +213,57 @@ def read_candidates(
         before=before,
         after=after,
         headings=[section.heading for section in sections],
-        kinds=[
-            (_kind(found.metadata(at)) if _KIND_IN_JSON in own else PROSE) if known else ""
-            for at, (own, known) in enumerate(zip(found.own, is_sentence.tolist(), strict=True))
-        ],
+        kinds=kinds,
         document_frequency=scores.document_frequency,
         scores=scores.fused,
         # Each Document that isn't a sentence is a document of its own.
         documents=np.where(is_sentence, found.documents, -1 - found.rows),
     )
+    return FoundCandidates(snapshot, found, sections, candidates, allowed)
 
 
 def sections_of(found: FoundRows) -> list[Section]:
     """Return the section of each sentence; one of its own for what is in none, or in one that can't be right."""
     shared = dict(zip(found.section_keys.tolist(), found.section_metadata, strict=True))
     shared.pop(NONE, None)
-    known = dict(zip(shared, map(_section, read_metadata(list(shared.values()))), strict=True))
+    known: dict[int, Section] = {}
+    for key, metadata in zip(shared, read_metadata(list(shared.values())), strict=True):
+        heading = metadata.get(HEADING)
+        heading = heading if isinstance(heading, str) else ""
+        try:
+            known[key] = Section(number(metadata, SECTION_START), number(metadata, SECTION_END), heading)
+        except (KeyError, ValueError):
+            known[key] = Section(0, 0, heading)  # no sentence is in it
     alone = Section(0, 0, "")
     return [
         section if section.start <= index < section.end else Section(index, index + 1, section.heading)
         for index, key in zip(found.indexes.tolist(), found.section_keys.tolist(), strict=True)
         for section in [known.get(key, alone)]
     ]
+
+
+_RARE_KEYS = (KIND, LEAD_IN, SEPARATOR, HEADING_LEVEL, PART_SPANS, PIECES_START, WINDOW_SPANS)
+_RARE_IN_JSON = tuple(f'"{key}"' for key in _RARE_KEYS)
+
+
+def _whole(
+    found: FoundRows,
+    at: int,
+    sources: dict[int, str | dict[str, Any]],
+    source_key: int,
+    *,
+    text: str,
+    id_: Callable[[], str],
+) -> StoredSentence:
+    """Read a sentence as its Document would be read, whose own metadata comes last."""
+    source = sources[source_key]
+    if isinstance(source, str):
+        (source,) = read_metadata([source])
+        sources[source_key] = source
+    section, own = read_metadata([found.section_metadata[at] or "{}", found.metadata(at) or "{}"])
+    start, end = found.spans[:, at].tolist()
+    places = {} if start == NONE else {SENTENCE_INDEX: int(found.indexes[at]), START_INDEX: start, END_INDEX: end}
+    return read_parts(own_values(source) | section | places | own, text, id_)
 
 
 def order_by(rank: Rank, candidates: Candidates) -> tuple[Indexes, Numbers]:
@@ -161,21 +280,78 @@ def order_by(rank: Rank, candidates: Candidates) -> tuple[Indexes, Numbers]:
     return order, scores[order]
 
 
-def _section(metadata: Mapping[str, Any]) -> Section:
-    """Return a section; one that no sentence is in, if its bounds can't be right."""
-    heading = _string(metadata.get(HEADING))
-    try:
-        return Section(number(metadata, SECTION_START), number(metadata, SECTION_END), heading)
-    except (KeyError, ValueError):
-        return Section(0, 0, heading)
+MAX_TIED = 2_000
+"""The most results beyond those wanted. Of still more equal ones, those that the index came across first are taken."""
+
+_GROWTH = 4
+
+Pairs: TypeAlias = list[tuple[int, float]]
+"""``(row, score)``, best first."""
 
 
-def _kind(metadata: str) -> str:
-    return _string(read_metadata([metadata])[0].get(KIND, PROSE))
+def with_tied(find: Callable[[int], Pairs], k: int) -> Pairs:
+    """Find the best results, and all others that are as good as the last of them.
+
+    Args:
+        find: Finds at most so many of the best results, in order of their scores.
+        k: The number of results.
+    """
+    asked = k + 1
+    while True:
+        found = find(asked)
+        if len(found) <= k:
+            return found
+        last = found[k - 1][1]
+        if found[-1][1] < last or len(found) < asked or asked >= k + MAX_TIED:
+            return [pair for pair in found if pair[1] >= last]
+        asked = min(asked * _GROWTH, k + MAX_TIED)
 
 
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""
+def best_of(source: Snapshot, found: Pairs, k: int) -> Pairs:
+    """Return the ``k`` best of some results in any order: of those as good as the last, the first by place.
+
+    Args:
+        source: Tells where rows stand.
+        found: The results of `with_tied`.
+        k: The number of results.
+    """
+    if len(found) <= k:
+        return found
+    last = min(score for _, score in found)
+    better, tied = ([each for each in found if (each[1] > last) is is_better] for is_better in (True, False))
+    places = places_of(source.execute, [row for row, _ in tied])
+    return better + sorted(tied, key=lambda each: places.get(each[0], ("", 0)))[: k - len(better)]
+
+
+def best_pairs(source: Snapshot, found: Pairs, k: int) -> Pairs:
+    """Return the ``k`` best of some results, best first, equal ones by document and index; see `best_first`."""
+    rows, scores = np.array([row for row, _ in found], dtype=np.int64), np.array([score for _, score in found])
+    return [found[at] for at in best_first(source, rows, scores, k).tolist()]
+
+
+def best_first(source: Snapshot, rows: Rows, scores: npt.NDArray[np.floating], k: int) -> npt.NDArray[np.int64]:
+    """Return the positions of the ``k`` highest scores, equal ones by document and index.
+
+    Args:
+        source: Tells where rows stand.
+        rows: The rows, each once.
+        scores: Their scores.
+        k: The number of positions.
+    """
+    order = np.lexsort((rows, -scores))
+    if not len(order):
+        return order
+    in_order = scores[order]
+    is_equal = in_order[1:] == in_order[:-1]
+    is_tied = np.concatenate([is_equal, [False]]) | np.concatenate([[False], is_equal])
+    # What is worse than the last one is left out whatever its place is.
+    is_tied &= in_order >= in_order[min(k, len(order)) - 1]
+    tied = order[is_tied]
+    if len(tied):
+        places = places_of(source.execute, rows[tied].tolist())
+        by_place = sorted(tied.tolist(), key=lambda at: (-scores[at], places.get(int(rows[at]), ("", 0))))
+        order[is_tied] = by_place
+    return np.asarray(order[:k])
 
 
 def _texts(
@@ -193,7 +369,13 @@ def _texts(
         np.concatenate([column[0], *(column[side][at] for side, at in zip(_SIDES, held, strict=True))])
         for column in (found.starts, found.sizes)
     ]
-    texts = _cut(found.stored, *columns)
+    joined, (begins, sizes) = found.stored.decode(*TEXT), columns
+    ends_at = begins + sizes
+    if len(joined) < len(found.stored):
+        is_first = (np.frombuffer(found.stored, dtype=np.uint8) & 0xC0) != 0x80  # noqa: PLR2004 - bytes that begin a character
+        characters = np.concatenate([[0], np.cumsum(is_first)])
+        begins, ends_at = characters[begins], characters[ends_at]
+    texts = JoinedTexts(joined, begins, ends_at)
     order = np.argsort(rows, kind="stable")
     beside = np.full((2, size), NO_TEXT)
     lacking = list[npt.NDArray[np.bool_]]()
@@ -214,16 +396,6 @@ def _texts(
     if lacking[0].any() or lacking[1].any():
         texts = _with_others(snapshot, found, (texts, owners, steps), beside, lacking=lacking, allowed=allowed)
     return texts, beside[0], beside[1]
-
-
-def _cut(stored: bytes, starts: Indexes, sizes: Indexes) -> JoinedTexts:
-    """Return texts by where they stand in bytes."""
-    joined, ends = stored.decode(*TEXT), starts + sizes
-    if len(joined) < len(stored):
-        begins = (np.frombuffer(stored, dtype=np.uint8) & 0xC0) != 0x80  # noqa: PLR2004 - bytes that begin a character
-        characters = np.concatenate([[0], np.cumsum(begins)])
-        starts, ends = characters[starts], characters[ends]
-    return JoinedTexts(joined, starts, ends)
 
 
 def _with_others(
@@ -271,75 +443,3 @@ def _read(snapshot: Snapshot, wanted: Sequence[tuple[int, Place]], allowed: Rows
     read = of_rows({row for row, _ in wanted})
     missing = {place[:2] for _, place in wanted if place not in read}
     return {**of_rows(set(rows_at(snapshot.execute, list(missing)))), **read} if missing else read
-
-
-_RARE_KEYS = (KIND, LEAD_IN, SEPARATOR, HEADING_LEVEL, PART_SPANS, PIECES_START, WINDOW_SPANS)
-_RARE_IN_JSON = tuple(f'"{key}"' for key in _RARE_KEYS)
-
-
-def sentences_at(snapshot: Snapshot, places: Sequence[tuple[int, int]], allowed: Rows | None) -> list[StoredSentence]:
-    """Read sentences by document and index."""
-    rows = np.unique(np.array(rows_at(snapshot.execute, places), dtype=np.int64))
-    if allowed is not None:
-        rows = rows[are_in(rows, allowed)]
-    if not len(rows):
-        return []
-    read = found_rows(snapshot.execute, rows, beside=False)
-    return sentences_of(snapshot, read, sections_of(read), np.arange(len(read.rows)))
-
-
-def sentences_of(
-    snapshot: Snapshot, found: FoundRows, sections: Sequence[Section], positions: Indexes
-) -> list[StoredSentence]:
-    """Make sentences of columns, by position."""
-    columns = positions, found.indexes, found.section_keys, found.source_keys, *found.spans
-    lines = list(zip(*((each if each is positions else each[positions]).tolist() for each in columns), strict=True))
-    sources = _Sources(source_metadata_of(snapshot.execute, sorted({line[3] for line in lines} - {NONE})))
-    sentences: list[StoredSentence] = []
-    for at, index, key, source_key, start, end in lines:
-        name, own, text = found.names[at], found.own[at], found.text(at).decode(*TEXT)
-        id_ = partial(sentence_id, name, index) if key != NONE else partial(str, name)
-        read = partial(_whole, found, at, sources, source_key, text=text, id_=id_)
-        section = sections[at]
-        if key == NONE or section.end == section.start + 1:
-            sentences.append(read())  # perhaps no sentence, or one whose section can't be right, which is told now
-            continue
-        # Without __init__, as most fields aren't known yet.
-        sentence = LateSentence.__new__(LateSentence)
-        sentence.read = read
-        sentence.doc_id, sentence.index, sentence.text = name, index, text
-        sentence.section_start, sentence.section_end, sentence.heading = section
-        if 0 <= start <= end:
-            sentence.start, sentence.end = start, end
-        if not own or not any(key in own for key in _RARE_IN_JSON):
-            sentence.separator, sentence.kind, sentence.lead_in = " ", PROSE, None
-            sentence.level, sentence.part_spans, sentence.pieces, sentence.window = 0, "", None, ()
-        sentences.append(sentence)
-    return sentences
-
-
-class _Sources:
-    """The metadata of source documents, each read from JSON once, when it is first asked for."""
-
-    def __init__(self, texts: Mapping[int, str]) -> None:
-        self._texts = texts
-        self._read: dict[int, dict[str, Any]] = {}
-
-    def metadata(self, key: int) -> dict[str, Any]:
-        """Return metadata that nothing else holds."""
-        if key not in self._texts:
-            return {}
-        if key not in self._read:
-            (self._read[key],) = read_metadata([self._texts[key]])
-        return own_values(self._read[key])
-
-
-def _whole(
-    found: FoundRows, at: int, sources: _Sources, source_key: int, *, text: str, id_: Callable[[], str]
-) -> StoredSentence:
-    """Read a sentence as its Document would be read, whose own metadata comes last."""
-    metadata = sources.metadata(source_key)
-    section, own = read_metadata([found.section_metadata[at] or "{}", found.metadata(at) or "{}"])
-    start, end = found.spans[:, at].tolist()
-    places = {} if start == NONE else {SENTENCE_INDEX: int(found.indexes[at]), START_INDEX: start, END_INDEX: end}
-    return read_parts(metadata | section | places | own, text, id_)

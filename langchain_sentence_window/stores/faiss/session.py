@@ -28,15 +28,14 @@ from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, LEXICAL_FOLDER, make_folder
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.dense.dense_cache import BackgroundChange, VectorCache
-from langchain_sentence_window.stores.faiss.dense.dense_index import IndexAtState
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO, check_index_name
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
 from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex
-from langchain_sentence_window.stores.faiss.index_state import IndexState, SearchCache
+from langchain_sentence_window.stores.faiss.index_state import IndexAtState, IndexState, SearchCache
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalCache
 from langchain_sentence_window.stores.faiss.origin import Origin
+from langchain_sentence_window.stores.faiss.search_reads import best_pairs
 from langchain_sentence_window.stores.faiss.soundness import StoreStats, bytes_by_part
-from langchain_sentence_window.stores.faiss.ties import best_pairs
 
 if TYPE_CHECKING:
     from langchain_sentence_window.stores.faiss.soundness import CheckResult

@@ -16,9 +16,9 @@ from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.dense import dense_cache as cache
-from langchain_sentence_window.stores.faiss.dense import index_builder as making
+from langchain_sentence_window.stores.faiss.dense import dense_index as making
+from langchain_sentence_window.stores.faiss.dense.dense_index import all_parts, of_documents, of_none
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO, choose
-from langchain_sentence_window.stores.faiss.dense.index_builder import all_parts, of_documents, of_none
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
 from tests.patience import PATIENCE
 from tests.torture import limits

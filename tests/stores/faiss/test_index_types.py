@@ -14,7 +14,6 @@ from langchain_sentence_window import FaissStore
 from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.dense import dense_index as building
-from langchain_sentence_window.stores.faiss.dense import index_builder as making
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import CodeBuffer, make_faiss_index
 from langchain_sentence_window.stores.faiss.dense.row_positions import GrowableArray
 from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex, read_index, write_index
@@ -189,7 +188,7 @@ def test_too_few_vectors_to_train_are_kept_flat_until_there_are_enough(monkeypat
         built.append(type(index.faiss_index).__name__)
         return index
 
-    monkeypatch.setattr(making, "empty_index", noting)
+    monkeypatch.setattr(building, "empty_index", noting)
     store = FaissStore(TextEmbeddings(), None, "SQ8")
     for start in range(0, 6_000, 200):
         fill(store, documents(6_000)[start : start + 200])

@@ -20,6 +20,8 @@ from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.dense.dense_index import (
     DenseIndex,
+    IndexMaker,
+    Step,
     change_due,
     load_index,
     remove_others,
@@ -27,7 +29,6 @@ from langchain_sentence_window.stores.faiss.dense.dense_index import (
 )
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import Choice, choose, is_automatic
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
-from langchain_sentence_window.stores.faiss.dense.index_builder import IndexMaker, Step
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
 
 T = TypeVar("T")

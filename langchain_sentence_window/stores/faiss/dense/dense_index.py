@@ -1,15 +1,8 @@
-"""Making indexes, and telling when one should be made anew.
+"""Making indexes, telling when one should be made anew, and the files of a saved one.
 
-An index together with the state of the database that it is at, as searches use it.
-
-An index that keeps codes doesn't know its vectors exactly. What a search finds with it is compared with the vectors of
-the database, so that scores and order are those of an exact search.
-
-The vectors that are searched, exactly: those of the database, mixed with their neighbors'.
-
-An index that keeps codes of them compares its best candidates with these again.
-
-The files of a saved index, and the record of them in the database.
+The vectors that are searched are those of the database, mixed with their neighbors'. An index is built from parts of
+them that are read one by one, each in a state of its own, so that no reading lasts long. All parts skip the rows that
+were added since the first. Documents that change meanwhile are read again at the end, as after any other write.
 
 An index that FAISS searches alone is one file of a fixed name. One whose candidates are compared again is two files,
 which must be of one moment. So they have new names each time, the record names both, and the old ones are removed after
@@ -17,7 +10,7 @@ the record is written. A process that is killed at any moment leaves a record wh
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,14 +19,11 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows, Vectors
-from langchain_sentence_window.embedding.vectors import mix_some
+from langchain_sentence_window.embedding.vectors import mix_neighbors, normalized
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.database_file import stamp_of
-from langchain_sentence_window.stores.faiss.database.reads import (
-    MAX_ROWS_AROUND,
-    are_in,
-    vectors_around,
-)
+from langchain_sentence_window.stores.faiss.database.reads import vectors_in_order
+from langchain_sentence_window.stores.faiss.database.schema import Changes, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import (
     VECTOR_FILES_BEGIN,
@@ -57,10 +47,212 @@ from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError, FineVectors, RecordFile
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
 from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex, read_index, write_index
-from langchain_sentence_window.stores.faiss.ties import best_first, best_pairs
 
 DenseIndex: TypeAlias = VectorIndex | QuantizedIndex
 """An index of either kind: one that FAISS searches alone, or one whose candidates are compared again."""
+
+PART_SIZE = 10_000
+"""Rows of a part, and of a document that begins in it also the later ones."""
+
+LAST_OF_ALL = 2**62
+"""A row after any other."""
+
+Part = tuple[Rows, Vectors]
+
+
+class Place(NamedTuple):
+    """How far the rows have been read.
+
+    Attributes:
+        row: The last row that was looked at.
+        last_row: The last row to read.
+        unfinished: Documents that were read whole, with their last rows, which come after ``row``.
+    """
+
+    row: int
+    last_row: int
+    unfinished: Mapping[int, int]
+
+    @property
+    def is_end(self) -> bool:
+        """Whether all rows were read."""
+        return self.row >= self.last_row
+
+
+def start_of(snapshot: Snapshot) -> Place:
+    """Return the place before the first row."""
+    return Place(0, snapshot.state.last_row, {})
+
+
+def all_parts(snapshot: Snapshot, weights: Sequence[float]) -> Iterator[Part]:
+    """Yield all rows and their vectors, which are slices of one state."""
+    place = start_of(snapshot)
+    while not place.is_end:
+        place, parts = next_part(snapshot, place, weights)
+        yield from parts
+
+
+def next_part(snapshot: Snapshot, place: Place, weights: Sequence[float]) -> tuple[Place, list[Part]]:
+    """Read the rows after a place, and all other rows of the documents that begin there.
+
+    Args:
+        snapshot: A state of the database.
+        place: Where to go on.
+        weights: The weights of a sentence and its neighbors in each vector.
+
+    Returns:
+        Where to go on next; rows in rising order, and their unit vectors of shape ``(n, dimension)``.
+    """
+    until, documents = snapshot.documents_after(place.row, place.last_row, PART_SIZE)
+    if len(weights) == 1:
+        parts = [(rows, normalized(vectors)) for rows, vectors in snapshot.vectors_after(place.row, until)]
+        return Place(until, place.last_row, {}), parts
+    began = sorted(documents - place.unfinished.keys())
+    parts = [
+        *of_documents(snapshot, began, weights, until=place.last_row),
+        *of_none(snapshot, place.row, until=until),
+    ]
+    last_rows = {**place.unfinished, **snapshot.last_rows(began, until, place.last_row)}
+    unfinished = {document: row for document, row in last_rows.items() if row > until}
+    return Place(until, place.last_row, unfinished), _in_row_order(parts)
+
+
+def of_documents(
+    snapshot: Snapshot, documents: Iterable[int], weights: Sequence[float], *, until: int = LAST_OF_ALL
+) -> Iterator[Part]:
+    """Yield the rows of some documents, up to one, and their unit vectors."""
+    numbers = ",".join(map(str, sorted(documents)))
+    condition = f"document IN ({numbers}) AND row <= {until:d}"
+    for rows, vectors, positions in vectors_in_order(snapshot.execute, (condition, [])):
+        yield rows, np.ascontiguousarray(mix_neighbors(vectors, positions, weights))
+
+
+def of_none(snapshot: Snapshot, after: int, *, until: int = LAST_OF_ALL) -> Iterator[Part]:
+    """Yield the rows of no document, after one and up to another, and their unit vectors."""
+    for rows, vectors in snapshot.vectors_after(after, until, of_no_document=True):
+        yield rows, normalized(vectors)
+
+
+def _in_row_order(parts: Sequence[Part]) -> list[Part]:
+    if not parts:
+        return []
+    rows, vectors = (np.concatenate(each) for each in zip(*parts, strict=True))
+    if np.any(np.diff(rows) < 0):  # else they needn't be copied again
+        order = np.argsort(rows)
+        rows, vectors = rows[order], vectors[order]
+    return [(rows, vectors)]
+
+
+Step: TypeAlias = Callable[[Callable[[], Any]], Any]
+"""Runs a step of a change as a call of the store, and returns its result; see `change`."""
+
+Read: TypeAlias = Callable[[Callable[[Snapshot], Any]], Any]
+"""Reads one state of the database."""
+
+
+class _Plan(NamedTuple):
+    version: Version
+    place: Place
+    dimension: int
+    sentences: int
+    name: str
+
+
+class IndexMaker:
+    """Makes the index that was asked for."""
+
+    def __init__(self, folder: Path | None, asked: str, weights: Sequence[float]) -> None:
+        """Set what all indexes have in common.
+
+        Args:
+            folder: Where records are written; ``None`` keeps them in memory.
+            asked: The name of the index, or ``auto``; see `choose`.
+            weights: The weights of a sentence and its neighbors in each vector.
+        """
+        self._folder = folder
+        self._asked = asked
+        self._weights = weights
+
+    def make(self, snapshot: Snapshot, present: str | None) -> DenseIndex | None:
+        """Make the index of one state of the database; ``None`` if it never had a vector.
+
+        Args:
+            snapshot: The state.
+            present: The name of the present index, if there is one.
+        """
+        plan = self._plan(snapshot, present)
+        if plan is None:
+            return None
+        index = self._empty(plan, snapshot.sample_vectors, lambda step: step())
+        for rows, vectors in all_parts(snapshot, self._weights):
+            index.add(rows, vectors)
+        return index
+
+    def make_in_steps(self, read: Read, step: Step, present: str) -> tuple[DenseIndex, Version] | None:
+        """Make an index while others read and write.
+
+        Args:
+            read: Reads the database.
+            step: Runs a step; may raise an exception to end the work.
+            present: The name of the present index.
+
+        Returns:
+            The index, and the version to whose later changes it is to be brought up; ``None`` for an empty database.
+        """
+        plan: _Plan | None = step(lambda: read(lambda snapshot: self._plan(snapshot, present)))
+        if plan is None:
+            return None
+        index = self._empty(plan, lambda size: step(lambda: read(lambda snapshot: snapshot.sample_vectors(size))), step)
+        place = plan.place
+        try:
+            while not place.is_end:
+                place = step(partial(read, partial(self._add_part, place, index)))
+        except BaseException:
+            index.discard()
+            raise
+        return index, plan.version
+
+    def apply(self, changes: Changes, snapshot: Snapshot, index: DenseIndex) -> None:
+        """Bring an index up to date."""
+        index.remove(changes.removed)
+        is_mixed = len(self._weights) > 1
+        if is_mixed:
+            # All sentences of a changed document may have new neighbors.
+            numbers = ",".join(map(str, sorted(changes.documents)))
+            changed = snapshot.rows((f"document IN ({numbers})", []))
+            if len(changed):
+                index.remove(changed)
+                for rows, vectors in of_documents(snapshot, changes.documents, self._weights):
+                    index.add(rows, vectors)
+        if snapshot.state.last_row > changes.last_row:
+            for rows, vectors in snapshot.vectors_after(changes.last_row, of_no_document=is_mixed):
+                index.add(rows, normalized(vectors))
+
+    def _plan(self, snapshot: Snapshot, present: str | None) -> _Plan | None:
+        dimension, count = snapshot.fact("dimension"), snapshot.state.sentences
+        if dimension is None:
+            return None
+        name = choose(self._asked, dimension, count, present).name
+        return _Plan(snapshot.version, start_of(snapshot), dimension, count, name)
+
+    def _empty(self, plan: _Plan, sample: Callable[[int], Any], step: Step) -> DenseIndex:
+        new_fine = partial(self._new_fine, plan.dimension)
+        return empty_index(plan.name, plan.dimension, plan.sentences, sample, new_fine, in_turn=step)
+
+    def _add_part(self, place: Place, index: DenseIndex, snapshot: Snapshot) -> Place:
+        after, parts = next_part(snapshot, place, self._weights)
+        for rows, vectors in parts:
+            index.add(rows, vectors)
+        return after
+
+    def _new_fine(self, dimension: int) -> FineVectors:
+        if self._folder is None:
+            return FineVectors(dimension)
+        try:
+            return FineVectors(dimension, RecordFile.new(self._folder / RECORDS_FILE, dimension))
+        except OSError:
+            return FineVectors(dimension)  # a search needs no room on the disk
+
 
 _TRAINING_SAMPLE_SIZE = 50_000
 _MIN_TOMBSTONES = 1_000
@@ -169,149 +361,6 @@ def _train_codes(index: Any, sample: Vectors) -> None:
     with threads_for(1):  # each pair is so little work that threads would only wait for each other
         index.train(sample)
     arrange_centroids(index)
-
-
-MIN_SPARE = 16
-"""The least number of results beyond those asked for that an index of codes finds, to be compared exactly; a quarter of
-those asked for, if that is more."""
-
-Found = list[tuple[int, float]]
-"""``(row, cosine)``, best first."""
-
-
-class ComparedRows(NamedTuple):
-    """Vectors that were compared with another by the index's codes.
-
-    Attributes:
-        rows: The rows, each once, in any order.
-        cosines: Their cosines. Those of 6-bit records are off by one or two thousandths.
-    """
-
-    rows: Rows
-    cosines: Vectors
-
-
-class IndexAtState:
-    """Searches an index in one state of the database."""
-
-    def __init__(self, index: DenseIndex, snapshot: Snapshot, weights: Sequence[float]) -> None:
-        """Search an index.
-
-        Args:
-            index: The index.
-            snapshot: The state that it is at.
-            weights: The weights of a sentence and its neighbors in each vector.
-        """
-        self._index = index
-        self._snapshot = snapshot
-        self._weights = weights
-        self.name = index.name
-        self.dimension = index.dimension
-        self.spread_rows = index.spread_rows
-
-    def search(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Found:
-        """Find the vectors nearest to another, with exact cosines.
-
-        Args:
-            vector: A unit vector of shape ``(dimension,)``.
-            k: The maximum number of results; there are fewer only if there are fewer vectors.
-            allowed: The rows to search, in order; ``None`` for all.
-            effort: How many times as much to look at as usual; infinity for everything.
-
-        Returns:
-            ``(row, cosine)``, best first, ties by document and index.
-
-        Raises:
-            EmbeddingError: The vector is of another length than those of the index.
-            DamagedRecordError: The file of the records was damaged.
-        """
-        index = self._index
-        if not len(index):
-            return []
-        if isinstance(index, QuantizedIndex):
-            rows = index.nearest(vector, k, allowed, effort)
-        elif index.is_exact:
-            return best_pairs(self._snapshot, index.search(vector, k, allowed, effort), k)
-        else:
-            more = k + max(MIN_SPARE, k // 4)
-            rows = np.array([row for row, _ in index.search(vector, more, allowed, effort)], dtype=np.int64)
-        cosines = np.minimum(exact_cosines(self._snapshot, vector, rows, self._weights), 1)
-        order = best_first(self._snapshot, rows, cosines, k)
-        return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
-
-    def candidates(
-        self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0, also: Rows | None = None
-    ) -> ComparedRows:
-        """Find almost what `search` finds, by the index's codes, in less time for a large ``k``; compare other rows.
-
-        Args:
-            vector: A unit vector of shape ``(dimension,)``.
-            k: The number of the nearest; there are fewer only if there are fewer vectors, and more if others are as
-                near as the last.
-            allowed: The rows to search, in order; ``None`` for all.
-            effort: How many times as much to look at as usual; infinity for everything.
-            also: Other rows to compare with, in order. Those without a vector are left out.
-
-        Raises:
-            EmbeddingError: The vector is of another length than those of the index.
-            DamagedRecordError: The file of the records was damaged.
-        """
-        index = self._index
-        if isinstance(index, QuantizedIndex):
-            rows, cosines, _ = index.compared(vector, k, allowed, effort, also)
-            is_taken = np.zeros(len(rows), dtype=np.bool_) if also is None else are_in(rows, also)
-            if len(rows):
-                is_taken |= cosines >= np.partition(cosines, -min(k, len(rows)))[-min(k, len(rows))]
-            return ComparedRows(rows[is_taken], np.minimum(cosines[is_taken], 1))
-        found = {} if also is None or not len(also) else index.cosines_of(vector, also)
-        found |= index.search(vector, k, allowed, effort)
-        rows = np.fromiter(found, dtype=np.int64, count=len(found))
-        return ComparedRows(rows, np.fromiter(found.values(), dtype=np.float32, count=len(found)))
-
-    def search_together(self, vectors: Vectors, k: int) -> list[Found]:
-        """Find the vectors nearest to each of several, by the index's codes.
-
-        Args:
-            vectors: Unit vectors of shape ``(n, dimension)``.
-            k: The maximum number of results for each; an approximate search may find fewer.
-        """
-        if isinstance(self._index, QuantizedIndex):
-            return [_best(*self.candidates(vector, k, None), k) for vector in vectors]
-        return self._index.search_together(vectors, k)
-
-
-def _best(rows: Rows, cosines: Vectors, k: int) -> Found:
-    order = np.lexsort((rows, -cosines))[:k]
-    return list(zip(rows[order].tolist(), np.minimum(cosines[order], 1).tolist(), strict=True))
-
-
-def exact_cosines(snapshot: Snapshot, vector: Vectors, rows: Rows, weights: Sequence[float]) -> Vectors:
-    """Compare a unit vector with the vectors of some rows.
-
-    Args:
-        snapshot: The state of the database.
-        vector: A unit vector of shape ``(dimension,)``.
-        rows: The rows, each once.
-        weights: The weights of a sentence and its neighbors in each vector.
-
-    Returns:
-        The cosine of each row, in their order; `numpy.nan` for a row that doesn't exist.
-    """
-    cosines = np.full(len(rows), np.nan, dtype=np.float32)
-    order = np.argsort(rows)
-    for start in range(0, len(rows), MAX_ROWS_AROUND):
-        part = order[start : start + MAX_ROWS_AROUND]
-        wanted = rows[part]
-        around = vectors_around(snapshot.execute, wanted.tolist(), len(weights) - 1)
-        if around is None:
-            continue
-        found, vectors, positions = around
-        at = np.searchsorted(wanted, found)
-        is_wanted = np.flatnonzero(wanted[np.minimum(at, len(wanted) - 1)] == found)
-        mixed = mix_some(vectors, positions, weights, is_wanted)
-        # Not by a product of matrices, whose threads don't survive a fork.
-        cosines[part[at[is_wanted]]] = np.einsum("ij,j->i", mixed, vector)
-    return cosines
 
 
 RECORDS_FILE = "vectors.records"

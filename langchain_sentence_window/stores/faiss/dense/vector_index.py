@@ -26,7 +26,7 @@ from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
     threads_for,
 )
 from langchain_sentence_window.stores.faiss.dense.row_positions import GrowableArray
-from langchain_sentence_window.stores.faiss.ties import with_tied
+from langchain_sentence_window.stores.faiss.search_reads import with_tied
 
 MIN_SHARE_TO_APPROXIMATE = 0.5
 """The least share of vectors that a filter must match for an approximate search with HNSW or IVF. Below it, all
