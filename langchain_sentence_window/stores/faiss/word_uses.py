@@ -15,7 +15,7 @@ Questions repeat words, so samples are kept until the next write.
 
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
 from operator import attrgetter
@@ -102,7 +102,15 @@ class Naming:
             keys: Keys of metadata that hold names, beside the title, the file name and its folder.
             allowed: The rows of which anything may be told, in order; ``None`` for all.
         """
-        if not words.all or not _are_several(snapshot, allowed):
+        if not words.all:
+            return Evidence({}, {})
+        # All words of a single document are its own.
+        if allowed is None:
+            are_several = has_several_documents(snapshot.execute)
+        else:
+            ends = documents_of(snapshot.execute, [*allowed[:1].tolist(), *allowed[-1:].tolist()])
+            are_several = len(set(ends.values())) > 1
+        if not are_several:
             return Evidence({}, {})
         uses: _Uses = {}
         places = self._catalog.find(snapshot, words.all, keys)
@@ -113,27 +121,16 @@ class Naming:
             # A name has a word that is written as one, if the query writes any word so.
             if group is words.others and words.written and not uses and not named:
                 break
-            few = self._samples.few(snapshot, searcher, group, _FEW, allowed)
-            likely = [word for word, sample in few.items() if _is_likely(word, sample, named)]
+            few = self._samples.find(snapshot, searcher, group, _FEW, allowed)
+            likely = [
+                word
+                for word, sample in few.items()
+                if sample.sentences >= (1 if word in named else MIN_SENTENCES)
+                and _are_few(sample.documents, _MIN_SHARE_OF_FEW)
+            ]
             more = [word for word in likely if few[word].sentences > _FEW]
-            uses |= _uses({**few, **samples(snapshot, searcher, more, _MANY, allowed)}, likely, named)
+            uses |= _uses({**few, **self._samples.find(snapshot, searcher, more, _MANY, allowed)}, likely, named)
         return _evidence(snapshot, words, uses, named, keys=keys, allowed=allowed)
-
-
-def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
-    """Check whether there is more than one document, as all words of a single one are its own."""
-    if allowed is None:
-        return has_several_documents(snapshot.execute)
-    if not len(allowed):
-        return False
-    ends = documents_of(snapshot.execute, [int(allowed[0]), int(allowed[-1])])
-    return len(set(ends.values())) > 1
-
-
-def _is_likely(word: str, sample: WordSample, named: Mapping[str, set[int]]) -> bool:
-    """Return whether a word may be a name by a few of its sentences."""
-    least = 1 if word in named else MIN_SENTENCES
-    return sample.sentences >= least and _are_few(sample.documents, _MIN_SHARE_OF_FEW)
 
 
 def _uses(found: Mapping[str, WordSample], likely: Sequence[str], named: Mapping[str, set[int]]) -> _Uses:
@@ -166,7 +163,9 @@ def _evidence(
 ) -> Evidence:
     score = Counter(document for _, documents in uses.values() for document in documents)
     score.update(document for documents in named.values() if len(documents) <= MAX_NAMED for document in documents)
-    score.update(_in_whole_names(named))
+    # For a document of which names hold two words or more, each counts once more.
+    counts = Counter(document for documents in named.values() for document in documents)
+    score.update({document: count for document, count in counts.items() if count > 1})
     score.pop(NO_DOCUMENT, None)
     if not score:
         return Evidence({}, {})
@@ -187,27 +186,21 @@ def _evidence(
     )
 
 
-def _in_whole_names(named: Mapping[str, set[int]]) -> list[int]:
-    """Return the documents of which names hold two words or more, as often as there are words."""
-    counts = Counter(document for documents in named.values() for document in documents)
-    return [document for document in counts.elements() if counts[document] > 1]
-
-
 def _names(
-    sentences: Sequence[FirstSentence], keys: Sequence[str], words: Set[str], named: Mapping[str, set[int]]
+    sentences: Sequence[FirstSentence], keys: Sequence[str], words: set[str], named: Mapping[str, set[int]]
 ) -> DocumentNames:
+    """Return the head of a document, and its names; those that the query holds and many documents may have aren't."""
     head = "\n".join(each.text.decode(*TEXT) for each in sentences)[:HEAD_CHARS]
     metadata = read_metadata(list(dict.fromkeys(each.source_metadata for each in sentences)))
-    names = dict.fromkeys(name for each in metadata for name in names_in(each, keys))
-    return DocumentNames(head, tuple(name for name in names if not _is_shared(words_of(name), words, named)))
-
-
-def _is_shared(name: Sequence[str], words: Set[str], named: Mapping[str, set[int]]) -> bool:
-    """Check whether the query holds all words of a name, and more than a few documents may have it."""
-    if not set(name) <= words:
-        return False
-    of_words = [named.get(word) for word in name if len(word) > 1]
-    return not all(of_words) or len(set.intersection(*filter(None, of_words))) > MAX_NAMED if of_words else True
+    names: list[str] = []
+    for name in dict.fromkeys(name for each in metadata for name in names_in(each, keys)):
+        of_name = words_of(name)
+        if words.issuperset(of_name):
+            of_words = [named.get(word) for word in of_name if len(word) > 1]
+            if not of_words or not all(of_words) or len(set.intersection(*filter(None, of_words))) > MAX_NAMED:
+                continue
+        names.append(name)
+    return DocumentNames(head, tuple(names))
 
 
 def _is_in(row: int, allowed: Rows) -> bool:
@@ -242,18 +235,20 @@ class NamePlace(NamedTuple):
     row: int
 
 
-class _ByWord:
-    """Where words stand in names."""
+class _ByWord(NamedTuple):
+    """Where words stand in names: the hash of a word, in order, and a document and a row for it.
 
-    def __init__(self, hashes: Rows, documents: Rows, rows: Rows) -> None:
-        """Keep places: the hash of a word, and a document and a row for it; those of a document are together."""
-        order = np.argsort(hashes, kind="stable")
-        self._hashes, self._documents, self._rows = hashes[order], documents[order], rows[order]
+    Those of a document are together.
+    """
+
+    hashes: Rows
+    documents: Rows
+    rows: Rows
 
     def places(self, word: str) -> list[NamePlace]:
         """Return the places of a word, each document once, unless its parts stand apart."""
-        first, last = np.searchsorted(self._hashes, hash(word)), np.searchsorted(self._hashes, hash(word), "right")
-        found = map(NamePlace, self._documents[first:last].tolist(), self._rows[first:last].tolist())
+        first, last = np.searchsorted(self.hashes, hash(word)), np.searchsorted(self.hashes, hash(word), "right")
+        found = map(NamePlace, self.documents[first:last].tolist(), self.rows[first:last].tolist())
         return [next(of_document) for _, of_document in groupby(found, attrgetter("document"))]
 
 
@@ -288,7 +283,19 @@ class NameCatalog:
         Returns:
             The documents by word; words that none or too many have are left out.
         """
-        kept = self._at(snapshot, tuple(keys))
+        version, of_keys = snapshot.version, tuple(keys)
+        kept = self._kept.get(of_keys)
+        if kept is None or kept.version != version:
+            changes = None if kept is None else snapshot.changes_since(*kept.version)
+            changed = frozenset[int]() if kept is None or changes is None else kept.changed.union(changes.documents)
+            if kept is None or changes is None or len(changed) > _MAX_CHANGED:
+                every = source_metadata(snapshot.execute, None, MAX_SOURCES + 1)
+                kept = _Kept(version, _by_word(every, keys), frozenset(), _by_word(iter(()), keys))
+            else:  # only what was changed since is read
+                of_changed = _by_word(source_metadata(snapshot.execute, sorted(changed), MAX_SOURCES + 1), keys)
+                kept = _Kept(version, kept.all, changed, of_changed)
+            others = [(other, each) for other, each in self._kept.items() if other != of_keys]
+            self._kept = dict([*others[1 - _MAX_KINDS :], (of_keys, kept)])
         found = {
             word: [
                 *(each for each in kept.all.places(word) if each.document not in kept.changed),
@@ -297,30 +304,6 @@ class NameCatalog:
             for word in words
         }
         return {word: places for word, places in found.items() if 0 < len(places) <= _MAX_PLACES}
-
-    def _at(self, snapshot: Snapshot, keys: tuple[str, ...]) -> _Kept:
-        version, kept = snapshot.version, self._kept.get(keys)
-        if kept is not None and kept.version == version:
-            return kept
-        caught_up = None if kept is None else _caught_up(kept, version, snapshot, keys)
-        if caught_up is None:
-            every = source_metadata(snapshot.execute, None, MAX_SOURCES + 1)
-            caught_up = _Kept(version, _by_word(every, keys), frozenset(), _by_word(iter(()), keys))
-        others = [(other, each) for other, each in self._kept.items() if other != keys]
-        self._kept = dict([*others[1 - _MAX_KINDS :], (keys, caught_up)])
-        return caught_up
-
-
-def _caught_up(kept: _Kept, version: Version, snapshot: Snapshot, keys: tuple[str, ...]) -> _Kept | None:
-    """Read the documents that were changed since; return ``None`` if these are many, or aren't known."""
-    changes = snapshot.changes_since(*kept.version)
-    if changes is None:
-        return None
-    changed = kept.changed.union(changes.documents)
-    if len(changed) > _MAX_CHANGED:
-        return None
-    of_changed = _by_word(source_metadata(snapshot.execute, sorted(changed), MAX_SOURCES + 1), keys)
-    return _Kept(version, kept.all, changed, of_changed)
 
 
 def _by_word(sources: Iterator[SourceMetadata], keys: Sequence[str]) -> _ByWord:
@@ -334,7 +317,9 @@ def _by_word(sources: Iterator[SourceMetadata], keys: Sequence[str]) -> _ByWord:
             hashes.extend(map(hash, words))
             documents.extend([source.document] * len(words))
             rows.extend([source.row] * len(words))
-    return _ByWord(*(np.array(each, dtype=np.int64) for each in (hashes, documents, rows)))
+    columns = [np.array(each, dtype=np.int64) for each in (hashes, documents, rows)]
+    order = np.argsort(columns[0], kind="stable")
+    return _ByWord(*(column[order] for column in columns))
 
 
 NO_DOCUMENT = -1
@@ -354,39 +339,30 @@ class WordSamples:
         # Both are replaced together and nothing is taken out, so a search of the state before keeps what is its own.
         self._kept: tuple[Version | None, dict[str, WordSample]] = (None, {})
 
-    def few(
+    def find(
         self, snapshot: Snapshot, searcher: LexicalSearcher, words: Sequence[str], size: int, allowed: Rows | None
     ) -> dict[str, WordSample]:
-        """Return a sample of each word, as `samples` does; ``size`` is the same in all calls."""
-        if allowed is not None:
-            return samples(snapshot, searcher, words, size, allowed)
-        version = snapshot.version
-        kept_at, kept = self._kept
-        if kept_at != version or len(kept) > _MAX_KEPT:
-            kept = {}
-            self._kept = version, kept
-        kept |= samples(snapshot, searcher, [word for word in words if word not in kept], size, None)
-        return {word: kept[word] for word in words}
+        """Look at some of the sentences that hold each word, spread evenly over the store.
 
-
-def samples(
-    snapshot: Snapshot, searcher: LexicalSearcher, words: Sequence[str], size: int, allowed: Rows | None
-) -> dict[str, WordSample]:
-    """Look at some of the sentences that hold each word, spread evenly over the store.
-
-    Args:
-        snapshot: The state of the database.
-        searcher: The lexical index of that state.
-        words: Words as the lexical index has them.
-        size: The most sentences of each to look at.
-        allowed: The rows to look at, in order; ``None`` for all.
-    """
-    if not words:
-        return {}
-    found = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words}
-    rows = np.unique(np.concatenate([rows for _, rows in found.values()]))
-    documents: Mapping[int, int | None] = documents_of(snapshot.execute, rows.tolist()) if len(rows) else {}
-    return {
-        word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
-        for word, (count, of_word) in found.items()
-    }
+        Args:
+            snapshot: The state of the database.
+            searcher: The lexical index of that state.
+            words: Words as the lexical index has them.
+            size: The most sentences of each to look at. Samples of `_FEW` are kept.
+            allowed: The rows to look at, in order; ``None`` for all.
+        """
+        found: dict[str, WordSample] = {}
+        if allowed is None and size == _FEW:
+            version, (kept_at, found) = snapshot.version, self._kept
+            if kept_at != version or len(found) > _MAX_KEPT:
+                found = {}
+                self._kept = version, found
+        missing = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words if word not in found}
+        if missing:
+            rows = np.unique(np.concatenate([rows for _, rows in missing.values()]))
+            documents: Mapping[int, int | None] = documents_of(snapshot.execute, rows.tolist()) if len(rows) else {}
+            found |= {
+                word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
+                for word, (count, of_word) in missing.items()
+            }
+        return {word: found[word] for word in words}
