@@ -63,13 +63,12 @@ def mix_neighbors(vectors: Vectors, positions: Positions, weights: Sequence[floa
     Returns:
         Unit vectors of the same shape; a mixture of length 0 stays zero.
     """
-    scaled = _scaled(weights)
-    shares = [_shares(positions, apart, scaled) for apart in range(1, len(scaled))]
+    own, shares = _shares(positions, weights)
     mixed = np.empty_like(vectors, dtype=np.float32)
     # Slices stay in the processor's cache, which is much faster.
     for start in range(0, len(vectors), _BATCH_SIZE):
         end = min(start + _BATCH_SIZE, len(vectors))
-        part = vectors[start:end] * scaled[0]
+        part = vectors[start:end] * own
         for apart, share in enumerate(shares, 1):
             stop = min(end, len(vectors) - apart)
             if start < stop:
@@ -93,33 +92,39 @@ def mix_some(vectors: Vectors, positions: Positions, weights: Sequence[float], a
     Returns:
         Unit vectors of shape ``(len(at), dimension)``.
     """
-    scaled = _scaled(weights)
-    mixed = vectors[at] * scaled[0]
-    for apart in range(1, len(scaled)):
-        share = _shares(positions, apart, scaled)
+    own, shares = _shares(positions, weights)
+    mixed = vectors[at] * own
+    for apart, share in enumerate(shares, 1):
         has_next, has_previous = at + apart < len(vectors), at >= apart
         mixed[has_next] += share[at[has_next]] * vectors[at[has_next] + apart]
         mixed[has_previous] += share[at[has_previous] - apart] * vectors[at[has_previous] - apart]
     return normalized(mixed)
 
 
-def _shares(positions: Positions, apart: int, weights: Vectors) -> Vectors:
-    """Return the weight of each row for the row ``apart`` rows later; 0 if they aren't neighbors.
+def _shares(positions: Positions, weights: Sequence[float]) -> tuple[np.float32, list[Vectors]]:
+    """Return the weight of a row for itself, and those of each row for the rows one, two and so on rows later.
+
+    Weights are scaled: the largest becomes 1, and those above 0 stay above 0 in single precision.
 
     Returns:
-        Weights by the distance of the sentences' indexes, shape ``(n - apart, 1)``.
+        The first weight; for each step, weights by the distance of the sentences' indexes, shape ``(n - apart, 1)``; 0
+        for rows that aren't neighbors.
     """
-    steps = positions.indexes[apart:] - positions.indexes[:-apart]
-    related = (
-        (positions.documents[apart:] == positions.documents[:-apart])
-        & (positions.sections[apart:] == positions.sections[:-apart])
-        & (positions.documents[apart:] != NOWHERE)
-        & (steps > 0)
-        & (steps < len(weights))
-    )
-    shares = np.zeros((len(steps), 1), dtype=np.float32)
-    shares[related, 0] = weights[steps[related]]
-    return shares
+    ratios = np.array([float(weight) / float(max(weights)) for weight in weights])
+    scaled = np.where(ratios > 0, np.maximum(ratios, _MIN_SHARE), 0).astype(np.float32)
+    shares: list[Vectors] = []
+    for apart in range(1, len(scaled)):
+        steps = positions.indexes[apart:] - positions.indexes[:-apart]
+        related = (
+            (positions.documents[apart:] == positions.documents[:-apart])
+            & (positions.sections[apart:] == positions.sections[:-apart])
+            & (positions.documents[apart:] != NOWHERE)
+            & (steps > 0)
+            & (steps < len(scaled))
+        )
+        shares.append(np.zeros((len(steps), 1), dtype=np.float32))
+        shares[-1][related, 0] = scaled[steps[related]]
+    return scaled[0], shares
 
 
 def normalized(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
@@ -150,12 +155,6 @@ def _near_one(vectors: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating
     """Scale each vector by a power of two, which is exact: its largest number is then between 1/2 and 1."""
     _, exponents = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))
     return np.asarray(np.ldexp(vectors, -exponents), dtype=vectors.dtype)
-
-
-def _scaled(weights: Sequence[float]) -> Vectors:
-    """Scale weights: the largest becomes 1, and those above 0 stay above 0 in single precision."""
-    scaled = np.array([float(weight) / float(max(weights)) for weight in weights])
-    return np.where(scaled > 0, np.maximum(scaled, _MIN_SHARE), 0).astype(np.float32)
 
 
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]

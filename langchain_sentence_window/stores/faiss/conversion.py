@@ -77,7 +77,13 @@ def to_records(
         shared = parts.split(metadata, is_placed=is_placed)
         _, start, end = places if is_placed else (None, None, None)
         records.append(Record(id_, text, *shared, doc_id, index, section, context, start, end))
-    _check_ids([*(each.id for each in records), *{each.doc_id: None for each in records if each.doc_id is not None}])
+    names = [*(each.id for each in records), *{each.doc_id: None for each in records if each.doc_id is not None}]
+    if not (all(names) and is_storable_id("".join(names))):  # all at once, as almost always all can be stored
+        for name in names:
+            if not is_storable_id(name):
+                raise InvalidInputError(
+                    f"{shown(name)} can't be an id, as it is empty or contains a NUL or a lone surrogate; use another"
+                )
     return records
 
 
@@ -140,16 +146,6 @@ def _places(record: Record) -> dict[str, int | None]:
     if record.start is None:
         return {}
     return {SENTENCE_INDEX: record.sentence_index, START_INDEX: record.start, END_INDEX: record.end}
-
-
-def _check_ids(ids: Sequence[str]) -> None:
-    if all(ids) and is_storable_id("".join(ids)):
-        return  # all at once, as almost always
-    for id_ in ids:
-        if not is_storable_id(id_):
-            raise InvalidInputError(
-                f"{shown(id_)} can't be an id, as it is empty or contains a NUL or a lone surrogate; use another"
-            )
 
 
 @dataclass(eq=False, slots=True)

@@ -14,8 +14,7 @@ from langchain_sentence_window import FaissStore
 from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.dense import dense_index as building
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import CodeBuffer, make_faiss_index
-from langchain_sentence_window.stores.faiss.dense.row_positions import GrowableArray
+from langchain_sentence_window.stores.faiss.dense.faiss_factory import CodeBuffer, GrowableArray, make_faiss_index
 from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex, read_index, write_index
 from tests.torture.corpus import TextEmbeddings
 

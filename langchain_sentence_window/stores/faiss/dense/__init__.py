@@ -6,6 +6,5 @@ Modules:
     vector_index: Adds, removes and searches vectors, by row, with FAISS alone.
     quantized: Does so with codes of few bits, whose candidates are compared again.
     fine_vectors: The 6-bit records that they are compared by, in a file.
-    row_positions: The position of each row, and arrays with room to grow.
-    faiss_factory: Chooses and creates FAISS indexes by name, and sets FAISS's threads.
+    faiss_factory: Chooses and creates FAISS indexes by name, sets FAISS's threads, and keeps its arrays of codes.
 """

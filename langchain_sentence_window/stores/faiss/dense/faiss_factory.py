@@ -11,7 +11,7 @@ faster. NumPy requests them for large arrays; FAISS doesn't.
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,6 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.locks import has_lost_threads
-from langchain_sentence_window.stores.faiss.dense.row_positions import GrowableArray
 
 AUTO = "auto"
 """The name of the choice, in place of the name of an index."""
@@ -276,6 +275,50 @@ def compare_in_blocks(index: Any, vectors: Vectors, k: int) -> tuple[Vectors, Ro
     slices = [vectors[start : start + _BLOCK_SIZE] for start in range(0, len(vectors), _BLOCK_SIZE)]
     found = [index.search(each, k) for each in slices]
     return np.concatenate([cosines for cosines, _ in found]), np.concatenate([positions for _, positions in found])
+
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+class GrowableArray(Generic[Number]):
+    """An array that grows by half along its first axis when it is full.
+
+    It has spare room from the start, so that the first vector added doesn't wait for a copy of all others. Spare room
+    takes no memory until it is used.
+
+    Attributes:
+        filled: The filled rows, as a view that is valid until the next change.
+    """
+
+    def __init__(self, first: npt.NDArray[Number]) -> None:
+        """Start with a copy of an array."""
+        self._array = self.filled = first[:0]
+        self.reserve(len(first))
+        self.append(first)
+
+    def reserve(self, count: int) -> None:
+        """Make room for so many rows in total, and an eighth more."""
+        if count > len(self._array):
+            grown = np.empty((count * 9 // 8, *self._array.shape[1:]), dtype=self._array.dtype)
+            grown[: len(self.filled)] = self.filled
+            self._array, self.filled = grown, grown[: len(self.filled)]
+
+    def append(self, more: npt.NDArray[Number]) -> None:
+        """Append rows."""
+        count = len(self.filled)
+        end = count + len(more)
+        if end > len(self._array):
+            self.reserve(max(end, len(self._array) * 4 // 3))
+        self._array[count:end] = more
+        self.filled = self._array[:end]
+
+    def remove(self, at: npt.NDArray[np.intp]) -> None:
+        """Remove the rows at ascending positions, by moving the last rows into the gaps."""
+        count = len(self.filled)
+        kept = count - len(at)
+        gaps, movers = at[at < kept], np.setdiff1d(np.arange(kept, count), at, assume_unique=True)
+        self._array[gaps] = self._array[movers]
+        self.filled = self._array[:kept]
 
 
 class CodeBuffer:

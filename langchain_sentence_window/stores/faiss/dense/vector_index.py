@@ -16,6 +16,7 @@ from langchain_sentence_window.errors import StoreError, wrong_size
 from langchain_sentence_window.stores.faiss.database.store_files import Seal, new_file, seal_of
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
     CodeBuffer,
+    GrowableArray,
     arrange_centroids,
     clusters_of,
     compare_in_blocks,
@@ -25,7 +26,6 @@ from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
     make_faiss_index,
     threads_for,
 )
-from langchain_sentence_window.stores.faiss.dense.row_positions import GrowableArray
 from langchain_sentence_window.stores.faiss.search_reads import with_tied
 
 MIN_SHARE_TO_APPROXIMATE = 0.5
