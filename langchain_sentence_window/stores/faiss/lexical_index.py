@@ -116,7 +116,13 @@ class LexicalCache:
         state = transaction.state
         if self._current and self._current[0] == state.version:
             return
-        kept = self._open(transaction)
+        kept, folder = recorded_index(transaction), self._folder
+        if self._index is None and kept and folder and is_intact(seals_in(folder), kept["files"]):
+            self._index = LexicalIndex(folder)
+        elif self._index is None or (
+            kept and folder and seal_of(folder / _STATE_FILE) != kept["files"].get(_STATE_FILE)
+        ):
+            kept = None  # damaged, or another process was killed between changing the index and recording it
         at = (kept["generation"], kept["token"]) if kept else None
         changes = transaction.changes_since(*at) if at else None
         if at is None or changes is None or self._index is None:
@@ -131,23 +137,10 @@ class LexicalCache:
             # A file that was damaged since it was written must not get a new seal; and reading all files takes time.
             written = kept["files"] if kept else {}
             unchanged = {name: seal for name, seal in written.items() if name not in _REWRITTEN}
-            files = seals_in(self._folder, unchanged) if self._folder else {}
+            files = seals_in(folder, unchanged) if folder else {}
             record = {"format": FORMAT, "generation": state.generation, "token": state.token, "files": files}
             transaction.set_fact(_FACT, record)
         self._current = state.version, searcher
-
-    def _open(self, snapshot: Snapshot) -> dict[str, Any] | None:
-        """Open the index, if it isn't open, and return its record from when it was last brought up to date."""
-        kept = recorded_index(snapshot)
-        if kept is None:
-            return None
-        if self._index is None:
-            if self._folder is None or not is_intact(seals_in(self._folder), kept["files"]):
-                return None
-            self._index = LexicalIndex(self._folder)
-        elif self._folder and seal_of(self._folder / _STATE_FILE) != kept["files"].get(_STATE_FILE):
-            return None  # another process was killed between changing the index and recording it
-        return kept
 
     def _emptied(self) -> "LexicalIndex":
         if self._folder:

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from langchain_sentence_window.embedding.vectors import normalized
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError, Gate, within
 from langchain_sentence_window.stores.faiss.database.schema import Version
@@ -24,6 +25,7 @@ from langchain_sentence_window.stores.faiss.dense.dense_index import (
     Step,
     change_due,
     load_index,
+    of_documents,
     remove_others,
     save_index,
 )
@@ -220,11 +222,24 @@ class VectorCache:
         index, at = current
         if index is None or at is None or index.dimension != snapshot.fact("dimension"):
             return None
-        if at != snapshot.version:
-            changes = None if index.is_mapped else snapshot.changes_since(*at)
-            if changes is None:
-                return None
-            self._maker.apply(changes, snapshot, index)
+        if at == snapshot.version:
+            return current
+        changes = None if index.is_mapped else snapshot.changes_since(*at)
+        if changes is None:
+            return None
+        index.remove(changes.removed)
+        is_mixed = len(self._weights) > 1
+        if is_mixed:
+            # All sentences of a changed document may have new neighbors.
+            numbers = ",".join(map(str, sorted(changes.documents)))
+            changed = snapshot.rows((f"document IN ({numbers})", []))
+            if len(changed):
+                index.remove(changed)
+                for rows, vectors in of_documents(snapshot, changes.documents, self._weights):
+                    index.add(rows, vectors)
+        if snapshot.state.last_row > changes.last_row:
+            for rows, vectors in snapshot.vectors_after(changes.last_row, of_no_document=is_mixed):
+                index.add(rows, normalized(vectors))
         return index, snapshot.version
 
     # Loading

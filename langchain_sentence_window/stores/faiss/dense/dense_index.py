@@ -23,7 +23,7 @@ from langchain_sentence_window.embedding.vectors import mix_neighbors, normalize
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.database_file import stamp_of
 from langchain_sentence_window.stores.faiss.database.reads import vectors_in_order
-from langchain_sentence_window.stores.faiss.database.schema import Changes, Version
+from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import (
     VECTOR_FILES_BEGIN,
@@ -211,22 +211,6 @@ class IndexMaker:
             index.discard()
             raise
         return index, plan.version
-
-    def apply(self, changes: Changes, snapshot: Snapshot, index: DenseIndex) -> None:
-        """Bring an index up to date."""
-        index.remove(changes.removed)
-        is_mixed = len(self._weights) > 1
-        if is_mixed:
-            # All sentences of a changed document may have new neighbors.
-            numbers = ",".join(map(str, sorted(changes.documents)))
-            changed = snapshot.rows((f"document IN ({numbers})", []))
-            if len(changed):
-                index.remove(changed)
-                for rows, vectors in of_documents(snapshot, changes.documents, self._weights):
-                    index.add(rows, vectors)
-        if snapshot.state.last_row > changes.last_row:
-            for rows, vectors in snapshot.vectors_after(changes.last_row, of_no_document=is_mixed):
-                index.add(rows, normalized(vectors))
 
     def _plan(self, snapshot: Snapshot, present: str | None) -> _Plan | None:
         dimension, count = snapshot.fact("dimension"), snapshot.state.sentences
