@@ -270,10 +270,11 @@ class QuantizedIndex:
         """Return the positions of the nearest codes, best first."""
         import faiss
 
+        bitmap: Any = faiss.IDSelectorBitmap  # its types are wrong
         settings: dict[str, Any] = {"nprobe": clusters} if clusters else {}
         if bits is not None:
             # Both must stay in variables, as FAISS holds only pointers to them.
-            selector = faiss.IDSelectorBitmap(bits)
+            selector = bitmap(bits)
             settings["sel"] = selector
         kind = faiss.SearchParametersIVF if clusters else faiss.SearchParameters
         parameters = kind(**settings) if settings else None

@@ -7,7 +7,7 @@ they are rebuilt.
 
 import math
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -66,11 +66,13 @@ class VectorIndex:
             owner: The object that frees the index when it is collected, if not the index itself.
             is_mapped: Whether its vectors are mapped from a file, so that none can be added or removed.
         """
+        import faiss
+
         self.name = name
         self.dimension = int(index.d)
         self.in_memory = 0
         self.is_exact = is_exact(index)
-        self._faiss = index
+        self._faiss, self._library = index, cast("Any", faiss)  # its types are wrong
         self._owner = owner
         self._is_codes = has_codes(index)
         self._clusters = clusters_of(index)
@@ -205,9 +207,7 @@ class VectorIndex:
         Raises:
             EmbeddingError: The vector is of another length than those of the index.
         """
-        import faiss
-
-        if type(self._faiss) not in (faiss.IndexFlat, faiss.IndexFlatIP):
+        if type(self._faiss) not in (self._library.IndexFlat, self._library.IndexFlatIP):
             return dict(self.search(vector, max(1, len(rows)), rows))
         if len(vector) != self._faiss.d:
             raise wrong_size(len(vector), self._faiss.d)
@@ -215,7 +215,7 @@ class VectorIndex:
         if not len(at):
             return {}
         query, scores = np.ascontiguousarray(vector), np.empty(len(at), dtype=np.float32)
-        pointer = faiss.swig_ptr
+        pointer = self._library.swig_ptr
         with threads_for(1):
             self._faiss.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
         found = zip(self._rows.filled[at].tolist(), scores.tolist(), strict=True)
@@ -247,9 +247,7 @@ class VectorIndex:
 
         An array of codes is always compared as a whole.
         """
-        import faiss
-
-        index, settings = self._faiss, dict[str, Any]()
+        index, faiss, settings = self._faiss, self._library, dict[str, Any]()
         if self._clusters:
             kind = faiss.SearchParametersIVF
             usual = max(8, self._clusters // 16)
@@ -268,9 +266,7 @@ class VectorIndex:
 
     def _storage(self) -> Any:
         """Return the vectors of an HNSW index, without its graph."""
-        import faiss
-
-        return faiss.downcast_index(self._faiss.storage)
+        return self._library.downcast_index(self._faiss.storage)
 
     def _pairs(self, scores: Vectors, positions: Rows) -> list[list[tuple[int, float]]]:
         """Return ``(row, cosine)`` of scores and positions of shape ``(n, k)``, best first; negative ones are none."""
@@ -340,7 +336,7 @@ def write_index(path: Path, index: Any, rows: Rows) -> Seal | None:
     """
     import faiss
 
-    wrapper = faiss.IndexIDMap(make_faiss_index("Flat", index.d))
+    wrapper: Any = faiss.IndexIDMap(make_faiss_index("Flat", index.d))
     wrapper.index, wrapper.ntotal = index, index.ntotal
     faiss.copy_array_to_vector(rows, wrapper.id_map)
     try:
@@ -368,7 +364,7 @@ def read_index(path: Path, *, mapped: bool) -> LoadedIndex | None:
     import faiss
 
     try:
-        wrapper = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+        wrapper: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
         if not mapped and is_left_in_file(faiss.downcast_index(wrapper.index)):
             wrapper = faiss.read_index(str(path))
         rows = faiss.vector_to_array(wrapper.id_map)
