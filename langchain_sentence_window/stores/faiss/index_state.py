@@ -7,7 +7,7 @@ the database, mixed with their neighbors', so that scores and order are those of
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 from langchain_sentence_window.stores.faiss.origin import Origin
 from langchain_sentence_window.stores.faiss.search_reads import (
     FoundCandidates,
+    Pairs,
     Rank,
     Scores,
     best_first,
@@ -265,21 +266,6 @@ MIN_SPARE = 16
 """The least number of results beyond those asked for that an index of codes finds, to be compared exactly; a quarter of
 those asked for, if that is more."""
 
-Found = list[tuple[int, float]]
-"""``(row, cosine)``, best first."""
-
-
-class ComparedRows(NamedTuple):
-    """Vectors that were compared with another by the index's codes.
-
-    Attributes:
-        rows: The rows, each once, in any order.
-        cosines: Their cosines. Those of 6-bit records are off by one or two thousandths.
-    """
-
-    rows: Rows
-    cosines: Vectors
-
 
 @dataclass(frozen=True, slots=True)
 class IndexAtState:
@@ -295,7 +281,7 @@ class IndexAtState:
     snapshot: Snapshot
     weights: Sequence[float]
 
-    def search(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Found:
+    def search(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Pairs:
         """Find the vectors nearest to another, with exact cosines.
 
         Args:
@@ -327,7 +313,7 @@ class IndexAtState:
 
     def candidates(
         self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0, also: Rows | None = None
-    ) -> ComparedRows:
+    ) -> tuple[Rows, Vectors]:
         """Find almost what `search` finds, by the index's codes, in less time for a large ``k``; compare other rows.
 
         Args:
@@ -337,6 +323,10 @@ class IndexAtState:
             allowed: The rows to search, in order; ``None`` for all.
             effort: How many times as much to look at as usual; infinity for everything.
             also: Other rows to compare with, in order. Those without a vector are left out.
+
+        Returns:
+            The rows, each once, in any order, and their cosines. Those of 6-bit records are off by one or two
+            thousandths.
 
         Raises:
             EmbeddingError: The vector is of another length than those of the index.
@@ -348,27 +338,27 @@ class IndexAtState:
             is_taken = np.zeros(len(rows), dtype=np.bool_) if also is None else are_in(rows, also)
             if len(rows):
                 is_taken |= cosines >= np.partition(cosines, -min(k, len(rows)))[-min(k, len(rows))]
-            return ComparedRows(rows[is_taken], np.minimum(cosines[is_taken], 1))
+            return rows[is_taken], np.minimum(cosines[is_taken], 1)
         found = {} if also is None or not len(also) else index.cosines_of(vector, also)
         found |= index.search(vector, k, allowed, effort)
         rows = np.fromiter(found, dtype=np.int64, count=len(found))
-        return ComparedRows(rows, np.fromiter(found.values(), dtype=np.float32, count=len(found)))
+        return rows, np.fromiter(found.values(), dtype=np.float32, count=len(found))
 
-    def search_together(self, vectors: Vectors, k: int) -> list[Found]:
+    def search_together(self, vectors: Vectors, k: int) -> list[Pairs]:
         """Find the vectors nearest to each of several, by the index's codes.
 
         Args:
             vectors: Unit vectors of shape ``(n, dimension)``.
             k: The maximum number of results for each; an approximate search may find fewer.
         """
-        if isinstance(self.index, QuantizedIndex):
-            return [_best(*self.candidates(vector, k, None), k) for vector in vectors]
-        return self.index.search_together(vectors, k)
-
-
-def _best(rows: Rows, cosines: Vectors, k: int) -> Found:
-    order = np.lexsort((rows, -cosines))[:k]
-    return list(zip(rows[order].tolist(), np.minimum(cosines[order], 1).tolist(), strict=True))
+        if not isinstance(self.index, QuantizedIndex):
+            return self.index.search_together(vectors, k)
+        found: list[Pairs] = []
+        for vector in vectors:
+            rows, cosines = self.candidates(vector, k, None)
+            order = np.lexsort((rows, -cosines))[:k]
+            found.append(list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True)))
+        return found
 
 
 def exact_cosines(snapshot: Snapshot, vector: Vectors, rows: Rows, weights: Sequence[float]) -> Vectors:
