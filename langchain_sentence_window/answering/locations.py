@@ -14,7 +14,6 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.answering.citation_format import on_one_line
-from langchain_sentence_window.documents.indexed_documents import TITLE
 from langchain_sentence_window.documents.keys import (
     CONTRACT_KEYS,
     DOC_ID,
@@ -26,6 +25,7 @@ from langchain_sentence_window.documents.keys import (
     START_INDEX,
 )
 from langchain_sentence_window.documents.metadata_values import is_index
+from langchain_sentence_window.documents.source_parts import TITLE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_documents import narrowed_window, read_lead_ins, window_slice
 from langchain_sentence_window.documents.window_runs import (

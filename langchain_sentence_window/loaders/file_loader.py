@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.documents.indexed_documents import TITLE
 from langchain_sentence_window.documents.keys import SOURCE
-from langchain_sentence_window.documents.source_parts import FILE_STATE, LAYOUT, write_layout
+from langchain_sentence_window.documents.source_parts import FILE_STATE, LAYOUT, TITLE, write_layout
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.loaders.file_bytes import EmptyFileError, FileBytes, read_file
 from langchain_sentence_window.loaders.pdf.pdf_loader import read_pdf

@@ -382,10 +382,10 @@ class ReadAhead:
             keys |= dict.fromkeys(_around(hit, before, after))
             lead_in = known[hit.key].lead_in
             keys |= {} if lead_in is None else {(hit.doc_id, lead_in): None}
-        for hit, after in pairwise(sorted(hits, key=lambda hit: hit.key)):
-            is_one_section = (hit.doc_id, hit.section_start) == (after.doc_id, after.section_start)
-            if is_one_section and after.index - hit.index <= 2 * _REACH:  # they may come into one window
-                keys |= dict.fromkeys((hit.doc_id, index) for index in range(hit.index + 1, after.index))
+        for hit, following in pairwise(sorted(hits, key=lambda hit: hit.key)):
+            is_one_section = (hit.doc_id, hit.section_start) == (following.doc_id, following.section_start)
+            if is_one_section and following.index - hit.index <= 2 * _REACH:  # they may come into one window
+                keys |= dict.fromkeys((hit.doc_id, index) for index in range(hit.index + 1, following.index))
         return keys | _completing(others, known)
 
 

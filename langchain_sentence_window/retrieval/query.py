@@ -37,6 +37,7 @@ from langchain_sentence_window.retrieval.expansion import (
     Expansion,
     ExpansionPolicy,
     ReadAhead,
+    Sentences,
     plan_expansion,
     read_windows,
 )
@@ -185,7 +186,7 @@ class Query:
         self.documents = arrange(self.assembled.documents, request.order, window_position)
         return True
 
-    async def _rerank(self, scope: Scope, reranker: BaseDocumentCompressor) -> SentencesByKey:
+    async def _rerank(self, scope: Scope, reranker: BaseDocumentCompressor) -> Sentences:
         """Rank the windows of all hits, as a reranker chooses among them; return the sentences that were read."""
         io, expansion, self.ranked = self._io, self.expansion, []
         with self._timed("windows"):

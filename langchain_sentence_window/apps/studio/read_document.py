@@ -14,11 +14,10 @@ from langchain_sentence_window.answering.locations import name_of
 from langchain_sentence_window.apps.studio.document_blocks import GAP, Block, PlainSentence, Sentences, plain_blocks
 from langchain_sentence_window.apps.studio.markdown_blocks import markdown_blocks
 from langchain_sentence_window.apps.studio.replies import not_found
-from langchain_sentence_window.documents.indexed_documents import TITLE
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_SPANS
 from langchain_sentence_window.documents.page_documents import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.source_parts import page_of, source_of, total_pages
+from langchain_sentence_window.documents.source_parts import TITLE, page_of, source_of, total_pages
 from langchain_sentence_window.documents.window_documents import source_document
 from langchain_sentence_window.loaders.file_loader import CONTENT_TYPE, SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
