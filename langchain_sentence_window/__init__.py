@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message
     from langchain_sentence_window.answering.context import as_search_results, format_context
     from langchain_sentence_window.answering.locations import describe_location
-    from langchain_sentence_window.answering.quotes.verification import (
+    from langchain_sentence_window.answering.tools import create_tools
+    from langchain_sentence_window.answering.verification import (
         QuotedPlace,
         VerifiedQuote,
         verify_quote,
         verify_quotes,
     )
-    from langchain_sentence_window.answering.tools import create_tools
     from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server, serve_mcp
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
     from langchain_sentence_window.documents.splitter import SentenceSplitter
@@ -107,15 +107,15 @@ _HOMES = {
     "find_citations": "answering.citations",
     "format_context": "answering.context",
     "merge_windows": "documents.window_merging",
-    "QuotedPlace": "answering.quotes.verification",
-    "VerifiedQuote": "answering.quotes.verification",
+    "QuotedPlace": "answering.verification",
+    "VerifiedQuote": "answering.verification",
     "as_search_results": "answering.context",
     "citation_blocks": "answering.content_blocks",
     "cited_message": "answering.content_blocks",
     "create_mcp_server": "apps.mcp.mcp_server",
     "serve_mcp": "apps.mcp.mcp_server",
-    "verify_quote": "answering.quotes.verification",
-    "verify_quotes": "answering.quotes.verification",
+    "verify_quote": "answering.verification",
+    "verify_quotes": "answering.verification",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

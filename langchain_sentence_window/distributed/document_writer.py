@@ -229,7 +229,11 @@ class DocumentWriter:
     def _write_batch(self, batch: Sequence[Group]) -> list[Outcome]:
         try:
             marks = self._store.calling(self._open)
-            prints = {group.doc_id: self._fingerprint(group) for group in batch} if marks else {}
+            prints = (
+                {group.doc_id: fingerprint(self._described, group.doc_id, group.parts) for group in batch}
+                if marks
+                else {}
+            )
             known = set[str]()
             if marks and not self._force:
                 known = self._store.calling(lambda: self._store.complete(prints, self._namespace))
@@ -300,9 +304,6 @@ class DocumentWriter:
         emptied = [name for name, _ in there]
         self._store.remove(emptied)
         return set(emptied)
-
-    def _fingerprint(self, group: Group) -> str:
-        return fingerprint(self._described, group.doc_id, group.parts)
 
     @property
     def _made(self) -> DocumentRows:

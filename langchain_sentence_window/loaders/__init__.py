@@ -19,18 +19,18 @@ from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
     from langchain_sentence_window.loaders.file_loader import load_file
-    from langchain_sentence_window.loaders.pdf.pdf_loader import PDFLoader, load_pdf
+    from langchain_sentence_window.loaders.pdf.pdf_file import PDFLoader, load_pdf
     from langchain_sentence_window.loaders.pdf.sentence_places import PageBox, SentencePlace, highlight, locate
 
 __all__ = ["PDFLoader", "PageBox", "SentencePlace", "highlight", "load_file", "load_pdf", "locate"]
 
 _HOMES = {
-    "PDFLoader": "pdf.pdf_loader",
+    "PDFLoader": "pdf.pdf_file",
     "PageBox": "pdf.sentence_places",
     "SentencePlace": "pdf.sentence_places",
     "highlight": "pdf.sentence_places",
     "load_file": "file_loader",
-    "load_pdf": "pdf.pdf_loader",
+    "load_pdf": "pdf.pdf_file",
     "locate": "pdf.sentence_places",
 }
 

@@ -120,7 +120,8 @@ def read_file(path: Path, name: str, root: Root | None = None) -> FileBytes:
             if read is not None:
                 return read
     except (OSError, ValueError) as error:
-        raise DocumentReadError(f"{name} can't be read ({reason(error)}); {_cure(error)}") from error
+        cure = "give yourself the permission to read it" if isinstance(error, PermissionError) else "check the path"
+        raise DocumentReadError(f"{name} can't be read ({reason(error)}); {cure}") from error
     raise DocumentReadError(f"{name} changes while it is read; read it again when it is finished")
 
 
@@ -177,12 +178,6 @@ def _check_no_link(path: Path) -> None:
 def reason(error: Exception) -> str:
     """Return why a file can't be read, in the words of the system."""
     return (isinstance(error, OSError) and error.strerror) or type(error).__name__
-
-
-def _cure(error: Exception) -> str:
-    if isinstance(error, PermissionError):
-        return "give yourself the permission to read it"
-    return "check the path"
 
 
 def _check_kind(found: os.stat_result, name: str) -> None:

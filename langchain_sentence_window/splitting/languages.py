@@ -1,7 +1,8 @@
 """Languages: the words of each one that the splitter needs, their codes, and which one a text is in.
 
 Each language has a data file, ``data/languages/CODE.txt``. To add a language, add its file (the sections are the
-fields of `Language`) and a file of golden cases, ``tests/splitting/golden/CODE.txt``.
+fields of `Language`) and a file of golden cases, ``tests/splitting/golden/CODE.txt``. Codes and names of all languages
+are in ``data/codes.txt``.
 
 The language of a text is what its metadata says, else what its letters show. Detection is offline: py3langid holds its
 model, a naive Bayes classifier over byte n-grams. Lui & Baldwin, "langid.py: An Off-the-shelf Language Identification
@@ -11,16 +12,16 @@ Tool", ACL 2012.
 import functools
 import math
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module, resources
-from importlib.resources.abc import Traversable
 from typing import Any
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
+_DATA = resources.files(__package__) / "data"
 _SECTION = re.compile(r"\[(\w+)\]")
 _ROMAN = re.compile(r"[IVX]{2,6}")
 _RANGE = re.compile(r"[-–/]")  # "vom 1.-3. Mai"
@@ -96,7 +97,7 @@ class Language:
 @functools.cache
 def known_languages() -> tuple[str, ...]:
     """Return the ISO 639-1 codes of the languages that have a data file."""
-    return tuple(sorted(entry.name[:2] for entry in _folder().iterdir() if entry.name.endswith(".txt")))
+    return tuple(sorted(each.name[:2] for each in (_DATA / "languages").iterdir() if each.name.endswith(".txt")))
 
 
 @functools.cache
@@ -114,19 +115,7 @@ def load_language(code: str) -> Language:
             f"language is {code!r}, and there are word lists for {', '.join(known_languages())}; for others use "
             'engine="sentencex"'
         )
-    words: dict[str, set[str]] = {field.name: set() for field in fields(Language)}
-    section = ""
-    for line in (_folder() / f"{code}.txt").read_text(encoding="utf-8").splitlines():
-        content = line.partition("#")[0].strip()
-        if match := _SECTION.fullmatch(content):
-            section = match[1]
-        elif content:
-            words[section].update(word.replace("_", " ") for word in content.split())
-    return Language(**{name: frozenset(found) for name, found in words.items()})
-
-
-def _folder() -> Traversable:
-    return resources.files(__package__) / "data" / "languages"
+    return Language(**{name: frozenset(words) for name, words in _read_sections(f"languages/{code}.txt").items()})
 
 
 AUTO = "auto"
@@ -149,12 +138,6 @@ _LISTS = (list, tuple, set, frozenset)
 _SAYS_NOTHING = frozenset(
     {"", "und", "mul", "mis", "zxx", "auto", "none", "null", "n/a", "unknown", "no language found", "x-default"}
 )
-# LangChain's loaders of source code write the programming language under the same key.
-_PROGRAMMING_LIST = """
-c cobol cpp csharp elixir go haskell html java javascript js json jsx kotlin latex lua markdown perl php powershell
-proto python r rst ruby rust scala sol sql swift tsx typescript visualbasic6
-"""
-_PROGRAMMING = frozenset(_PROGRAMMING_LIST.split())
 
 
 def language_of(text: str, metadata: Mapping[str, Any], language: str, *, doc_id: str = "") -> str:
@@ -294,82 +277,29 @@ _SHAPE = re.compile(r"[a-z]{2,3}")
 _LOCALE = re.compile(r"([a-z]{2,3})(?:[-_.@][\w.@-]*)?")
 _MIN_NAME_CHARS, _MAX_NAME_CHARS = 3, 30
 
-_NAMES = """
-aa Afar, ab Abkhazian, ae Avestan, af Afrikaans, ak Akan, am Amharic, an Aragonese, ar Arabic, as Assamese, av Avaric,
-ay Aymara, az Azerbaijani, ba Bashkir, be Belarusian, bg Bulgarian, bi Bislama, bm Bambara, bn Bengali, bo Tibetan,
-br Breton, bs Bosnian, ca Catalan, ce Chechen, ch Chamorro, co Corsican, cr Cree, cs Czech, cu Church Slavic,
-cv Chuvash, cy Welsh, da Danish, de German, dv Divehi, dz Dzongkha, ee Ewe, el Greek, en English, eo Esperanto,
-es Spanish, et Estonian, eu Basque, fa Persian, ff Fulah, fi Finnish, fj Fijian, fo Faroese, fr French,
-fy Western Frisian, ga Irish, gd Gaelic, gl Galician, gn Guarani, gu Gujarati, gv Manx, ha Hausa, he Hebrew, hi Hindi,
-ho Hiri Motu, hr Croatian, ht Haitian, hu Hungarian, hy Armenian, hz Herero, ia Interlingua, id Indonesian,
-ie Interlingue, ig Igbo, ii Sichuan Yi, ik Inupiaq, io Ido, is Icelandic, it Italian, iu Inuktitut, ja Japanese,
-jv Javanese, ka Georgian, kg Kongo, ki Kikuyu, kj Kuanyama, kk Kazakh, kl Kalaallisut, km Khmer, kn Kannada, ko Korean,
-kr Kanuri, ks Kashmiri, ku Kurdish, kv Komi, kw Cornish, ky Kirghiz, la Latin, lb Luxembourgish, lg Ganda,
-li Limburgan, ln Lingala, lo Lao, lt Lithuanian, lu Luba-Katanga, lv Latvian, mg Malagasy, mh Marshallese, mi Maori,
-mk Macedonian, ml Malayalam, mn Mongolian, mr Marathi, ms Malay, mt Maltese, my Burmese, na Nauru,
-nb Norwegian Bokmål, nd North Ndebele, ne Nepali, ng Ndonga, nl Dutch, nn Norwegian Nynorsk, no Norwegian,
-nr South Ndebele, nv Navajo, ny Chichewa, oc Occitan, oj Ojibwa, om Oromo, or Oriya, os Ossetian, pa Punjabi, pi Pali,
-pl Polish, ps Pashto, pt Portuguese, qu Quechua, rm Romansh, rn Rundi, ro Romanian, ru Russian, rw Kinyarwanda,
-sa Sanskrit, sc Sardinian, sd Sindhi, se Northern Sami, sg Sango, si Sinhala, sk Slovak, sl Slovenian, sm Samoan,
-sn Shona, so Somali, sq Albanian, sr Serbian, ss Swati, st Southern Sotho, su Sundanese, sv Swedish, sw Swahili,
-ta Tamil, te Telugu, tg Tajik, th Thai, ti Tigrinya, tk Turkmen, tl Tagalog, tn Tswana, to Tonga, tr Turkish,
-ts Tsonga, tt Tatar, tw Twi, ty Tahitian, ug Uighur, uk Ukrainian, ur Urdu, uz Uzbek, ve Venda, vi Vietnamese,
-vo Volapük, wa Walloon, wo Wolof, xh Xhosa, yi Yiddish, yo Yoruba, za Zhuang, zh Chinese, zu Zulu
-"""
 
-ISO_639_1: dict[str, str] = {
-    code: name for code, _, name in (entry.strip().partition(" ") for entry in _NAMES.split(","))
-}
+@functools.cache
+def _read_sections(path: str) -> Mapping[str, Sequence[str]]:
+    """Read the words of each section of a data file."""
+    words: dict[str, list[str]] = {}
+    section = ""
+    for line in (_DATA / path).read_text(encoding="utf-8").splitlines():
+        content = line.partition("#")[0].strip()
+        if match := _SECTION.fullmatch(content):
+            section = match[1]
+        elif content:
+            words.setdefault(section, []).extend(word.replace("_", " ") for word in content.split())
+    return words
+
+
+_NAMES, _OTHER_CODES, _OTHER_NAMES = (
+    dict(pair.split(":") for pair in _read_sections("codes.txt")[section])
+    for section in ("names", "other_codes", "other_names")
+)
+_PROGRAMMING, _SENTENCEX_CODES = (frozenset(_read_sections("codes.txt")[name]) for name in ("programming", "sentencex"))
+
+ISO_639_1: dict[str, str] = _NAMES
 """English names of languages by their two-letter codes."""
-
-# Codes of ISO 639-2, both of the terms and of the bibliographies; and the chief member of a language that ISO 639-3
-# counts as several ("arb" for Arabic), codes that BCP 47 has replaced.
-_OTHER_CODES_LIST = """
-aar:aa abk:ab afr:af aka:ak alb:sq amh:am ara:ar arg:an arm:hy asm:as ava:av ave:ae aym:ay aze:az bak:ba bam:bm baq:eu
-bel:be ben:bn bih:bh bis:bi bod:bo bos:bs bre:br bul:bg bur:my cat:ca ces:cs cha:ch che:ce chi:zh chu:cu chv:cv cor:kw
-cos:co cre:cr cym:cy cze:cs dan:da deu:de div:dv dut:nl dzo:dz ell:el eng:en epo:eo est:et eus:eu ewe:ee fao:fo fas:fa
-fij:fj fin:fi fra:fr fre:fr fry:fy ful:ff geo:ka ger:de gla:gd gle:ga glg:gl glv:gv gre:el grn:gn guj:gu hat:ht hau:ha
-heb:he her:hz hin:hi hmo:ho hrv:hr hun:hu hye:hy ibo:ig ice:is ido:io iii:ii iku:iu ile:ie ina:ia ind:id ipk:ik isl:is
-ita:it jav:jv jpn:ja kal:kl kan:kn kas:ks kat:ka kau:kr kaz:kk khm:km kik:ki kin:rw kir:ky kom:kv kon:kg kor:ko kua:kj
-kur:ku lao:lo lat:la lav:lv lim:li lin:ln lit:lt ltz:lb lub:lu lug:lg mac:mk mah:mh mal:ml mao:mi mar:mr may:ms mkd:mk
-mlg:mg mlt:mt mon:mn mri:mi msa:ms mya:my nau:na nav:nv nbl:nr nde:nd ndo:ng nep:ne nld:nl nno:nn nob:nb nor:no nya:ny
-oci:oc oji:oj ori:or orm:om oss:os pan:pa per:fa pli:pi pol:pl por:pt pus:ps que:qu roh:rm ron:ro rum:ro run:rn rus:ru
-sag:sg san:sa sin:si slk:sk slo:sk slv:sl sme:se smo:sm sna:sn snd:sd som:so sot:st spa:es sqi:sq srd:sc srp:sr ssw:ss
-sun:su swa:sw swe:sv tah:ty tam:ta tat:tt tel:te tgk:tg tgl:tl tha:th tib:bo tir:ti ton:to tsn:tn tso:ts tuk:tk tur:tr
-twi:tw uig:ug ukr:uk urd:ur uzb:uz ven:ve vie:vi vol:vo wel:cy wln:wa wol:wo xho:xh yid:yi yor:yo zha:za zho:zh zul:zu
-arb:ar azj:az cmn:zh ekk:et gaz:om khk:mn kmr:ku lvs:lv npi:ne ory:or pbt:ps pes:fa plt:mg prs:fa swh:sw uzn:uz
-ydd:yi zsm:ms in:id iw:he ji:yi jw:jv
-"""
-_OTHER_CODES = {pair[:-3]: pair[-2:] for pair in _OTHER_CODES_LIST.split()}
-
-_OTHER_NAMES = {
-    "cn": "zh",
-    "cz": "cs",
-    "dk": "da",
-    "gr": "el",
-    "jp": "ja",
-    "ua": "uk",
-    "castellano": "es",
-    "deutsch": "de",
-    "español": "es",
-    "français": "fr",
-    "italiano": "it",
-    "mandarin": "zh",
-    "português": "pt",
-}
-
-# Codes for which sentencex 1.0.30 names a language whose rules it uses (its `fallbacks.rs`); for all others it
-# silently uses English rules. Codes of ISO 639-1 are allowed too, as it knows the punctuation of their scripts.
-_SENTENCEX_LIST = """
-aae abs ace acm ady aeb aln als alt ami anp apc arn arq ary arz ast atj avk awa azb ban bar bbc bcc bci bdr bew bgn
-bh bjn blk bpy bqi btm bug bxr crh csb dsb dtp dty dua egl eml ext fit fon frc frp frr fur gag gan gcf gcr gld glk
-gom gor gsw guc hak hif hke hrx hsb hsn hyw iba inh jut kaa kab kbd kbp kea kge khw kiu kjh kjp koi krc krl ksh ksw
-kum lad lbe lez lij liv ljp lki lld lmo lrc ltg lua luz lzh lzz mad mag mai mdf mhr min mnw mo mrj mui mwl myv mzn
-nah nap nds nia nrm nyo olo pcd pdc pdt pfl pms pnt pwn qug rgn rmy rsk rue rup ruq rut sah scn sdc sdh ses sgs sh
-shi shy sjd skr sli sma smn srn sro stq sty szl szy tay tcy tet trv ttj tyv udm vec vep vls vmf vmw vot vro wls wuu
-xal xmf yue
-"""
-_SENTENCEX_CODES = frozenset(_SENTENCEX_LIST.split())
 
 
 def check_code(code: object) -> str:

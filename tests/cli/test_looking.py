@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from langchain_sentence_window.apps.cli.named_documents import DocumentNames
-from langchain_sentence_window.apps.cli.opened_index import open_to_read
+from langchain_sentence_window.apps.cli.opened_index import DocumentNames, open_to_read
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.errors import InvalidInputError
 from tests.cli.conftest import FILES, only, run_apart, run_here

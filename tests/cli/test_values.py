@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.apps.cli.named_documents import read_range
+from langchain_sentence_window.apps.cli.opened_index import read_range
 from langchain_sentence_window.apps.cli.typed_values import (
     read_filter,
     read_numbers,

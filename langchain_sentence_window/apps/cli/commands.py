@@ -30,7 +30,7 @@ from langchain_sentence_window.apps.cli.query_commands import ask, evaluate, exp
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError, SentenceWindowWarning
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.apps.cli.named_documents import DocumentNames
+    from langchain_sentence_window.apps.cli.opened_index import DocumentNames
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 
 
@@ -142,8 +142,7 @@ def ls(
     quiet: options.Quiet = False,
 ) -> None:
     """List the documents of an index."""
-    from langchain_sentence_window.apps.cli.named_documents import EMPTY, DocumentNames
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
+    from langchain_sentence_window.apps.cli.opened_index import EMPTY, DocumentNames, existing_index, open_to_read
     from langchain_sentence_window.apps.cli.typed_values import read_filter
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -191,14 +190,15 @@ def show(
     quiet: options.Quiet = False,
 ) -> None:
     """Show the text of a document as the index holds it."""
-    from langchain_sentence_window.apps.cli.named_documents import (
+    from langchain_sentence_window.apps.cli.opened_index import (
+        existing_index,
         find_documents,
+        open_to_read,
         read_range,
         read_sentences,
         show_sentences,
         written,
     )
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
     from langchain_sentence_window.documents.keys import SENTENCES
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -234,8 +234,7 @@ def rm(
 
     Their files stay where they are, and sync would add them again.
     """
-    from langchain_sentence_window.apps.cli.named_documents import find_documents, written
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
+    from langchain_sentence_window.apps.cli.opened_index import existing_index, find_documents, open_to_read, written
     from langchain_sentence_window.apps.cli.typed_values import read_filter
 
     out = Output(as_json=as_json, quiet=quiet)

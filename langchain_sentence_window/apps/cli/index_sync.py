@@ -13,13 +13,13 @@ from langchain_core.embeddings import Embeddings
 from tqdm import tqdm
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.apps.cli.named_documents import written
 from langchain_sentence_window.apps.cli.opened_index import (
     check_writable,
     load,
     made_or_opened,
     other_embedders,
     remember,
+    written,
 )
 from langchain_sentence_window.apps.cli.output import FAILED, MISSING_EXTRA, NOTHING, Output, counted, ending
 from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, sync_files

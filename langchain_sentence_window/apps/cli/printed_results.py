@@ -12,9 +12,8 @@ from langchain_sentence_window._display import milliseconds, named, ranked, show
 from langchain_sentence_window.answering.chain import create_rag_chain
 from langchain_sentence_window.answering.citations import Citation
 from langchain_sentence_window.answering.locations import describe_location
-from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quotes
-from langchain_sentence_window.apps.cli.named_documents import nearer, written
-from langchain_sentence_window.apps.cli.opened_index import nothing_found
+from langchain_sentence_window.answering.verification import QuotedPlace, VerifiedQuote, verify_quotes
+from langchain_sentence_window.apps.cli.opened_index import nearer, nothing_found, written
 from langchain_sentence_window.apps.cli.output import (
     MARKED,
     NOTHING,

@@ -107,8 +107,7 @@ def why(
     quiet: options.Quiet = False,
 ) -> None:
     """Say why a question finds a sentence, or doesn't."""
-    from langchain_sentence_window.apps.cli.named_documents import find_documents, written
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_index
+    from langchain_sentence_window.apps.cli.opened_index import existing_index, find_documents, open_index, written
     from langchain_sentence_window.documents.keys import SENTENCES
 
     out = Output(as_json=as_json, quiet=quiet)
@@ -299,7 +298,7 @@ def _show(out: Output, measured: "Report | Comparison", plot: Path | None) -> No
 def _named(out: Output, retriever: "SentenceWindowRetriever", questions: list["Question"]) -> list["Question"]:
     """Return questions with the ids of documents that they name by their path, or its end; warn of those unknown."""
     from langchain_sentence_window._validation import listed
-    from langchain_sentence_window.apps.cli.named_documents import EMPTY, DocumentNames
+    from langchain_sentence_window.apps.cli.opened_index import EMPTY, DocumentNames
     from langchain_sentence_window.evaluation.questions import UnknownDocumentsWarning
 
     known = DocumentNames(retriever.documents())

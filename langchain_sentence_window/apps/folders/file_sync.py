@@ -421,15 +421,12 @@ class _Sync:
         self.done += 1
 
     def _fail(self, file: FoundFile, failure: FailedFile) -> None:
-        before = self.failures.unchanged(file)
-        is_known = before is not None or self._has_failed(file.source, failure)
+        before = self.failures.files.get(file.source)
+        has_failed = before is not None and bool(failure.sha256) and before.sha256 == failure.sha256
+        is_known = has_failed or self.failures.unchanged(file) is not None
         (self.known_failed if is_known else self.failed)[file.source] = failure.reason
         self.new_failures[file.source] = failure
         self.done += 1
-
-    def _has_failed(self, source: str, failure: FailedFile) -> bool:
-        before = self.failures.files.get(source)
-        return before is not None and bool(failure.sha256) and before.sha256 == failure.sha256
 
     def _report(self, current: str | None) -> None:
         if self.on_progress is not None:

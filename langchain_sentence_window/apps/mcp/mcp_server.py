@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.apps.hosts import LOOPBACK, checked_names
-from langchain_sentence_window.apps.mcp.tool_results import Text
+from langchain_sentence_window.apps.mcp.mcp_passages import Text
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 

@@ -34,12 +34,6 @@ from langchain_sentence_window.apps.mcp.mcp_passages import (
     MAX_PASSAGE_ID_CHARS,
     NOT_IN_DOCUMENT,
     Excerpt,
-    place_document,
-    read_excerpt,
-    read_passage_id,
-    verified,
-)
-from langchain_sentence_window.apps.mcp.tool_results import (
     FetchResult,
     Passage,
     QuoteResult,
@@ -48,7 +42,11 @@ from langchain_sentence_window.apps.mcp.tool_results import (
     Text,
     UrlOf,
     passage_of,
+    place_document,
+    read_excerpt,
+    read_passage_id,
     sources_of,
+    verified,
 )
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SENTENCES
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError

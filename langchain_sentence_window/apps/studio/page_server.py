@@ -99,7 +99,7 @@ def create_studio(
         routes=[
             reading("/api/about", Arguments, about),
             *(route for part in _PARTS for route in part.routes()),
-            Route("/", _index),
+            Route("/", _file),
             Route("/static/{name:path}", _file),
         ],
         middleware=[Middleware(Guard, names=allowed, token=token)],
@@ -223,15 +223,8 @@ def _collect(folder: Traversable, prefix: str, found: dict[str, tuple[bytes, str
             found[prefix + each.name] = (each.read_bytes(), kind)
 
 
-async def _index(_: Request) -> Response:
-    return _served("index.html")
-
-
 async def _file(request: Request) -> Response:
-    return _served(request.path_params["name"])
-
-
-def _served(name: str) -> Response:
+    name = request.path_params.get("name", "index.html")
     if name not in static_files():
         return Response("there is no such file", 404, media_type="text/plain")
     content, kind = static_files()[name]

@@ -42,7 +42,7 @@ from langchain_sentence_window.answering.content_blocks import MARK, VERDICT, ci
 from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.locations import describe_location, document_title, name_of
 from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, quotes_as_cited
-from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
+from langchain_sentence_window.answering.verification import VerifiedQuote, verify_quotes
 from langchain_sentence_window.apps.studio.page_state import Studio, calling, reading
 from langchain_sentence_window.apps.studio.replies import Arguments, Refused, fields_of, lines
 from langchain_sentence_window.apps.studio.setting_form import to_ask

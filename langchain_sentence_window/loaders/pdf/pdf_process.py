@@ -329,7 +329,7 @@ class _Reader:
             case "greet":
                 return None, b""
             case "load":
-                from langchain_sentence_window.loaders.pdf.pdf_loader import read_pdf
+                from langchain_sentence_window.loaders.pdf.pdf_file import read_pdf
 
                 pages = read_pdf(self._data, request["name"], request["source"])
                 return [(page.page_content, page.metadata) for page in pages], b""

@@ -150,12 +150,15 @@ def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
     """
     steps: list[Sequence[Shift]] = []
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
-        text, shifts = _composed(text)
+        # Letters and their marks are composed, as in Unicode's form C.
+        composed = ((start, end, unicodedata.normalize("NFC", text[start:end])) for start, end in _letters(text))
+        text, shifts = _rewritten(text, composed)
         steps.append(shifts)
     text = _plain_characters(text)
     for is_needed, pattern, new in _STEPS:
         if is_needed(text):
-            text, shifts = _replaced(text, pattern, _Breaks(compounds) if new is None else new)
+            write = _Breaks(compounds) if new is None else new
+            text, shifts = _rewritten(text, [(*found.span(), write(found)) for found in pattern.finditer(text)])
             if shifts:
                 steps.append(shifts)
         if pattern is _HIDDEN:
@@ -242,17 +245,6 @@ _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[s
     (lambda text: "**" in text, _BOLD, lambda _: ""),
 )
 """Which texts need a step, what it replaces, and by what; ``None`` for hyphens at line ends, which depend on words."""
-
-
-def _replaced(text: str, pattern: re.Pattern[str], new: Callable[[re.Match[str]], str]) -> tuple[str, list[Shift]]:
-    return _rewritten(text, ((*found.span(), new(found)) for found in pattern.finditer(text)))
-
-
-def _composed(text: str) -> tuple[str, list[Shift]]:
-    """Compose letters and their marks, as in Unicode's form C."""
-    return _rewritten(
-        text, ((start, end, unicodedata.normalize("NFC", text[start:end])) for start, end in _letters(text))
-    )
 
 
 def _letters(text: str) -> Iterator[tuple[int, int]]:

@@ -15,7 +15,7 @@ from typing import Literal
 from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.answering.citation_format import citation_marks
 from langchain_sentence_window.answering.locations import plain_splitter
-from langchain_sentence_window.answering.quotes.normalized_text import is_unspaced
+from langchain_sentence_window.answering.normalized_text import is_unspaced
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,8 @@ def _quotations(
 def _quotation(answer: str, quote: Quoted, inner: Sequence[Cited], outside: tuple[Cited, ...]) -> AnswerQuote | None:
     """Return a quotation with what may be meant by the citations in it: those at its end are the answer's, if any."""
     last = len(inner)
-    while last and not any(each.isalnum() for each in answer[inner[last - 1].end : _start(inner, last, quote.end)]):
+    nexts = [*(each.start for each in inner[1:]), quote.end]
+    while last and not any(each.isalnum() for each in answer[inner[last - 1].end : nexts[last - 1]]):
         last -= 1
     readings: dict[Reading, None] = {}
     span = quote.start, quote.end
@@ -192,10 +193,6 @@ def _quotation(answer: str, quote: Quoted, inner: Sequence[Cited], outside: tupl
             readings[Reading(text, outside or tuple(left))] = None
             span = (start, end) if len(readings) == 1 else span
     return AnswerQuote("quotation", *span, tuple(readings)) if readings else None
-
-
-def _start(cited: Sequence[Cited], number: int, default: int) -> int:
-    return cited[number].start if number < len(cited) else default
 
 
 def _claims(
@@ -368,8 +365,9 @@ def _between_marks(text: str, skipped: Iterable[Span]) -> Iterator[Quoted]:
         if mark[0] == "\n":
             opened.clear()
             continue
-        start = _opening(text, at, opened)
-        if start is not None:
+        fit = [place for opener, place in opened.items() if mark in _CLOSERS[opener]]
+        if fit and _can_close(text, at):
+            start = max(fit)
             while found and found[-1][0] > start:
                 found.pop()
             found.append((start, at))
@@ -381,15 +379,6 @@ def _between_marks(text: str, skipped: Iterable[Span]) -> Iterator[Quoted]:
         low, high = trim(text, start + 1, end)
         if any(character.isalnum() for character in text[low:high]):
             yield Quoted(low, high, (start, end + 1), ((low, high),))
-
-
-def _opening(text: str, at: int, opened: dict[str, int]) -> int | None:
-    """Return where the quotation begins that a mark closes."""
-    mark = text[at]
-    if not _can_close(text, at):
-        return None
-    fit = [place for opener, place in opened.items() if mark in _CLOSERS[opener]]
-    return max(fit) if fit else None
 
 
 def _can_open(text: str, at: int) -> bool:

@@ -15,21 +15,19 @@ from typing import Any, NamedTuple
 
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders.file_bytes import clean_text
-from langchain_sentence_window.loaders.files.html_elements import (
+from langchain_sentence_window.loaders.html_elements import (
     MAX_LABEL_CHARS,
+    InlineText,
+    MarkdownText,
+    WrittenBlock,
     data_tables,
     etree,
     find_navigation,
     is_box,
+    is_code,
     is_label,
     is_shown,
     walk_shown,
-)
-from langchain_sentence_window.loaders.files.html_text import (
-    InlineText,
-    MarkdownText,
-    WrittenBlock,
-    is_code,
     without_unseen,
 )
 from langchain_sentence_window.splitting.blocks import (
@@ -106,17 +104,13 @@ def _check_size(html: str, name: str) -> None:
         if tag.end() - tag.start() <= _LONG_TAG or tag[0].startswith("<!"):
             continue
         # Only the tag counts, and not the script behind it.
-        written = _VALUE.sub("=", tag[0][: _tag_length(tag[0])])
+        found = re.match(rf"</?[a-z]{_ATTRIBUTES}", tag[0], re.IGNORECASE)
+        written = _VALUE.sub("=", found[0] if found else tag[0])
         if sum(1 for _ in _ATTRIBUTE.finditer(written)) > 2 * MAX_ATTRIBUTES:
             raise DocumentReadError(
                 f"{name} has a tag with more than {MAX_ATTRIBUTES:,} attributes, so it is damaged; save it anew from "
                 "a browser, or as text"
             )
-
-
-def _tag_length(text: str) -> int:
-    found = re.match(rf"</?[a-z]{_ATTRIBUTES}", text, re.IGNORECASE)
-    return found.end() if found else len(text)
 
 
 def _parsed(html: str, name: str) -> Any:

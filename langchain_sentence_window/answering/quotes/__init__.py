@@ -1,1 +1,0 @@
-"""Quotations of an answer, compared with the sources: which stand there word for word, and where."""

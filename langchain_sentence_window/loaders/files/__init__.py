@@ -1,1 +1,0 @@
-"""Marked-up files, HTML and DOCX, as Markdown with the spans of their blocks."""
