@@ -28,7 +28,6 @@ from langchain_sentence_window.answering.tools import (
     unsearched_window,
 )
 from langchain_sentence_window.answering.verification import QuotedPlace, VerifiedQuote, verify_quote
-from langchain_sentence_window.documents.indexed_documents import names_in
 from langchain_sentence_window.documents.keys import (
     ALSO_IN,
     DOC_ID,
@@ -44,6 +43,7 @@ from langchain_sentence_window.documents.keys import (
     TEXT,
 )
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
+from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.documents.window_documents import shown_lead_ins, shown_text, unsearched
 from langchain_sentence_window.documents.window_merging import merge_windows
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
