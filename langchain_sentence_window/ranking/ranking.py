@@ -35,6 +35,7 @@ from langchain_sentence_window.ranking.candidates import (
 )
 from langchain_sentence_window.ranking.words import (
     Flags,
+    QueryTerms,
     WordMatches,
     find_words,
     inverse_document_frequency,
@@ -242,14 +243,15 @@ class Evidence:
 
     def __init__(self, query: str, candidates: Candidates) -> None:
         """Look at candidates."""
-        self.query, self.candidates, self.terms = query, candidates, query_terms(query)
+        self.query: str = query
+        self.candidates: Candidates = candidates
+        self.terms: QueryTerms = query_terms(query)
         texts = candidates.texts
         self._texts = texts if isinstance(texts, JoinedTexts) else JoinedTexts.of(texts)
         self._all_lengths = np.append(self._texts.ends - self._texts.starts, 0)  # no text is row -1
-        self.dense, self.lexical = (
-            np.asarray(np.asarray(scores, dtype=np.float64) / max(1.0, float(np.abs(scores).max())))
-            for scores in (candidates.dense, candidates.lexical)
-        )
+        dense, lexical = (np.asarray(each, dtype=np.float64) for each in (candidates.dense, candidates.lexical))
+        self.dense: Numbers = dense / max(1.0, float(np.abs(dense).max()))
+        self.lexical: Numbers = lexical / max(1.0, float(np.abs(lexical).max()))
         self.indexes: Indexes = np.array([index for _, index in candidates.keys], dtype=np.int64)
         self.places: Indexes = np.asarray(self.indexes - candidates.section_starts)
         self.lengths: Indexes = self._all_lengths[: len(candidates)]
