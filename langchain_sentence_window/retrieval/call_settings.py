@@ -182,7 +182,11 @@ class QueryMethods(RetrieverSettings):
     def _request(self, query: str, settings: CallSettings) -> Request:
         if not settings.keys() <= OF_CALL:
             raise _not_of_call(settings, type(self).model_fields)
-        given = {name: value for name, value in settings.items() if name != "filter"}
+        given = {
+            name: value
+            for name, value in settings.items()
+            if name != "filter" and (value is not None or name not in _OWN)
+        }
         scope = self.scope(settings.get("filter"))
         arguments = {
             name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names

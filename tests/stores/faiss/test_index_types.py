@@ -103,16 +103,16 @@ def test_the_cosines_of_some_rows_are_those_of_a_search(index: str) -> None:
     vectors: Any = store._session.read(lambda state: state.dense, dense=True)
     rows = np.array([2, 3, 5, 7, 11, COUNT, 10 * COUNT], dtype=np.int64)  # of removed ones, and of none, too
     there = [2, 3, 5, 7, COUNT]
-    of_search = vectors.candidates(vector, 9, rows)
-    assert sorted(of_search.rows.tolist()) == there
-    beside = vectors.candidates(vector, 9, None, also=rows)
-    assert {*there} <= {*beside.rows.tolist()}
-    assert len({*beside.rows.tolist()}) == len(beside.rows) <= 9 + len(there)
-    cosines = dict(zip(*(each.tolist() for each in beside), strict=True))
-    assert [cosines[row] for row in there] == [of_search.cosines[of_search.rows == row] for row in there]
-    nearest_alone = vectors.candidates(vector, 9, None, also=rows[:0])
-    assert [*map(len, nearest_alone)] == [9, 9]
-    assert max(cosines.values()) == max(nearest_alone.cosines)
+    found, of_search = vectors.candidates(vector, 9, rows)
+    assert sorted(found.tolist()) == there
+    beside, of_beside = vectors.candidates(vector, 9, None, also=rows)
+    assert {*there} <= {*beside.tolist()}
+    assert len({*beside.tolist()}) == len(beside) <= 9 + len(there)
+    cosines = dict(zip(beside.tolist(), of_beside.tolist(), strict=True))
+    assert [cosines[row] for row in there] == [of_search[found == row] for row in there]
+    nearest_alone, of_nearest = vectors.candidates(vector, 9, None, also=rows[:0])
+    assert len(nearest_alone) == len(of_nearest) == 9
+    assert max(cosines.values()) == max(of_nearest)
     with pytest.raises(EmbeddingError):
         vectors.candidates(vector[:-1], 9, None, also=rows)
 
