@@ -14,9 +14,9 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/demo.py
 
-# What a change is likely to break: no benchmarks, no long runs, fewer examples of each property.
+# What a change is likely to break: no benchmarks, no long runs, no other processes, fewer examples of each property.
 test: $(VENV)/test.stamp
-	$(TEST) -m "not slow and not model"
+	$(TEST) -m "not slow and not process and not model"
 
 test-all: $(VENV)/test.stamp
 	$(TEST) --hypothesis-profile all

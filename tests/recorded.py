@@ -26,17 +26,23 @@ class RecordedEmbeddings(Embeddings):
 
     def __init__(self, vectors: dict[str, list[float]], model: Embeddings | None = None) -> None:
         """Take vectors by text, and a model for further texts; ``None`` to refuse these."""
-        self.vectors = vectors
+        # Private, as what is public describes an embedder, and each vector would be looked at whenever an index opens.
+        self._vectors = vectors
         self.model = model
 
+    @property
+    def vectors(self) -> dict[str, list[float]]:
+        """The vectors by their texts."""
+        return self._vectors
+
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        missing = [text for text in dict.fromkeys(texts) if text not in self.vectors]
+        missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         if missing:
             assert self.model is not None, (
                 f"run `python -m pytest --record --hypothesis-profile all` for {missing[0][:200]!r}"
             )
-            self.vectors.update(zip(missing, self.model.embed_documents(missing), strict=True))
-        return [self.vectors[text] for text in texts]
+            self._vectors.update(zip(missing, self.model.embed_documents(missing), strict=True))
+        return [self._vectors[text] for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
         return self.embed_documents([text])[0]

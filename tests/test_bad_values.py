@@ -365,6 +365,7 @@ MAY_BE_FILES = {"read_questions", "write_questions"}
 """Those that may find no file at all."""
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::langchain_sentence_window.errors.SentenceWindowWarning")
 @pytest.mark.parametrize(("call", "parameter"), [(call, name) for call, (_, given) in CALLS.items() for name in given])
 def test_a_bad_value_works_or_is_an_error_of_this_package(

@@ -65,6 +65,7 @@ def test_golden_rules_are_counted_by_language(tmp_path: Path) -> None:
     assert splitting.measure_rules(tmp_path, "default") == {"es": (9, 10)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", splitting.HOSTILE)
 def test_hostile_texts_lose_nothing(name: str) -> None:
     text = splitting.hostile_text(name, 20_000)

@@ -43,6 +43,7 @@ class WithoutIds(InMemoryVectorStore):
         raise NotImplementedError
 
 
+@pytest.mark.slow
 class TestInlineWindows(TestInMemoryVectorStore):
     store_name = "a store that can't fetch by id"
     splitter = SentenceSplitter(inline_window=3)

@@ -105,7 +105,7 @@ def filled(case: Case) -> SentenceWindowRetriever:
     return retriever
 
 
-CASES = [*BY_ID, *INLINE]
+CASES = [BY_ID[0], *(pytest.param(*each.values, id=each.id, marks=pytest.mark.slow) for each in [*BY_ID[1:], *INLINE])]
 _admins: list[tuple[Case, SentenceWindowRetriever]] = []
 
 

@@ -539,6 +539,7 @@ def test_thousands_of_citations_of_thousands_of_sources() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [

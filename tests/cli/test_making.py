@@ -216,6 +216,7 @@ def test_nothing_to_index(folder: Path) -> None:
     assert not (folder / "new").exists()
 
 
+@pytest.mark.model
 def test_an_index_that_was_made_in_python_is_followed_too(folder: Path) -> None:
     from langchain_core.documents import Document
 

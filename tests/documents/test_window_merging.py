@@ -476,6 +476,7 @@ def test_any_text_is_merged(text: str) -> None:
     assert merge_windows(windows) == [window_document(Window("a", 0, len(hits) - 1, tuple(hits)), held)]
 
 
+@pytest.mark.slow
 def test_a_long_chain_of_windows_is_merged_in_one_go() -> None:
     held = sentences_of(Document(page_content="It is so. " * 5_000, id="a"))
     ordered = [Hit("a", index, 0, len(held), 0.5) for index in range(len(held))]

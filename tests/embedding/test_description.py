@@ -83,6 +83,7 @@ def test_what_names_the_model_is_shown_and_the_rest_is_digested() -> None:
     assert long != describe_embedder(Attributes(model="m" * 499 + "n"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "several"),
     [

@@ -105,6 +105,7 @@ def test_of_a_long_query_the_first_words_count() -> None:
     assert query_terms(" ".join([*many[:MAX_QUERY_WORDS], "x", many[0]])).pairs == query.pairs
 
 
+@pytest.mark.slow
 def test_long_words_and_many_texts() -> None:
     long = "x" * 40_000
     matches = find_words(query_terms(f"{long} end"), [long, long + "x", f"the {long} end"] * 1_000)

@@ -51,6 +51,7 @@ def test_words(text: str, words: list[str]) -> None:
     assert separated(text).split() == words
 
 
+@pytest.mark.slow
 def test_every_character_of_words_is_known() -> None:
     for character in map(chr, range(sys.maxunicode + 1)):
         runs = list(runs_of(character))

@@ -221,6 +221,7 @@ def headed_and_plain() -> Iterator[tuple[str, str]]:
     yield "plain", "\n".join(line for line in text.splitlines() if not line.startswith("#"))
 
 
+@pytest.mark.slow
 def test_headings_change_few_verdicts(recorded: Embeddings) -> None:
     questions = [each.question for each in read_questions(EXAMPLES / "questions.jsonl") if "billing" in each.doc_id]
     others = [

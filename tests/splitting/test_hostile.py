@@ -172,6 +172,7 @@ def processor_time(work: Callable[[], object]) -> float:
     return min(times)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("structure", ["markdown", "plain"])
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
 def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
@@ -181,6 +182,7 @@ def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
     assert lines_run(lambda: splitter.spans(long)) < LINEAR * lines_run(lambda: splitter.spans(short)) + ONCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "make"),
     [

@@ -111,6 +111,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_sentences_are_exact_for_hostile_text(text: str) -> None:
     sentences = SentenceSplitter().split_text(text)

@@ -117,6 +117,7 @@ def test_html_stays_text() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["> ", "- ", "| a ", "|---", "# ", "```\n", "<div>\n", "1. a\n", "[a]: b\n", "a\n===\n", "\n", "\0"]
 )

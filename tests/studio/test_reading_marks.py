@@ -61,6 +61,7 @@ def merged(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit",
     [

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SUITE = """
 import pytest
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -54,6 +56,7 @@ def table_of(folder: Path, suite: str, tests: str) -> tuple[int, list[list[str]]
     return done.returncode, [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+@pytest.mark.slow
 def test_each_suite_makes_a_row_of_what_it_found(tmp_path: Path) -> None:
     status, rows = table_of(tmp_path, SUITE, "(can_do and not Unasked) or test_a_hole or another")
     head, _, memory, unasked, without = rows

@@ -80,6 +80,7 @@ def test_few_odd_characters_are_plain_in_the_same_way(text: str) -> None:
     assert plain_text(f"{text} {many}").text == f"{plain_text(text).text} {many}"
 
 
+@pytest.mark.slow
 def test_digits_stay_and_become_no_others() -> None:
     for code in range(0x110000):
         character = chr(code)

@@ -201,6 +201,7 @@ HUGE: dict[str, Callable[[int], tuple[str, str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HUGE)
 def test_work_is_linear_in_answer_and_windows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)

@@ -286,6 +286,7 @@ def test_nothing_is_written_into_what_was_given() -> None:
     assert pages == copies
 
 
+@pytest.mark.slow
 def test_many_parts_take_time_linear_in_their_number() -> None:
     elements = [part("A fee.", category="ListItem", element_id=str(n), page_number=n // 50 + 1) for n in range(30_000)]
     assert len(joined(elements).pieces) == 30_000

@@ -133,6 +133,7 @@ def renamed(main: str, more: Mapping[str, bytes] = {}, **parts: str) -> bytes:
 NAMES = ["word/document.bin", "document", "WORD/DOCUMENT.PNG", "word/../x.jpeg", "a\\b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("main", NAMES)
 def test_a_part_of_any_name_is_read_and_checked(main: str) -> None:
     page = read_docx(renamed(main, styles="a/s.ttf", footnotes="n.gif"), "a.docx")

@@ -407,6 +407,7 @@ def test_very_many_tags_and_attributes_are_refused() -> None:
     assert markdown(f"<a title='{inside}' href=\"data:,{'a/b' * 5_000}\">x</a><script>{inside}</script>") == "x"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unit", ["<!--", "<a b=", "<a '", '<a b="', "</", "<?", "<![CDATA[", "&", "<p>x", "<li>x", "x<br>", "<td>x"]
 )

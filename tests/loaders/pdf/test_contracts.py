@@ -17,7 +17,10 @@ CONTRACTS = [path for folder in FOLDERS for path in sorted(folder.glob("*")) if 
 
 LIGATURES = "\ufb00\ufb01\ufb02\ufb03\ufb04"
 
-pytestmark = pytest.mark.skipif(not CONTRACTS, reason=f"there are no contracts in {DATA}; set SENTENCE_WINDOW_DATA")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not CONTRACTS, reason=f"there are no contracts in {DATA}; set SENTENCE_WINDOW_DATA"),
+]
 
 
 @pytest.mark.parametrize("path", CONTRACTS, ids=lambda path: path.stem[:20])

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +55,7 @@ def test_any_pieces_are_taken(pieces: list[Piece]) -> None:
     assert sum(made.told()) <= len(made.parted) <= len(pieces)
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_letters_are_taken_from_the_ends(word: str) -> None:
     first, last = first_letters(word), last_letters(word)

@@ -358,6 +358,7 @@ def test_records_that_fill_memory_are_saved_in_the_background(tmp_path: Path, mo
 # Damage
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", [".records", ".faiss"])
 @pytest.mark.parametrize("damage", ["flipped", "cut", "missing", "of another store"])
 def test_a_damaged_file_is_made_again(tmp_path: Path, ending: str, damage: str) -> None:

@@ -90,6 +90,7 @@ def problems(folder: Path) -> str:
 # Sound indexes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", ["Flat", "SQ8", "SQfp16", "HNSW16", "HNSW16_SQ8", "IVF4,Flat", "SQ4"])
 def test_sound_index_of_each_kind_and_one_that_is_behind(tmp_path: Path, index: str) -> None:
     make(tmp_path, index)

@@ -182,6 +182,7 @@ def test_they_are_those_of_a_naive_computation(made: Made, weights: tuple[float,
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", INDEXES)
 def test_indexes_find_together_what_they_find_one_by_one(index: str) -> None:
     store = FaissStore(TextEmbeddings(), index=index)

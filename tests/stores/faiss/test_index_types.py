@@ -80,18 +80,18 @@ def test_an_index_finds_through_additions_deletions_and_updates(index: str, tmp_
 
 
 @pytest.mark.parametrize("index", INDEXES)
-@pytest.mark.parametrize("kept", [1, 5, 60, 500, 1_100])
-def test_a_filter_lets_k_through_whatever_the_index(index: str, kept: int) -> None:
+def test_a_filter_lets_k_through_whatever_the_index(index: str) -> None:
     store = FaissStore(TextEmbeddings(), None, index)
     fill(store, documents())
     store.delete(["0"])
-    ids = [str(n) for n in range(1, kept + 1)]
-    for query in ("query", "other", "third"):
-        hits = found(store, query, filter={"n": {"$lte": kept}})
-        assert len(hits) == min(10, kept)
-        assert {*hits} <= {*ids}
-        if index not in ("HNSW32_SQ8", "IVF16,SQ8") and kept < COUNT // 2:
-            assert hits == nearest(query, ids, 10)
+    for kept in (1, 5, 60, 500, 1_100):
+        ids = [str(n) for n in range(1, kept + 1)]
+        for query in ("query", "other", "third"):
+            hits = found(store, query, filter={"n": {"$lte": kept}})
+            assert len(hits) == min(10, kept), kept
+            assert {*hits} <= {*ids}
+            if index not in ("HNSW32_SQ8", "IVF16,SQ8") and kept < COUNT // 2:
+                assert hits == nearest(query, ids, 10)
 
 
 @pytest.mark.parametrize("index", INDEXES)
