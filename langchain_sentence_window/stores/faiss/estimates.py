@@ -125,7 +125,7 @@ def _still_holds(kept: _Kept, asked: int, snapshot: Snapshot) -> bool:
     """
     if kept.asked != asked:
         return False
-    if kept.state.version == snapshot.version:
+    if (kept.state.generation, kept.state.token) == snapshot.version:
         return True
     state, most = snapshot.state, MAX_CHANGE * kept.state.sentences
     added, removed = state.last_row - kept.state.last_row, state.last_removal - kept.state.last_removal

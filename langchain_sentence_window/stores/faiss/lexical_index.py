@@ -45,6 +45,9 @@ class LexicalCache:
     """A lexical index of one state of the database, which catches up before each search.
 
     It changes only within a transaction of the database, whose lock excludes other processes.
+
+    Attributes:
+        current: The version of the database that the index is at, and a searcher of it.
     """
 
     def __init__(self, database: Database, folder: Path | None) -> None:
@@ -58,16 +61,12 @@ class LexicalCache:
         self._folder = folder
         self._lock = AccessLock()
         self._index: LexicalIndex | None = None
-        self._current: tuple[Version, LexicalSearcher] | None = None
-
-    def searcher_at(self, version: Version) -> "LexicalSearcher | None":
-        """Return the searcher of a version of the database; ``None`` if the index is at another version."""
-        current = self._current
-        return current[1] if current is not None and current[0] == version else None
+        # Replaced as a whole, so that no exception can leave a searcher with the version of another.
+        self.current: tuple[Version | None, LexicalSearcher | None] = (None, None)
 
     def close(self) -> None:
         """Release the index and its files."""
-        self._index = self._current = None
+        self._index, self.current = None, (None, None)
 
     def after_fork(self) -> None:
         """Start afresh in the child process, which has no threads of tantivy's."""
@@ -87,9 +86,9 @@ class LexicalCache:
 
     def advance_to_read(self, snapshot: Snapshot) -> None:
         """Bring what a read-only store searches to a state: a copy of the index, or one in memory."""
-        if self._current is None or self._current[0] != snapshot.version:
+        if self.current[0] != snapshot.version:
             index = self._copied(snapshot) or self._built(snapshot)
-            self._current = snapshot.version, index.searcher()
+            self.current = snapshot.version, index.searcher()
 
     def change(self, work: Callable[[Transaction], T]) -> T:
         """Run a function of a transaction that may change the index.
@@ -114,7 +113,8 @@ class LexicalCache:
     def advance(self, transaction: Transaction) -> None:
         """Bring the index to the state of a transaction, which records it."""
         state = transaction.state
-        if self._current and self._current[0] == state.version:
+        version = state.generation, state.token
+        if self.current[0] == version:
             return
         kept, folder = recorded_index(transaction), self._folder
         if self._index is None and kept and folder and is_intact(seals_in(folder), kept["files"]):
@@ -128,19 +128,19 @@ class LexicalCache:
         if at is None or changes is None or self._index is None:
             self._index = self._emptied()
             self._index.change(None, texts_with_headings(transaction.texts_after(0)))
-        elif at != state.version and len(changes.removed) and state.sentences <= MAX_WRITTEN_ANEW:
+        elif at != version and len(changes.removed) and state.sentences <= MAX_WRITTEN_ANEW:
             self._index.change(None, texts_with_headings(transaction.texts_after(0)))
-        elif at != state.version:
+        elif at != version:
             self._index.change(changes.removed, texts_with_headings(transaction.texts_after(changes.last_row)))
         searcher = self._index.searcher()
-        if at != state.version:
+        if at != version:
             # A file that was damaged since it was written must not get a new seal; and reading all files takes time.
             written = kept["files"] if kept else {}
             unchanged = {name: seal for name, seal in written.items() if name not in _REWRITTEN}
             files = seals_in(folder, unchanged) if folder else {}
             record = {"format": FORMAT, "generation": state.generation, "token": state.token, "files": files}
             transaction.set_fact(_FACT, record)
-        self._current = state.version, searcher
+        self.current = version, searcher
 
     def _emptied(self) -> "LexicalIndex":
         if self._folder:

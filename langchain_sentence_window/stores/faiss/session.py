@@ -195,14 +195,19 @@ class IndexSession:
         result = within(gates, partial(self._database.transact, work))
         self._rows_behind += rows_added
         if not is_part or self._rows_behind >= MAX_ROWS_BEHIND:
-            self.catch_up_after_parts()
+            if self._vectors.current[0] is not None:
+                self._vectors.catch_up(self._calls)
+            self._catch_up_words()
         return result
 
     def catch_up_after_parts(self) -> None:
         """Bring the caches up to date after writes of which each was a part; small writes leave words to a search."""
-        rows, self._rows_behind = self._rows_behind, 0
         if self._vectors.current[0] is not None:
             self._vectors.catch_up(self._calls)
+        self._catch_up_words()
+
+    def _catch_up_words(self) -> None:
+        rows, self._rows_behind = self._rows_behind, 0
         if rows >= MIN_ROWS_TO_CATCH_UP:
             with suppress(StoreError):  # the next search by words tries again
                 within(self._calls, self._lexical.catch_up)
@@ -368,8 +373,8 @@ class IndexSession:
                 return self._vectors.catch_up
             index = None if present is None else IndexAtState(present, snapshot, self.weights)
         if words:
-            searcher = self._lexical.searcher_at(snapshot.version)
-            if searcher is None:
+            version, searcher = self._lexical.current
+            if version != snapshot.version:
                 return self._lexical.catch_up
         return (work(IndexState(snapshot, self.origin, self._searched, self.effort, index, searcher)),)
 

@@ -172,7 +172,7 @@ async def test_meaning_alone_is_ranked_without_a_lexical_index(
     assert [score for _, score in found] == pytest.approx([score for _, score in usual])
     assert rank.last.lexical.tolist() == [0.0] * 4
     assert rank.last.document_frequency is None
-    assert store._session._lexical._current is None
+    assert store._session._lexical.current == (None, None)
 
 
 def test_words_of_removed_sentences_are_not_counted_above_what_is_left(words: WordEmbeddings) -> None:

@@ -197,7 +197,7 @@ def test_too_few_vectors_to_train_are_kept_flat_until_there_are_enough(monkeypat
 
 
 def test_tombstones_are_cleared_when_they_are_half(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.dense.dense_index._MIN_TOMBSTONES", 10)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.dense.dense_cache._MIN_TOMBSTONES", 10)
     store = FaissStore(TextEmbeddings(), None, "HNSW32")
     fill(store, documents(100))
     found(store, "query")
@@ -346,7 +346,8 @@ def test_codes_are_those_of_faiss_and_are_read_where_they_lie(kind: str) -> None
         np.testing.assert_array_equal(mine, theirs)
 
     taken_over = CodeBuffer(plain)
-    taken_over.remove(np.arange(10, 500))
+    taken_over.codes.remove(np.arange(10, 500))
+    taken_over.show()
     assert plain.search(vectors[9:10], 1)[1].tolist() == [[9]]
     assert plain.ntotal == 10
 

@@ -197,11 +197,6 @@ class State:
     last_removal: int
     digest: int
 
-    @property
-    def version(self) -> Version:
-        """The write that led to this state."""
-        return self.generation, self.token
-
 
 @dataclass(frozen=True, slots=True)
 class Changes:

@@ -66,6 +66,8 @@ class Snapshot:
         """Read through a connection in a transaction, so that all reads see one state."""
         self._connection = connection
         self.execute = connection.execute
+        self._state: State | None = None
+        self._version: Version | None = None
 
     # The store as a whole
 
@@ -84,17 +86,21 @@ class Snapshot:
 
     @property
     def state(self) -> State:
-        """The state of the database."""
-        try:
-            return State(**self.fact("state"))
-        except TypeError as error:
-            raise StoreError("the database is damaged where it keeps 'state'; restore it from a backup") from error
+        """The state of the database; in a transaction, with what it has changed so far."""
+        if self._state is None:
+            try:
+                self._state = State(**self.fact("state"))
+            except TypeError as error:
+                raise StoreError("the database is damaged where it keeps 'state'; restore it from a backup") from error
+        return self._state
 
     @property
     def version(self) -> Version:
         """The latest write; part of `state` too, but faster to read, as every search does."""
-        generation, token = self.execute(f"SELECT generation, token {_LATEST}").fetchone()
-        return generation, token
+        if self._version is None:
+            generation, token = self.execute(f"SELECT generation, token {_LATEST}").fetchone()
+            self._version = generation, token
+        return self._version
 
     @property
     def head(self) -> Head:

@@ -46,12 +46,11 @@ class Transaction(Snapshot):
         self._time = time.time_ns() // 1_000
         self._left: dict[str, set[int]] = {"source": set(), "section": set()}
         self._before: State | None = None
-        self._after: State | None = None
 
     def begin(self) -> None:
         """Write the first facts of a new database."""
         # There was no write, so this is the one with the number 0.
-        self._before, self._after = State(-1, self._token, 0, 0, 0, 0), State(0, self._token, 0, 0, 0, 0)
+        self._before, self._state = State(-1, self._token, 0, 0, 0, 0), State(0, self._token, 0, 0, 0, 0)
         self.finish()
 
     def assign_birth(self) -> None:
@@ -69,7 +68,7 @@ class Transaction(Snapshot):
         They stay without an id until the transaction ends, so that their vectors can be used again.
         """
         sql, parameters = self._simplest(condition)
-        state = self._begun()
+        state = self.state
         removed = self.execute(
             "INSERT INTO removals (row, document, checksum) "  # noqa: S608
             f"SELECT row, document, 0 FROM sentences WHERE ({sql}) AND id IS NOT NULL",
@@ -126,9 +125,9 @@ class Transaction(Snapshot):
 
     def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
         """Add sentences with their half-precision vectors; remove those with the same ids, and what was staged."""
-        if self._begun().sentences:
+        if self.state.sentences:
             self.remove(with_ids([record.id for record in records]))
-        first = self._begun().last_row + 1
+        first = self.state.last_row + 1
         documents = self._documents({record.doc_id for record in records if record.doc_id is not None})
         shared = shared_rows(records, first, documents, self._known_sources(records, documents))
         self._insert("sources", shared.sources)
@@ -141,7 +140,7 @@ class Transaction(Snapshot):
             "vectors",
             [(row, vector, zlib.crc32(vector, row & 0xFFFFFFFF)) for row, vector in enumerate(vectors, first)],
         )
-        state = self._begun()
+        state = self.state
         self._count(0, sentences=state.sentences + len(records), last_row=state.last_row + len(records))
         if self.execute("SELECT 1 FROM staged").fetchone():
             texts = {(record.context + record.text).encode(*TEXT) for record in records}
@@ -167,7 +166,7 @@ class Transaction(Snapshot):
 
     def finish(self) -> bool:
         """Drop removed sentences, count the write and log it, if anything was written; return whether it was."""
-        before, after = self._before, self._after
+        before, after = self._before, self._state
         if before is None or after is None or before == after:
             return False
         if after.last_removal > before.last_removal:
@@ -181,7 +180,7 @@ class Transaction(Snapshot):
                     f"{owner}s", f"{IS_ONE_OF.format(f'{owner}_key')} AND sentences = 0", [json.dumps(list(left))]
                 )
         self._count(0, generation=before.generation + 1, token=self._token)
-        state = self._begun()
+        state = self.state
         written = state.generation, state.token, state.last_row, state.last_removal
         self._insert("writes", [(*written, checksum_of(*written))])
         oldest, removals = self.execute("SELECT generation, last_removal FROM writes LIMIT 1").fetchone()
@@ -193,13 +192,8 @@ class Transaction(Snapshot):
                 "removal <= (SELECT last_removal FROM writes ORDER BY generation LIMIT 1) AND removal < ?",
                 [state.last_removal],
             )
-        self.set_fact("state", asdict(self._begun()))
+        self.set_fact("state", asdict(self.state))
         return True
-
-    def _begun(self) -> State:
-        if self._after is None:
-            self._before = self._after = self.state
-        return self._after
 
     def _documents(self, doc_ids: set[str]) -> dict[str, int]:
         """Return the numbers of source documents, which are written now; new ones get a number."""
@@ -257,8 +251,9 @@ class Transaction(Snapshot):
 
     def _count(self, checksums: int, **changed: int) -> None:
         """Change the state: add checksums to its digest, and set other fields."""
-        state = self._begun()
-        self._after = replace(state, digest=(state.digest + checksums) % DIGESTS, **changed)
+        state = self.state
+        self._before = self._before or state
+        self._state = replace(state, digest=(state.digest + checksums) % DIGESTS, **changed)
 
 
 Row: TypeAlias = tuple[Any, ...]

@@ -13,23 +13,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from langchain_sentence_window.embedding.vectors import normalized
+import numpy as np
+
+from langchain_sentence_window.embedding.vectors import mix_neighbors, normalized
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError, Gate, within
+from langchain_sentence_window.stores.faiss.database.reads import vectors_in_order
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.dense.dense_index import (
+    TRAINING_SAMPLE_SIZE,
     DenseIndex,
     IndexMaker,
     Step,
-    change_due,
     load_index,
-    of_documents,
     remove_others,
     save_index,
 )
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import Choice, choose, is_automatic
+from langchain_sentence_window.stores.faiss.dense.faiss_factory import Choice, choose, is_automatic, make_faiss_index
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
 
@@ -53,6 +55,7 @@ SAVED_SHARE = 1 / 16
 """The share of all vectors whose records may be in memory."""
 
 _MAX_ATTEMPTS = 3
+_MIN_TOMBSTONES = 1_000
 
 
 class VectorCache:
@@ -232,14 +235,14 @@ class VectorCache:
         if is_mixed:
             # All sentences of a changed document may have new neighbors.
             numbers = ",".join(map(str, sorted(changes.documents)))
-            changed = snapshot.rows((f"document IN ({numbers})", []))
+            of_changed = f"document IN ({numbers})", list[Any]()
+            changed = snapshot.rows(of_changed)
             if len(changed):
                 index.remove(changed)
-                for rows, vectors in of_documents(snapshot, changes.documents, self._weights):
-                    index.add(rows, vectors)
-        if snapshot.state.last_row > changes.last_row:
-            for rows, vectors in snapshot.vectors_after(changes.last_row, of_no_document=is_mixed):
-                index.add(rows, normalized(vectors))
+                for rows, vectors, positions in vectors_in_order(snapshot.execute, of_changed):
+                    index.add(rows, np.ascontiguousarray(mix_neighbors(vectors, positions, self._weights)))
+        for rows, vectors in snapshot.vectors_after(changes.last_row, of_no_document=is_mixed):
+            index.add(rows, normalized(vectors))
         return index, snapshot.version
 
     # Loading
@@ -294,6 +297,24 @@ class VectorCache:
         if current is not None:
             self.put(current)
         return current is not None
+
+
+def change_due(index: DenseIndex, asked: str) -> Choice | None:
+    """Return the index that should replace one, and why; ``None`` if it should stay.
+
+    Args:
+        index: The present index.
+        asked: The name that was asked for; see `choose`.
+    """
+    chosen = choose(asked, index.dimension, len(index), index.name)
+    if chosen.name != index.name:
+        return chosen
+    if index.tombstones > max(len(index), _MIN_TOMBSTONES):
+        return Choice(chosen.name, f"{index.tombstones:,} of its vectors are removed ones")
+    outgrown = index.trained_on < TRAINING_SAMPLE_SIZE and len(index) > 4 * index.trained_on
+    if outgrown and not make_faiss_index(chosen.name, index.dimension).is_trained:
+        return Choice(chosen.name, f"it was trained with {index.trained_on:,} vectors only")
+    return None
 
 
 _LOGGER = logging.getLogger(__name__)

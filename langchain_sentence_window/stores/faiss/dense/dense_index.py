@@ -35,7 +35,6 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     vector_files,
 )
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
-    Choice,
     arrange_centroids,
     choose,
     clusters_of,
@@ -238,8 +237,7 @@ class IndexMaker:
             return FineVectors(dimension)  # a search needs no room on the disk
 
 
-_TRAINING_SAMPLE_SIZE = 50_000
-_MIN_TOMBSTONES = 1_000
+TRAINING_SAMPLE_SIZE = 50_000
 _TRAINING_ROUNDS = 10
 _CODE_TRAINING_ROUNDS = 5
 _PAIRS_PER_CODE = 64
@@ -280,30 +278,12 @@ def empty_index(
     return empty
 
 
-def change_due(index: DenseIndex, asked: str) -> Choice | None:
-    """Return the index that should replace one, and why; ``None`` if it should stay.
-
-    Args:
-        index: The present index.
-        asked: The name that was asked for; see `choose`.
-    """
-    chosen = choose(asked, index.dimension, len(index), index.name)
-    if chosen.name != index.name:
-        return chosen
-    if index.tombstones > max(len(index), _MIN_TOMBSTONES):
-        return Choice(chosen.name, f"{index.tombstones:,} of its vectors are removed ones")
-    outgrown = index.trained_on < _TRAINING_SAMPLE_SIZE and len(index) > 4 * index.trained_on
-    if outgrown and not make_faiss_index(chosen.name, index.dimension).is_trained:
-        return Choice(chosen.name, f"it was trained with {index.trained_on:,} vectors only")
-    return None
-
-
 def _sample_size(index: Any) -> int:
     """Return about how many vectors to train an index with."""
     import faiss
 
     trains_codes_alone = isinstance(index, faiss.IndexIVFPQFastScan) and clusters_of(index) == 1
-    return max(_CODE_SAMPLE_SIZE if trains_codes_alone else _TRAINING_SAMPLE_SIZE, min_to_train(index))
+    return max(_CODE_SAMPLE_SIZE if trains_codes_alone else TRAINING_SAMPLE_SIZE, min_to_train(index))
 
 
 def _train(index: Any, sample: Vectors, in_turn: Callable[[Callable[[], None]], None]) -> None:

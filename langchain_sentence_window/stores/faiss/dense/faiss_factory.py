@@ -325,6 +325,9 @@ class CodeBuffer:
     """Replaces the array of a FAISS index, which reads its vectors from here.
 
     FAISS must not change such an index itself: that would crash the process.
+
+    Attributes:
+        codes: The vectors as the index has them; after each change they must be shown to it.
     """
 
     def __init__(self, index: Any) -> None:
@@ -337,27 +340,22 @@ class CodeBuffer:
             given = self._library.rev_swig_ptr(index.codes.data(), count * size).reshape(count, size)
         else:
             given = np.empty((0, size), dtype=np.uint8)
-        self._codes: GrowableArray[np.uint8] = GrowableArray(given)
-        self._show()
+        self.codes: GrowableArray[np.uint8] = GrowableArray(given)
+        self.show()
 
     def reserve(self, count: int) -> None:
         """Make room for so many vectors in total."""
-        self._codes.reserve(count)
-        self._show()
+        self.codes.reserve(count)
+        self.show()
 
     def add(self, vectors: Vectors) -> None:
         """Add vectors of shape ``(n, dimension)``."""
-        self._codes.append(self._index.sa_encode(vectors))
-        self._show()
+        self.codes.append(self._index.sa_encode(vectors))
+        self.show()
 
-    def remove(self, at: npt.NDArray[np.intp]) -> None:
-        """Remove the vectors at ascending positions, by moving the last vectors into the gaps."""
-        self._codes.remove(at)
-        self._show()
-
-    def _show(self) -> None:
+    def show(self) -> None:
         """Point FAISS to the current vectors."""
-        faiss, codes = self._library, self._codes.filled
+        faiss, codes = self._library, self.codes.filled
         nobody = faiss.MaybeOwnedVectorUInt8()  # A view needs an owner in C++; this object owns the memory.
         self._index.codes = faiss.MaybeOwnedVectorUInt8.create_view(faiss.swig_ptr(codes), codes.size, nobody.owner)
         self._index.ntotal = len(codes)

@@ -124,7 +124,8 @@ class VectorIndex:
         if not len(at):
             return
         if self._codes:
-            self._codes.remove(at)
+            self._codes.codes.remove(at)
+            self._codes.show()
             self._rows.remove(at)
         else:
             self._rows.filled[at] = _DEAD
