@@ -36,11 +36,6 @@ class Scope:
     filters: Sequence[Any] = ()
 
     @property
-    def is_bound(self) -> bool:
-        """Whether there is a filter."""
-        return self.filter is not None
-
-    @property
     def search_settings(self) -> dict[str, Any]:
         """The filter as an argument of the store's search."""
         # A copy, as a store may write into it, and what binds the next read must not change.
@@ -90,7 +85,7 @@ class Scope:
         Raises:
             InvalidInputError: It didn't, as the store ignores what it is given.
         """
-        if not self.is_bound:
+        if self.filter is None:
             return
         self.check_any(documents)
         matches = self.matcher if self.adapter.rechecks_hits else None
@@ -103,7 +98,7 @@ class Scope:
 
     def check_any(self, found: Sequence[object]) -> None:
         """Warn if a search found nothing because no document has the filter's keys."""
-        if self.is_bound and not found and (unknown := self.adapter.unknown_keys(self.filters)):
+        if self.filter is not None and not found and (unknown := self.adapter.unknown_keys(self.filters)):
             warnings.warn(unknown_keys(unknown), stacklevel=3)
 
 

@@ -217,7 +217,7 @@ async def _read_run(io: IO, scope: Scope, *, doc_id: str, sentences: Span, wante
     if documents is None:
         raise no_reading()
     read = by_key(map(scope.adapter.read, documents))
-    run = _run_of([index for _, index in read], sentences, bound=scope.is_bound)
+    run = _run_of([index for _, index in read], sentences, bound=scope.filter is not None)
     if not run:
         return None
     hits = tuple(as_hit(read[doc_id, index], 0.0) for index in run if sentences[0] <= index <= sentences[1])

@@ -50,7 +50,6 @@ from hashlib import sha1
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import is_storable_id
-from langchain_sentence_window._validation import gathered
 from langchain_sentence_window.errors import InvalidInputError
 
 DOC_ID = "doc_id"
@@ -172,12 +171,13 @@ def checked_ids(ids: object) -> list[str]:
     """
     if isinstance(ids, str | bytes | bytearray | memoryview | Mapping) or not isinstance(ids, Iterable):
         raise InvalidInputError(f"documents are named by a list of ids, not {shown(ids)}; write ['id', ...]")
-    listed: list[str] = gathered(ids)
-    for index, id_ in enumerate(listed):
+    listed = list[str]()
+    for index, id_ in enumerate(ids):
         if not isinstance(id_, str):
             raise InvalidInputError(
                 f"id {index} is {shown(id_)}; documents are named by strings, as add_documents returns them"
             )
+        listed.append(id_)
     return listed
 
 

@@ -242,7 +242,7 @@ async def sections_in_store(io: IO, scope: Scope, questions: Sequence[Question])
                 found.setdefault(doc_id, []).extend(starts)
                 ends[doc_id] = sentences[-1].end
             # Under a filter, some that are missing may be forbidden.
-            if not sentences or (len(sentences) < ID_BATCH_SIZE and not scope.is_bound):
+            if not sentences or (len(sentences) < ID_BATCH_SIZE and scope.filter is None):
                 break
             index += ID_BATCH_SIZE
     _warn_of_gold_outside(questions, ends)
@@ -291,7 +291,7 @@ async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str
             for document in documents:
                 missing.pop(scope.adapter.read(document).doc_id, None)
     if missing:
-        within = " that the filter lets through" if any(scope.is_bound for scope in scopes) else ""
+        within = " that the filter lets through" if any(scope.filter is not None for scope in scopes) else ""
         warnings.warn(
             f"the index holds no documents {listed(missing)}{within}, which are the doc_id of questions; these score "
             "0. Name documents in the questions as the index does: see metadata['doc_id'] of what the retriever "

@@ -151,7 +151,7 @@ class QueryMethods(RetrieverSettings):
         """
         fields = kwargs.keys() & {"filter", "search_kwargs"}
         scope = self.scope()
-        if not fields or not scope.is_bound:
+        if not fields or scope.filter is None:
             return super().configurable_fields(**kwargs)
         if len(fields) > 1:
             raise InvalidInputError(

@@ -201,7 +201,7 @@ async def plan_expansion(
     else:
         available = Available(dict(ahead), is_complete=True)
     read, missing = available.sentences, [key for key in wanted.needed if key not in available.sentences]
-    ends_at_inline = not available.is_complete and not scope.is_bound and any(hit.window for hit in known.values())
+    ends_at_inline = not available.is_complete and scope.filter is None and any(hit.window for hit in known.values())
     if missing and not ends_at_inline and (not read or not available.is_complete):
         read |= await fetch_sentences(io, scope, missing, known)
     # If only a few hits were asked for, all of them are wanted.
@@ -211,7 +211,7 @@ async def plan_expansion(
     expansion = Expansion(hits, sizes, wanted.answer, strong, sentences, read, wanted.asked)
     if ends_at_inline:  # what a hit needs is taken as far as it can be read
         return expansion.without(missing)
-    return (await _end_at_forbidden(io, scope, expansion, wanted.needed)) if scope.is_bound else expansion
+    return (await _end_at_forbidden(io, scope, expansion, wanted.needed)) if scope.filter is not None else expansion
 
 
 async def _end_at_forbidden(io: IO, scope: Scope, expansion: Expansion, asked: Sequence[SentenceKey]) -> Expansion:

@@ -84,7 +84,7 @@ async def replace_documents(
     Raises:
         InvalidInputError: A document is too long for a store that can't fetch by id, or the filter forbids it.
     """
-    if scope.is_bound:
+    if scope.filter is not None:
         await _check_writable(io, scope, sentences, doc_ids)
     adapter = scope.adapter
     if await adapter.replace_documents(
@@ -136,7 +136,7 @@ async def delete_documents(
     if doc_ids is None or source is not None:
         found = [each.doc_id for each in await scope.adapter.list_documents(io, scope.filter, source)]
         doc_ids = found if doc_ids is None else [name for name in found if name in set(doc_ids)]
-    if scope.is_bound:
+    if scope.filter is not None:
         doc_ids = [name for name, each in (await whole_documents(io, scope, doc_ids)).items() if each.sentences]
     if not doc_ids:
         return []

@@ -337,7 +337,7 @@ class _Ingest:
         io, adapter = self._io, self._scope.adapter
         await self._count_replaced(prepared)
         replacement: Replacement | None = None
-        if not self._scope.is_bound and not (is_last and self._writing is None):
+        if self._scope.filter is None and not (is_last and self._writing is None):
             replacement = await adapter.prepare_replacement(io, prepared.sentences, prepared.doc_ids, prepared.contexts)
         if replacement is None:
             await self._finish_write()

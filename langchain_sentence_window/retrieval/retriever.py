@@ -226,7 +226,7 @@ class IndexMethods(QueryMethods):
                 f"{method} needs a FaissStore, and this retriever's store is {scope.adapter.name}; use what that store "
                 "has for it"
             )
-        if scope.is_bound:
+        if scope.filter is not None:
             raise InvalidInputError(
                 f"{method} reads the whole index, and this retriever's filter allows only a part of it; call it on a "
                 "retriever without a filter"

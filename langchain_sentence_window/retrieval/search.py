@@ -394,9 +394,9 @@ async def _find(io: IO, search: Search, text: str, scope: Scope, k: int) -> Foun
     if search.bm25_index is not None and has_words:
         await fill_bm25_index(io, adapter, search.bm25_index, found)
         lexical = await io.in_thread(
-            partial(search.bm25_index.spread_scores, search.query, found, found_alone=scope.is_bound)
+            partial(search.bm25_index.spread_scores, search.query, found, found_alone=scope.filter is not None)
         )
-    if not scope.is_bound or not any(sentence.window for sentence in found):
+    if scope.filter is None or not any(sentence.window for sentence in found):
         return await io.compute(rank_found, search, found, scores, lexical, k)
     # An inline window may hold the words of a sentence that the filter forbids.
     alone = [replace(sentence, window=()) for sentence in found]
@@ -410,7 +410,7 @@ async def _by_meaning(
 ) -> tuple[list[StoredSentence], list[float]]:
     """Search by meaning alone."""
     adapter = scope.adapter
-    read = None if scope.is_bound else await adapter.search_sentences(io, query, settings)
+    read = None if scope.filter is not None else await adapter.search_sentences(io, query, settings)
     if read is None:
         return _checked(scope, await adapter.search(io, query, settings))
     return [sentence for sentence, _ in read], [score for _, score in read]

@@ -320,6 +320,6 @@ async def _by_words(
 
 def _alone(scope: Scope, sentence: StoredSentence) -> Scope | None:
     """Return the scope narrowed to one sentence; ``None`` if the store's filters can't say that."""
-    base = scope.filter if scope.is_bound else scope.adapter.of_documents([sentence.doc_id])
+    base = scope.filter if scope.filter is not None else scope.adapter.of_documents([sentence.doc_id])
     narrowed = None if base is None else scope.adapter.narrow(base, [sentence.key])
     return None if narrowed is None else replace(scope, filter=narrowed, filters=[narrowed])

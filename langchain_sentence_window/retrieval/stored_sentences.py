@@ -73,7 +73,7 @@ async def fetch_sentences(
     inline = by_key(sentence for hit in known.values() for sentence in hit.window)
     # A sentence that was found itself knows its own page, kind and lead-in.
     inline |= {key: hit for key, hit in known.items() if key in inline}
-    if not scope.is_bound:
+    if scope.filter is None:
         read = {key: inline[key] for key in keys if key in inline}
         missing = [key for key in keys if key not in inline]
     else:
@@ -109,7 +109,7 @@ class Available:
 async def fetch_available(io: IO, scope: Scope, keys: Collection[SentenceKey], known: SentencesByKey) -> Available:
     """Read sentences in one call, as far as they can be read; never raise for those that can't."""
     inline = by_key(sentence for hit in known.values() for sentence in hit.window)
-    held = {} if scope.is_bound else {key: known.get(key, inline[key]) for key in keys if key in inline}
+    held = {} if scope.filter is not None else {key: known.get(key, inline[key]) for key in keys if key in inline}
     missing = [key for key in keys if key not in held]
     try:
         fetched = await scope.fetch(io, missing) if missing else []
@@ -121,7 +121,7 @@ async def fetch_available(io: IO, scope: Scope, keys: Collection[SentenceKey], k
 
 async def _found_again(io: IO, scope: Scope, missing: Sequence[SentenceKey], inline: SentencesByKey) -> list[Document]:
     """Find sentences of inline windows by a search within the filter, in a store that can't fetch by id."""
-    if not scope.is_bound or not inline.keys() >= set(missing):
+    if scope.filter is None or not inline.keys() >= set(missing):
         beyond = [key for key in missing if key not in inline]
         raise IncompleteWindowError(_neither(scope.adapter.name, beyond[0], has_inline=bool(inline)))
     return await scope.find(io, missing, inline[missing[0]].text)
@@ -255,7 +255,7 @@ async def sentences_to_change(
     Raises:
         InvalidInputError: The filter forbids one of them, or that can't be checked.
     """
-    if not scope.is_bound:
+    if scope.filter is None:
         stored = await _stored_within(io, scope, doc_ids)
         return None if stored is None else {name: each.sentences for name, each in stored.items()}
     found = await whole_documents(io, scope, doc_ids)
@@ -295,7 +295,7 @@ async def _stored_within(io: IO, scope: Scope, doc_ids: Sequence[str]) -> dict[s
     if stored is None:
         return None
     counts = {name: len(of_it) for name, of_it in stored.items()}
-    if scope.is_bound:
+    if scope.filter is not None:
         # Read once more, within the filter. Of the others nothing is read but that they are there.
         keys = [key_of(document) for of_it in stored.values() for document in of_it]
         within = _by_document((await scope.fetch(io, keys)) if keys else [], doc_ids)

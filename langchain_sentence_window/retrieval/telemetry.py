@@ -140,7 +140,7 @@ def _log_query(query: Query) -> None:
     LOGGER.debug(
         "the query %s%s returned %s, of %s around %s, in %s%s%s",
         shown(request.search.query),
-        " under a filter" if request.scope.is_bound else "",
+        " under a filter" if request.scope.filter is not None else "",
         _count(len(query.documents), "window"),
         f"{len(query.windows):,} found",
         _count(len(query.expansion.hits), "hit"),

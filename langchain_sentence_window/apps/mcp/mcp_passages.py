@@ -129,7 +129,7 @@ async def _all_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
         found = await _sentences(io, scope, doc_id, range(start, start + _BATCH_SIZE))
         read |= found
         # Under a filter, sentences may be missing from the middle; without one, only the end has none after it.
-        if len(found) < _BATCH_SIZE and not scope.is_bound:
+        if len(found) < _BATCH_SIZE and scope.filter is None:
             break
     return [
         await _window(io, scope, read, doc_id, (run[0], run[-1])) for run in _runs(sorted(index for _, index in read))

@@ -97,7 +97,7 @@ async def examples(studio: Studio, _: Arguments) -> object:
     """Return a few questions to try: the first ones with gold spans, else one for each of the first documents."""
     found: list[str] = []
     # The questions may be on documents that a filter hides.
-    if studio.questions is not None and not studio.retriever.scope().is_bound:
+    if studio.questions is not None and studio.retriever.scope().filter is None:
         try:
             found = [each.question for each in await ASYNC.in_thread(read_questions, studio.questions)]
         except InvalidInputError:  # there is no such file yet, or the page of questions says what is wrong with it
@@ -117,7 +117,7 @@ async def _titles(studio: Studio) -> list[str]:
 
 def _limits(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]) -> list[str]:
     own = {name: getattr(retriever, name) for name, row in SETTINGS.items() if row.advice}
-    own["filter"] = True if retriever.scope().is_bound else None
+    own["filter"] = True if retriever.scope().filter is not None else None
     # A call's filter narrows the retriever's own, and doesn't replace it.
     given = {name: value for name, value in settings.items() if name != "filter" or value is not None}
     return [SETTINGS[name].advice for name, value in (own | given).items() if name in own and value is not None]

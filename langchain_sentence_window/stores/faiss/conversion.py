@@ -44,6 +44,8 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 _ALIKE = frozenset({str, int, bool, type(None)})
 _STRING = frozenset({str})
 _PLACES = SENTENCE_INDEX, START_INDEX, END_INDEX
+_NUL_MARKS = "\\u0000", "\\ue000", STAND_IN
+"""A text of JSON that has none of these contains neither a NUL nor what stands for it."""
 
 
 def to_records(
@@ -129,7 +131,7 @@ def read_metadata(texts: Sequence[str]) -> list[dict[str, Any]]:
     """Read metadata from JSON as the database stores it."""
     joined = f"[{','.join(texts)}]"
     metadatas: list[dict[str, Any]] = json.loads(joined)
-    return with_nul(metadatas) if _may_hold_nul(joined) else metadatas
+    return with_nul(metadatas) if any(mark in joined for mark in _NUL_MARKS) else metadatas
 
 
 def _checked_names(ids: Sequence[str], documents: int) -> list[str | None]:
@@ -222,12 +224,7 @@ def _to_json(metadata: dict[str, Any]) -> str:
     if text is None:
         metadata = _converted(metadata)
         text = _ENCODER.encode(metadata)
-    return _ENCODER.encode(without_nul(metadata)) if _may_hold_nul(text) else text
-
-
-def _may_hold_nul(text: str) -> bool:
-    """Return whether a text of JSON may contain a NUL or what stands for it."""
-    return "\\u0000" in text or "\\ue000" in text or STAND_IN in text
+    return _ENCODER.encode(without_nul(metadata)) if any(mark in text for mark in _NUL_MARKS) else text
 
 
 def _converted(metadata: Mapping[Any, Any]) -> dict[str, Any]:

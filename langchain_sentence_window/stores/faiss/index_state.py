@@ -445,7 +445,7 @@ class FilterCache:
             return kept[1]
         rows = _caught_up(*kept, snapshot, where) if kept else None
         if rows is None:
-            rows = np.sort(snapshot.rows(where))
+            rows = np.sort(snapshot.rows(snapshot.simplest(where)))
         if len(key) <= _MAX_KEY_LENGTH:
             others = [(other, found) for other, found in self._kept.items() if other != key]
             self._kept = dict([*others[1 - _MAX_FILTERS :], (key, (version, rows))])
@@ -478,5 +478,6 @@ def _caught_up(version: Version, rows: Rows, snapshot: Snapshot, where: Conditio
     if changes is None:
         return None
     sql, parameters = for_few(where)
-    added = snapshot.rows((f"row > ? AND ({sql})", [changes.last_row, *parameters]))
+    condition = f"row > ? AND ({sql})", [changes.last_row, *parameters]
+    added = snapshot.rows(snapshot.simplest(condition))
     return np.concatenate([np.setdiff1d(rows, changes.removed, assume_unique=True), np.sort(added)])

@@ -194,7 +194,7 @@ class Origin:
             UnprovenError: They may be.
             StaleVectorError: The vector of a text isn't in the index any more.
         """
-        if forbidden and len(transaction.rows(forbidden)):
+        if forbidden and len(transaction.rows(transaction.simplest(forbidden))):
             raise InvalidInputError(
                 "the filter doesn't match everything that would be replaced or deleted; choose other ids, or write "
                 "without a filter. Nothing was changed."

@@ -120,14 +120,22 @@ class FoundSentences:
             IncompleteWindowError: One isn't a sentence, or its metadata isn't what the splitter writes.
         """
         found = self._found
-        columns = positions, found.indexes, found.section_keys, found.source_keys, *found.spans
+        columns = (
+            positions,
+            found.indexes,
+            found.section_keys,
+            found.source_keys,
+            *found.spans,
+            found.starts[0],
+            found.sizes[0],
+        )
         lines = list(zip(*((each if each is positions else each[positions]).tolist() for each in columns), strict=True))
         # Of each source document, its metadata as JSON; once it was asked for, as it was read.
         sources: dict[int, str | dict[str, Any]] = {NONE: {}}
         sources |= source_metadata_of(self._snapshot.execute, sorted({line[3] for line in lines} - {NONE}))
         sentences: list[StoredSentence] = []
-        for at, index, key, source_key, start, end in lines:
-            name, own, text = found.names[at], found.own[at], found.text(at).decode(*TEXT)
+        for at, index, key, source_key, start, end, begin, size in lines:
+            name, own, text = found.names[at], found.own[at], found.stored[begin : begin + size].decode(*TEXT)
             id_ = partial(sentence_id, name, index) if key != NONE else partial(str, name)
             read = partial(_whole, found, at, sources, source_key, text=text, id_=id_)
             section = self._sections[at]

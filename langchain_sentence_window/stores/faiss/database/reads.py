@@ -355,11 +355,6 @@ class FoundRows:
         own = self.own[at]  # a row has it without its beginning, if it has the places
         return own if not own or self.spans[0, at] == NONE else f"{{{own[1:]}"
 
-    def text(self, at: int) -> bytes:
-        """Return the text at a position, as it is stored."""
-        start = int(self.starts[0, at])
-        return self.stored[start : start + int(self.sizes[0, at])]
-
 
 def found_rows(execute: Execute, rows: Rows, *, beside: bool) -> FoundRows:
     """Read sentences by row.

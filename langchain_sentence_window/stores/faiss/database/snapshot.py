@@ -140,11 +140,12 @@ class Snapshot:
 
     def rows(self, condition: Condition) -> Rows:
         """Return the rows that meet a condition, in any order."""
-        sql, parameters = self._simplest(condition)
+        sql, parameters = condition
         found = self.execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
         return np.fromiter(chain.from_iterable(found), dtype=np.int64)
 
-    def _simplest(self, condition: Condition) -> Condition:
+    def simplest(self, condition: Condition) -> Condition:
+        """Return a condition that is met by the same sentences, and reads no more tables than it needs to."""
         has_sources = self.execute("SELECT 1 FROM sources LIMIT 1").fetchone()
         return condition if has_sources else of_sentences_alone(condition)
 

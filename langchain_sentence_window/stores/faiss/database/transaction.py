@@ -67,7 +67,7 @@ class Transaction(Snapshot):
 
         They stay without an id until the transaction ends, so that their vectors can be used again.
         """
-        sql, parameters = self._simplest(condition)
+        sql, parameters = self.simplest(condition)
         state = self.state
         removed = self.execute(
             "INSERT INTO removals (row, document, checksum) "  # noqa: S608
@@ -100,7 +100,7 @@ class Transaction(Snapshot):
         Raises:
             InvalidInputError: It matches only a part of a document; nothing was removed.
         """
-        sql, parameters = self._simplest(condition)
+        sql, parameters = self.simplest(condition)
         counts: dict[int, int] = dict(
             self.execute(
                 f"SELECT document, count(*) FROM sentences WHERE document IS NOT NULL AND ({sql}) GROUP BY document",  # noqa: S608
