@@ -69,11 +69,6 @@ class FaissStoreAdapter(StoreAdapter):
 
         return all(getattr(type(self.store), name) is getattr(FaissStore, name) for name in _IN_ONE_ROUND)
 
-    async def embed_query(self, io: IO, text: str) -> Vectors:
-        """Embed a question; see `FaissStore.embed_query`."""
-        vector: Vectors = await self.store.embed_query(io, text)
-        return vector
-
     async def read_index(self, io: IO, work: Callable[[IndexState], T], *, words: bool = True) -> T:
         """Run a function of one state of the index; see `FaissStore.read`."""
         found: T = await io.compute(partial(self.store.read, work, words=words))

@@ -149,7 +149,7 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int, ahead: Re
     text, read = search.query, _IndexRead(scope, search, k, ahead)
     has_words = bool(search.lexical_weight) or search.names is not False
     while True:
-        read.vectors[text] = await adapter.embed_query(io, text)
+        read.vectors[text] = await adapter.store.embed_query(io, text)
         found = await adapter.read_index(io, read, words=has_words)
         if isinstance(found, Found):
             return found
