@@ -70,8 +70,13 @@ def checked_function(name: str, function: object) -> Callable[..., Any]:
         InvalidInputError: It can't be called, or is a class.
     """
     if not callable(function) or isinstance(function, type):
-        raise InvalidInputError(f"{name} is {shown(function)}; give a function of a text, such as len")
+        raise not_a_function(name, function)
     return function
+
+
+def not_a_function(name: str, value: object) -> InvalidInputError:
+    """Make the error for a setting that can't be called, or is a class."""
+    return InvalidInputError(f"{name} is {shown(value)}; give a function of a text, such as len")
 
 
 def checking_counter(name: str, counter: Callable[[str], Any]) -> Callable[[str], int]:

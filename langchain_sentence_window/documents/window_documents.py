@@ -72,7 +72,8 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
 
 def with_counts(document: Document, count_tokens: CountTokens) -> Document:
     """Return a copy of a window Document with the fields that are counted of all that it shows."""
-    return _with_values(document, {field.key: count(shown_text(document), count_tokens) for field, count in _COUNTED})
+    counts = {field.key: count(shown_text(document), count_tokens) for field, count in _COUNTED}
+    return document.model_copy(update={"metadata": document.metadata | counts})
 
 
 def counts_anew(made: Document, windows: Iterable[Document], count_tokens: CountTokens) -> Document:

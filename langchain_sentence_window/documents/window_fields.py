@@ -226,7 +226,7 @@ FIELDS: tuple[WindowField, ...] = (
     ),
     WindowField(
         key=SCORE,
-        make=lambda new: new.window.score,
+        make=lambda new: new.window.best.score,
         join=lambda joined: joined.best.entry[SCORE],
         cut=None,
         is_of_search=True,

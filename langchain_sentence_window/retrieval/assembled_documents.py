@@ -30,13 +30,13 @@ from langchain_sentence_window.retrieval.stored_sentences import fetch_available
 from langchain_sentence_window.windows.assembly import (
     IS_EQUAL,
     IS_UNSUPPORTED,
+    MAX_JOINED,
     Assembly,
     Budget,
     Equal,
     Ranked,
     Texts,
     assemble,
-    is_pool,
 )
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Window
@@ -126,7 +126,7 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
         cost = None if one.document is None else _cost_if_rewritten(one.document, one.window, given)
         is_open = cost is None and given.expansion.sizes[one.window.best.key] is None
         ranked.append(Ranked(one.window, is_open, cost))
-    if is_pool(given.k, given.max_tokens):  # candidates to choose from, which are left as they are
+    if given.k > MAX_JOINED and given.max_tokens is None:  # candidates to choose from, which are left as they are
         made = await _made(io, given, ranked, None)
     else:
         made = await _each_text_once(io, given, ranked)

@@ -369,17 +369,21 @@ class ReadAhead:
         if not self.windows:
             return {}
         keys: dict[SentenceKey, None] = {}
-        near: set[SentenceKey] = set()
+        near: dict[SentenceKey, None] = {}
         windows, others = 0, hits[:0]
         for rank, hit in enumerate(hits):
             windows += hit.key not in near
             if windows > self.windows:
                 hits, others = hits[:rank], hits[rank:]
                 break
-            near.update(_around(hit, _REACH, _REACH))
             needs_more = bool(_completing([hit], known))
-            before, after = (max(side, _REACH if needs_more else 0) for side in (self.before, self.after))
-            keys |= dict.fromkeys(_around(hit, before, after))
+            least = _REACH if needs_more else 0
+            for found, before, after in (
+                (near, _REACH, _REACH),
+                (keys, max(self.before, least), max(self.after, least)),
+            ):
+                first, end = max(hit.index - before, hit.section_start), min(hit.index + after + 1, hit.section_end)
+                found |= dict.fromkeys((hit.doc_id, index) for index in range(first, end))
             lead_in = known[hit.key].lead_in
             keys |= {} if lead_in is None else {(hit.doc_id, lead_in): None}
         for hit, following in pairwise(sorted(hits, key=lambda hit: hit.key)):
@@ -389,12 +393,8 @@ class ReadAhead:
         return keys | _completing(others, known)
 
 
-def _around(hit: Hit, before: int, after: int) -> list[SentenceKey]:
-    first, end = max(hit.index - before, hit.section_start), min(hit.index + after + 1, hit.section_end)
-    return [(hit.doc_id, index) for index in range(first, end)]
-
-
-def _completing(hits: Sequence[Hit], known: Mapping[SentenceKey, StoredSentence]) -> dict[SentenceKey, None]:
+def _completing(hits: Sequence[Hit], known: SentencesByKey) -> dict[SentenceKey, None]:
+    """Return the unknown sentences that may complete hits."""
     wanted: dict[SentenceKey, None] = {}
 
     def line(key: SentenceKey) -> Line:
@@ -406,5 +406,7 @@ def _completing(hits: Sequence[Hit], known: Mapping[SentenceKey, StoredSentence]
     for hit in hits:
         own = line_of(known[hit.doc_id, hit.index])
         if not needs_nothing(own, own):
-            complete(expand(hit, 0, 0), line)
+            first, end = hit.pieces or (hit.index, hit.index + 1)
+            first, last = max(first, hit.section_start), min(end, hit.section_end) - 1
+            complete(Window(hit.doc_id, first, last, (hit,)), line)
     return wanted

@@ -43,7 +43,7 @@ from langchain_sentence_window.retrieval.expansion import (
 )
 from langchain_sentence_window.retrieval.search import Found, Search, find_sentences
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
-from langchain_sentence_window.windows.assembly import NEAR, TIGHT_FIRST, WIDENING, Order, arrange, is_pool
+from langchain_sentence_window.windows.assembly import MAX_JOINED, NEAR, TIGHT_FIRST, WIDENING, Order, arrange
 from langchain_sentence_window.windows.geometry import Window, best_windows
 
 MAX_QUERY_CHARS = 32_000
@@ -89,11 +89,9 @@ class Request:
     @property
     def ahead(self) -> ReadAhead:
         """What the windows will probably need around the best hits."""
-        if is_pool(self.k, self.max_tokens):
-            return ReadAhead(self.policy, 0)
         likely = self.k + self.k // 2
         if self.max_tokens is None:
-            return ReadAhead(self.policy, likely)
+            return ReadAhead(self.policy, 0 if self.k > MAX_JOINED else likely)
         near, (before, after) = NEAR + 1, WIDENING
         likely = min(likely, max(2 * TIGHT_FIRST, self.max_tokens // WIDE_TOKENS))
         return ReadAhead(self.policy, likely, before + near, after + near)

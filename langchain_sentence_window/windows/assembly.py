@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window._validation import checked_function
+from langchain_sentence_window._validation import not_a_function
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.windows.completion import (
     MAX_COMPLETED,
@@ -44,7 +44,8 @@ def arrange(ranked: Sequence[T], order: Order, position: Callable[[T], tuple[str
     Raises:
         InvalidInputError: There is no such order, or ``ranked`` isn't a sequence.
     """
-    checked_function("position", position)
+    if not callable(position) or isinstance(position, type):
+        raise not_a_function("position", position)
     if not isinstance(ranked, Sequence) or not (isinstance(order, str) and order in ORDERS):
         raise InvalidInputError(
             f"{shown(ranked)} can't be sorted in the order {shown(order)}; give a list, and one of {', '.join(ORDERS)}"
@@ -172,16 +173,6 @@ class Assembly:
     left_out: Mapping[int, str]
     cost: int = 0
     equal: Mapping[int, Equal] = field(default_factory=dict)
-
-
-def is_pool(k: int, limit: int | None) -> bool:
-    """Return whether so many windows are wanted that they are candidates to choose from, which are left as they are.
-
-    Args:
-        k: The number of windows.
-        limit: The most they may cost; ``None`` for any cost.
-    """
-    return k > MAX_JOINED and limit is None
 
 
 def assemble(
@@ -423,7 +414,17 @@ class _GrowingWindows:
         gap = gap if item.is_open else min(gap, 0)
         window = self.completed(item)
         runs = self.sections.get(window.section, [])  # none, as for most windows
-        while joined := [run for run in runs if self._is_near(run, window, gap)]:
+        while joined := [
+            run
+            for run in runs
+            if not run.is_fixed
+            and window.first <= run.window.last + 1 + gap
+            and window.last >= run.window.first - 1 - gap
+            and all(
+                self.lookup((window.doc_id, index)) is not None
+                for index in range(min(window.last, run.window.last) + 1, max(window.first, run.window.first))
+            )
+        ]:
             hits = in_order([*window.hits, *(hit for run in joined for hit in run.window.hits)])
             first = min([window.first, *(run.window.first for run in joined)])
             last = max([window.last, *(run.window.last for run in joined)])
@@ -432,13 +433,6 @@ class _GrowingWindows:
                 return larger, joined
             window = larger
         return window, joined  # it is complete already
-
-    def _is_near(self, run: _Run, window: Window, gap: int) -> bool:
-        other = run.window
-        if run.is_fixed or window.first > other.last + 1 + gap or window.last < other.first - 1 - gap:
-            return False
-        between = range(min(window.last, other.last) + 1, max(window.first, other.first))
-        return all(self.lookup((window.doc_id, index)) is not None for index in between)
 
     def completed(self, item: Ranked) -> Window:
         """Return a window completed, as if there were no others."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from langchain_sentence_window._primitives import COLONS, ENDS_OF_SENTENCES, SentenceKey, Span
-from langchain_sentence_window._validation import checked_function
+from langchain_sentence_window._validation import not_a_function
 from langchain_sentence_window.windows.geometry import Hit, Window, each_of, not_of
 
 MIN_CHARS = 100
@@ -61,7 +61,8 @@ def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = Fa
     """
     if not isinstance(hit, Hit):
         raise not_of(hit, Hit)
-    checked_function("text", text)
+    if not callable(text) or isinstance(text, type):
+        raise not_a_function("text", text)
     min_chars, max_forward = (MIN_CHARS_OF_ANSWER, MAX_FORWARD_OF_ANSWER) if is_answer else (MIN_CHARS, MAX_FORWARD)
     own = text(hit.index)
     last, length = hit.index, len(own)

@@ -10,13 +10,13 @@ For all hits, in any order:
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar, cast
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
-from langchain_sentence_window._validation import checked_function, checked_list, gathered, optional_count
+from langchain_sentence_window._validation import checked_count, checked_list, gathered, not_a_function
 from langchain_sentence_window.errors import InvalidInputError
 
 WindowSize: TypeAlias = int | tuple[int, int]
@@ -170,8 +170,10 @@ def best_windows(
     Raises:
         InvalidInputError: One isn't a `Hit`, ``k`` is below 1, or a function can't be called.
     """
-    optional_count("k", k)
-    checked_function("expansion", expansion)
+    if k is not None:
+        checked_count("k", k)
+    if not callable(expansion) or isinstance(expansion, type):
+        raise not_a_function("expansion", expansion)
     sections: dict[SentenceKey, list[_Run]] = {}
     count = 0
     for hit in sorted(each_of(hits, Hit), key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
@@ -192,7 +194,16 @@ def best_windows(
         if low == high and count == k:
             break
         count += 1 - (high - low)
-        runs[low:high] = [_merged(_Run(window.doc_id, first, last, [*window.hits]), runs[low:high])]
+        found, joined = [*window.hits], runs[low:high]
+        if joined:
+            first, last = min(first, joined[0].first), max(last, joined[-1].last)
+            # The longest list absorbs the others, so few hits are copied.
+            longest = max(joined, key=lambda run: len(run.hits)).hits
+            for each in (*(run.hits for run in joined), found):
+                if each is not longest:
+                    longest += each
+            found = longest
+        runs[low:high] = [_Run(window.doc_id, first, last, found)]
     windows = [
         # Few have more than one hit.
         Window(run.doc_id, run.first, run.last, tuple(run.hits if len(run.hits) == 1 else in_order(run.hits)))
@@ -253,16 +264,3 @@ class _Run:
     first: int
     last: int
     hits: list[Hit]
-
-
-def _merged(run: _Run, others: Sequence[_Run]) -> _Run:
-    """Merge a window with those that it overlaps or touches, which are in order."""
-    if others:
-        run.first, run.last = min(run.first, others[0].first), max(run.last, others[-1].last)
-        # The longest list absorbs the others, so few hits are copied.
-        longest = max(others, key=lambda other: len(other.hits)).hits
-        for hits in (*(other.hits for other in others), run.hits):
-            if hits is not longest:
-                longest += hits
-        run.hits = longest
-    return run
