@@ -134,8 +134,13 @@ def checked_list(name: str, value: object) -> list[object]:
         InvalidInputError: It isn't an iterable, or is a string or a mapping.
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
-        raise InvalidInputError(f"{name} is {shown(value)}; give a list")
+        raise not_a_list(name, value)
     return gathered(value)
+
+
+def not_a_list(name: str, value: object) -> InvalidInputError:
+    """Make the error for a value that isn't an iterable, or is a string or a mapping."""
+    return InvalidInputError(f"{name} is {shown(value)}; give a list")
 
 
 def gathered(values: Iterable[T]) -> list[T]:

@@ -276,7 +276,7 @@ def named_by_words(question: Question) -> list[NamedDocument]:
     """Return the documents that a question names by single words, most words first; none if that isn't sure."""
     for sharing in range(1, MAX_NAMED + 1):
         words = _name_words(question, sharing)
-        named = _named_by_several(question, words)
+        named = _named_by_several(question, words) if words else []
         if sharing == 1 and not named and (alone := named_alone(question, words)):
             return alone
         if sharing > 1 and len(named) == 1:

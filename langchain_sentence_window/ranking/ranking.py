@@ -205,7 +205,13 @@ def signals(query: str, candidates: Candidates, names: Sequence[str] = tuple(SIG
     unknown = [name for name in checked_list("names", names) if name not in SIGNALS]
     if unknown:
         raise InvalidInputError(f"{shown(unknown[0])} isn't the name of a signal; give names of SIGNALS")
-    matrix = np.zeros((len(candidates), len(names)))
+    return _computed(query, candidates, names)
+
+
+def _computed(query: str, candidates: Candidates, names: Sequence[str]) -> Numbers:
+    """Compute signals by names that are known."""
+    size = len(candidates.keys)
+    matrix = np.zeros((size, len(names)))
     if not matrix.size:
         return matrix
     for scores in (candidates.dense, candidates.lexical):
@@ -220,7 +226,7 @@ def signals(query: str, candidates: Candidates, names: Sequence[str] = tuple(SIG
     matrix[:, is_standardized] = standardized(matrix[:, is_standardized])
     # Among few candidates, the best stands fewer standard deviations above the mean, so the others would outweigh it.
     is_smaller = ~is_standardized & [not SIGNALS[name].outweighs_others for name in names]
-    matrix[:, is_smaller] *= min(1.0, np.log(len(candidates)) / np.log(CANDIDATES))
+    matrix[:, is_smaller] *= min(1.0, np.log(size) / np.log(CANDIDATES))
     return matrix
 
 
@@ -254,7 +260,7 @@ class Evidence:
         self.lexical: Numbers = lexical / max(1.0, float(np.abs(lexical).max()))
         self.indexes: Indexes = np.array([index for _, index in candidates.keys], dtype=np.int64)
         self.places: Indexes = np.asarray(self.indexes - candidates.section_starts)
-        self.lengths: Indexes = self._all_lengths[: len(candidates)]
+        self.lengths: Indexes = self._all_lengths[: len(self.indexes)]
 
     @property
     def dense_near(self) -> Numbers:
@@ -540,7 +546,7 @@ def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: f
     names = tuple(name for name, weight in weighed.items() if weight)
     scale = sum(abs(weight) for name, weight in weighed.items() if not SIGNALS[name].outweighs_others)
     shares = weights / (SCALE * (scale or 1.0))
-    contributions = signals(query, candidates, names) * shares + 0.0  # no minus before a zero
+    contributions = _computed(query, candidates, names) * shares + 0.0  # no minus before a zero
     totals = contributions.sum(axis=1)
     order = np.lexsort((-np.asarray(candidates.dense), -totals))
     return Reordered(order, np.clip(totals, -1.0, 1.0), names, contributions)

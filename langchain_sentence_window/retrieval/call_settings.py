@@ -17,6 +17,7 @@ from langchain_sentence_window.adapters.matchers import own_copy
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
+from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.expansion import read_expansion
 from langchain_sentence_window.retrieval.query import Request, checked_query
@@ -197,6 +198,7 @@ class QueryMethods(RetrieverSettings):
             "filter": scope.filter,
             "search_kwargs": arguments,
         }
+        count = now["count_tokens"]
         return Request(
             scope=scope,
             search=Search(
@@ -212,7 +214,7 @@ class QueryMethods(RetrieverSettings):
             fetch_k=now["fetch_k"],
             policy=read_expansion(now["window"], now["window_key"]),
             max_tokens=now["max_tokens"],
-            count_tokens=checking_counter("count_tokens", now["count_tokens"]),
+            count_tokens=count if count is estimate_tokens else checking_counter("count_tokens", count),
             order=now["order"],
             min_score=now["min_score"],
             name=self.name,

@@ -107,12 +107,12 @@ class _ExplainedQuery(Query):
             return False
         depth = max(CANDIDATES, len(self.expansion.hits))
         try:
-            self.dense, self.lexical = await _rankings(self._io, replace(self.request, scope=scope), depth)
+            self.dense, self.lexical = await _rankings(self.io, replace(self.request, scope=scope), depth)
         except StoreChangedError:  # then ranks are of a later state than windows, as no index of theirs is left
-            self.dense, self.lexical = await _rankings(self._io, self.request, depth)
+            self.dense, self.lexical = await _rankings(self.io, self.request, depth)
         also = dict.fromkeys(key for candidates, _ in self.found.candidates for key in candidates.keys)
         try:
-            self.around = await fetch_sentences(self._io, scope, self._keys_around(), self.sentences, also=list(also))
+            self.around = await fetch_sentences(self.io, scope, self._keys_around(), self.sentences, also=list(also))
         except (IncompleteWindowError, InvalidInputError):
             self.around = {}
         return True

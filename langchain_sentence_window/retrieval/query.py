@@ -97,11 +97,15 @@ class Request:
         return ReadAhead(self.policy, likely, before + near, after + near)
 
 
+@dataclass(eq=False, repr=False)
 class Query:
     """A query that runs, or has run: each attribute is what a step of it came to, in the order of the steps.
 
     Attributes:
+        io: Makes the calls.
         request: The question with all its settings.
+        reranker: Ranks all windows before the best are taken; ``None`` for none.
+        callbacks: Those of the run that the reranker's run is a part of.
         found: The sentences that the search found, ranked.
         expansion: The hits that count, and how far each is expanded.
         windows: Disjoint windows around them, best first.
@@ -112,29 +116,19 @@ class Query:
         seconds: The time that each stage took, by its name.
     """
 
-    found: Found
-    expansion: Expansion
-    windows: Sequence[Window]
-    sentences: SentencesByKey
-    ranked: Sequence[RankedWindow]
-    assembled: AssembledDocuments
-    documents: list[Document]
-
-    def __init__(
-        self, io: IO, request: Request, reranker: BaseDocumentCompressor | None = None, callbacks: Callbacks = None
-    ) -> None:
-        """Prepare a query; it runs with `run`.
-
-        Args:
-            io: Makes the calls.
-            request: The question with all its settings.
-            reranker: Ranks all windows before the best are taken; ``None`` for none.
-            callbacks: Those of the run that the reranker's run is a part of.
-        """
-        self.request = request
-        self.seconds: dict[str, float] = {}
-        self._io, self._reranker, self._callbacks = io, reranker, callbacks
-        self._fetch_k = max(request.fetch_k, request.k)
+    io: IO
+    request: Request
+    reranker: BaseDocumentCompressor | None = None
+    callbacks: Callbacks = None
+    found: Found = field(init=False)
+    expansion: Expansion = field(init=False)
+    windows: Sequence[Window] = field(init=False)
+    sentences: SentencesByKey = field(init=False)
+    ranked: Sequence[RankedWindow] = field(init=False)
+    assembled: AssembledDocuments = field(init=False)
+    documents: list[Document] = field(init=False)
+    seconds: dict[str, float] = field(init=False, default_factory=dict)
+    _fetch_k: int = field(init=False)
 
     async def run(self) -> None:
         """Run all steps, in one state of the store where it can tell, with more sentences as long as they are too few.
@@ -143,12 +137,13 @@ class Query:
             IncompleteWindowError: The store lacks sentences or metadata that a window is read from.
             InvalidInputError: The budget is too small for any hit.
         """
+        self._fetch_k = max(self.request.fetch_k, self.request.k)
         while not await in_one_state(self.request.scope, self.run_in):
             self._fetch_k *= 4
 
     async def run_in(self, scope: Scope) -> bool:
         """Run all steps in a scope; return whether enough sentences were searched."""
-        io, request = self._io, self.request
+        io, request = self.io, self.request
         with self._timed("search"):
             found = self.found = await find_sentences(io, scope, request.search, self._fetch_k, request.ahead)
         with self._timed("windows"):
@@ -166,18 +161,18 @@ class Query:
             )
             sentences = expansion.sentences
             self.windows = best_windows(expansion.hits, None, expansion.window, expansion.widens)
-        if self._reranker is None:
+        if self.reranker is None:
             self.ranked = [RankedWindow(window) for window in self.windows]
         elif len(self.windows) < request.k and not is_all:
             return False
         else:
-            sentences = sentences | await self._rerank(scope, self._reranker)
+            sentences = sentences | await self._rerank(scope, self.reranker)
         with self._timed("windows"):
             given = Assembling(
                 scope, self.ranked, expansion, sentences, request.k, request.max_tokens, request.count_tokens
             )
             assembled = await assemble_documents(io, given)
-        if self._reranker is None and not is_all and not self._is_full(assembled):
+        if self.reranker is None and not is_all and not self._is_full(assembled):
             return False
         self.assembled = assembled if found.relevance is None else assembled.supported(found.supported_hits())
         self.sentences = self.assembled.sentences
@@ -186,12 +181,12 @@ class Query:
 
     async def _rerank(self, scope: Scope, reranker: BaseDocumentCompressor) -> Sentences:
         """Rank the windows of all hits, as a reranker chooses among them; return the sentences that were read."""
-        io, expansion, self.ranked = self._io, self.expansion, []
+        io, expansion, self.ranked = self.io, self.expansion, []
         with self._timed("windows"):
             documents, read = await read_windows(io, scope, self.windows, expansion.sentences, expansion.read)
         with self._timed("rerank"):
             if documents:
-                ranked = await reranked(io, reranker, documents, self.request.search.query, self._callbacks)
+                ranked = await reranked(io, reranker, documents, self.request.search.query, self.callbacks)
                 by_id = {each.metadata[WINDOW_ID]: window for each, window in zip(documents, self.windows, strict=True)}
                 self.ranked = [RankedWindow(by_id[each.metadata[WINDOW_ID]], each) for each in ranked]
         return read

@@ -217,7 +217,7 @@ class _IndexRead:
             **search.settings,
         )
         candidates = source.candidates
-        if not len(candidates):
+        if not len(candidates.keys):
             return Found([], []), source
         result, relevance = search.rank(
             candidates, candidates.dense if candidates.scores is None else candidates.scores

@@ -138,7 +138,7 @@ _ENDS_OF_LINES = (*ENDS_OF_SENTENCES, "|")
 
 _USUAL_ENDS = frozenset(".?!。？！")
 
-_BACKWARD = re.compile(
+refers_back = re.compile(
     r"(?:it|this|that|these|those|they|he|she|such|however|therefore|otherwise|instead|nevertheless|"
     r"in (?:that|this|such)(?: a)? case|if (?:so|not)|"
     r"dies(?:e|er|es|em|en)?|jedoch|andernfalls|ansonsten|in diesem fall|"
@@ -147,7 +147,9 @@ _BACKWARD = re.compile(
     r"questo|questa|ciò|tuttavia|altrimenti|in (?:tal|questo) caso|"
     r"isso|isto|no entanto|nesse caso|neste caso|caso contrário)\b",
     re.IGNORECASE,
-)
+).match
+"""Matches a sentence that begins with a word that refers to what stands before it."""
+
 _MARKER = re.compile(r"[-*+•–]\s|\(?[0-9]{1,2}[.)]\s|\(?[a-z][.)]\s|\|")
 
 
@@ -264,11 +266,6 @@ def ending_well(window: Window, lookup: Lookup) -> Window:
     if last == window.last:
         return window
     return replace(window, last=last, hits=tuple(hit for hit in window.hits if hit.index <= last))
-
-
-def refers_back(text: str) -> bool:
-    """Return whether a sentence begins with a word that refers to what stands before it."""
-    return _BACKWARD.match(text) is not None
 
 
 _NO_LINE = Line("")

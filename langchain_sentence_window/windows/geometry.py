@@ -10,13 +10,13 @@ For all hits, in any order:
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar, cast
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
-from langchain_sentence_window._validation import checked_count, checked_list, gathered, not_a_function
+from langchain_sentence_window._validation import checked_count, gathered, not_a_function, not_a_list
 from langchain_sentence_window.errors import InvalidInputError
 
 WindowSize: TypeAlias = int | tuple[int, int]
@@ -239,10 +239,13 @@ def each_of(values: Iterable[T], kind: type[T]) -> list[T]:
     Raises:
         InvalidInputError: One isn't.
     """
-    found = cast("list[T]", checked_list("what is given", values))
-    for value in found:
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise not_a_list("what is given", values)
+    found: list[T] = []
+    for value in values:
         if not isinstance(value, kind):
             raise not_of(value, kind)
+        found.append(value)
     return found
 
 
