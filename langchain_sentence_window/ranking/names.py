@@ -358,7 +358,7 @@ def _is_written_as_name(question: Question, tokens: Sequence[Token]) -> bool:
 def _name_words(question: Question, sharing: int) -> dict[str, list[str]]:
     """Return the name words that the question holds, by document, where up to ``sharing`` documents share a name."""
     found: dict[str, list[str]] = {}
-    for word in dict.fromkeys(token.word for token in question.tokens):
+    for word in dict.fromkeys(token.word for token in question.tokens if token.word in question.evidence.words):
         for doc_id in _documents_of(word, question, sharing):
             found.setdefault(doc_id, []).append(word)
     return found
@@ -366,8 +366,8 @@ def _name_words(question: Question, sharing: int) -> dict[str, list[str]]:
 
 def _documents_of(word: str, question: Question, sharing: int) -> list[str]:
     """Return the documents of which a word is a name word."""
-    use, known = question.evidence.words.get(word), question.known
-    if use is None or len(word) < _MIN_WORD_CHARS:
+    use, known = question.evidence.words[word], question.known
+    if len(word) < _MIN_WORD_CHARS:
         return []
     if not use.sentences:  # in names alone
         return sorted(use.documents) if len(use.documents) <= sharing else []

@@ -214,11 +214,10 @@ def _computed(query: str, candidates: Candidates, names: Sequence[str]) -> Numbe
     matrix = np.zeros((size, len(names)))
     if not matrix.size:
         return matrix
-    for scores in (candidates.dense, candidates.lexical):
-        if not np.isfinite(scores).all():
-            raise InvalidInputError(
-                f"a score of {shown(query)} is not finite; give an embedder and a store with finite scores"
-            )
+    if not (np.isfinite(candidates.dense).all() and np.isfinite(candidates.lexical).all()):
+        raise InvalidInputError(
+            f"a score of {shown(query)} is not finite; give an embedder and a store with finite scores"
+        )
     evidence = Evidence(query, candidates)
     for column, name in enumerate(names):
         matrix[:, column] = SIGNALS[name].compute(evidence)
@@ -427,12 +426,7 @@ class Ranking:
 
     def to_json(self) -> str:
         """Write the ranking as JSON, which `from_json` reads."""
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "description": self.description,
-            "weights": dict(self.weights),
-        }
+        content = {"format": FORMAT, "version": VERSION, "description": self.description, "weights": dict(self.weights)}
         return json.dumps(content, indent=2)
 
     @classmethod

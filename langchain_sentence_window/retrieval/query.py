@@ -272,11 +272,7 @@ class Reranked:
 
 
 def _outputs(ranking: Reranked) -> dict[str, Any]:
-    return {
-        "documents": ranking.documents,
-        "search_ranks": ranking.search_ranks,
-        "left_out": ranking.left_out,
-    }
+    return {"documents": ranking.documents, "search_ranks": ranking.search_ranks, "left_out": ranking.left_out}
 
 
 _RERANKED = frozenset(row.key for row in FIELDS if row.is_of_reranker)
