@@ -1,7 +1,7 @@
 """The documents in an index: listed with their names, and their parts put together again from sentences."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
@@ -194,22 +194,20 @@ def _whole(sentences: Sequence[StoredSentence]) -> Part:
     """Return a document without parts as a chunk that begins where its source does."""
     texts = [text for sentence in sentences for text in (sentence.text, sentence.separator)]
     document = Document(page_content="".join(texts[:-1]), metadata=dict(sentences[0].source))
-    return Part(document, {}, start=sentences[0].start, offset=sentences[0].start)
+    start, is_furniture = sentences[0].start, part_of(document).is_furniture
+    return Part(document, {}, start=start, offset=start, is_furniture=is_furniture)
 
 
 def _as_part(name: _Name, known: _Known, shared: dict[str, Any], key: str | None, *, with_blocks: bool) -> Part:
     identity = dict(name)
     metadata = {**(shared if known.metadata is None else known.metadata), **identity}
     read = part_of(Document(page_content="", metadata=metadata), key)
-    return Part(
-        Document(page_content="".join(known.texts), metadata=metadata),
-        identity,
-        page=read.page,
-        row=read.row,
+    return replace(
+        read,
+        document=Document(page_content="".join(known.texts), metadata=metadata),
+        identity=identity,
         start=None if identity else known.start,
         offset=known.start,
-        order=read.order,
-        is_element=read.is_element,
         blocks=tuple(known.blocks) if with_blocks else None,
         continues=known.continues if with_blocks else "",
     )

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from langchain_sentence_window._primitives import Span, trim
 from langchain_sentence_window.documents.joined_document import JoinedDocument, Piece, Segment
-from langchain_sentence_window.documents.source_parts import Part, docling_headings, is_page_furniture
+from langchain_sentence_window.documents.source_parts import Part, docling_headings
 from langchain_sentence_window.splitting.blocks import HEADING, MAX_HEADING_CHARS, PROSE, Block
 from langchain_sentence_window.splitting.newlines import MARKER
 
@@ -53,15 +53,8 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
 
     Args:
         doc_id: The name of the document.
-        parts: One part or several, in any order.
+        parts: Several parts, in any order; see `Group.joined`.
     """
-    if len(parts) == 1:
-        (part,) = parts
-        text = part.text
-        blocks = () if is_page_furniture(part.document.metadata) else part.blocks
-        is_part = part.is_numbered and part.start != 0
-        pieces = (Piece(0, len(text), 0, part.offset),) if is_part else ()
-        return JoinedDocument(doc_id, text, (part,), pieces, (Segment(0, len(text), blocks),))
     ordered, remarks = _in_order(parts)
     joiner = _Joiner(ordered)
     for index, (start, end) in enumerate(_bodies(ordered)):
@@ -111,7 +104,7 @@ def _bodies(parts: Sequence[Part]) -> list[Span]:
     pages = [part.page for part in parts]
     if all(are_pages) and len(set(pages)) == len(pages):
         return body_spans([part.text for part in parts])
-    return [(0, 0) if is_page_furniture(part.document.metadata) else (0, len(part.text)) for part in parts]
+    return [(0, 0) if part.is_furniture else (0, len(part.text)) for part in parts]
 
 
 def _is_plain_page(part: Part) -> bool:

@@ -19,7 +19,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import is_storable_id
-from langchain_sentence_window.documents.joined_document import JoinedDocument
+from langchain_sentence_window.documents.joined_document import JoinedDocument, Piece, Segment
 from langchain_sentence_window.documents.keys import DOC_ID, MAX_ID_CHARS, SOURCE, checked_id, storable_text
 from langchain_sentence_window.documents.source_parts import Part, part_of, source_of, total_pages
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
@@ -48,6 +48,19 @@ class Group(NamedTuple):
         sources = {source_of(document.metadata) for document in documents}
         are_parts = all(part.is_numbered for part in self.parts) or (len(sources) == 1 and None not in sources)
         return are_parts and all(document.id is None for document in documents)
+
+    def joined(self) -> JoinedDocument:
+        """Join the parts."""
+        if len(self.parts) != 1:
+            from langchain_sentence_window.documents.joining import join_parts
+
+            return join_parts(self.doc_id, self.parts)
+        (part,) = self.parts
+        text = part.text
+        is_part = part.is_numbered and part.start != 0
+        pieces = (Piece(0, len(text), 0, part.offset),) if is_part else ()
+        segment = Segment(0, len(text), () if part.is_furniture else part.blocks)
+        return JoinedDocument(self.doc_id, text, (part,), pieces, (segment,))
 
 
 def group_documents(documents: Sequence[Document], join: JoinParts, names: Sequence[str] | None = None) -> list[Group]:
@@ -104,15 +117,15 @@ def document_ids(documents: Sequence[Document], join: JoinParts, copies: Counter
     Raises:
         InvalidInputError: A Document has an id that stores can't keep.
     """
-    sources = Counter(source_of(document.metadata) for document in documents)
+    sources = [source_of(document.metadata) for document in documents]
+    counts = Counter(sources)
     copies = Counter() if copies is None else copies
     names: list[str] = []
-    for document in documents:
+    for document, source in zip(documents, sources, strict=True):
         given = document.id if document.id is not None else document.metadata.get(DOC_ID)
-        source = source_of(document.metadata)
         if given is not None:
             names.append(checked_id(given))
-        elif source is not None and _is_name(source) and (join or sources[source] == 1):
+        elif source is not None and _is_name(source) and (join or counts[source] == 1):
             names.append(source)
         else:
             names.append(_hash(document, copies))

@@ -44,7 +44,7 @@ from langchain_sentence_window.documents.source_parts import NAMING_KEYS
 from langchain_sentence_window.documents.stored_metadata import MetadataFitter
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import PROSE
-from langchain_sentence_window.splitting.markdown import read_front_matter
+from langchain_sentence_window.splitting.markdown import FrontMatter
 from langchain_sentence_window.splitting.sentences import Sentence
 from langchain_sentence_window.windows.geometry import Hit, Window, expand
 
@@ -52,6 +52,7 @@ from langchain_sentence_window.windows.geometry import Hit, Window, expand
 def sentence_documents(
     joined: JoinedDocument,
     sentences: Sequence[Sentence],
+    front_matter: FrontMatter | None,
     fitter: MetadataFitter,
     inline_window: tuple[int, int] | None = None,
 ) -> list[Document]:
@@ -60,11 +61,12 @@ def sentence_documents(
     Args:
         joined: The source document.
         sentences: Its sentences, in order.
+        front_matter: That of its text.
         fitter: Fits the metadata of its parts to the store.
         inline_window: Sentences before and after each sentence to write into its metadata; ``None`` for none.
     """
     text, doc_id = joined.text, joined.doc_id
-    carried, front_matter = [part.carried for part in joined.parts], read_front_matter(text)
+    carried = [part.carried for part in joined.parts]
     # Unless it was split into sentences, as in plain text. A text can't say where it is from.
     if front_matter is not None and not (sentences and sentences[0].start < front_matter.end):
         values = {key: value for key, value in front_matter.values.items() if key not in NAMING_KEYS}

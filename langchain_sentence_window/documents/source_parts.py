@@ -178,6 +178,7 @@ class Part:
         offset: Code points of that text, or of its own, that stand before its text.
         order: The value of the key that the user chose to number parts.
         is_element: Whether it is one block of a page, such as a title or a paragraph.
+        is_furniture: Whether it is a running head, a foot, a page number or a page break.
         blocks: The blocks of its text, if its loader says them.
         continues: How its first block begins, if its loader says the blocks.
     """
@@ -190,6 +191,7 @@ class Part:
     offset: int = 0
     order: Any = None
     is_element: bool = False
+    is_furniture: bool = False
     blocks: tuple[Block, ...] | None = None
     continues: Continuation = ""
 
@@ -222,11 +224,14 @@ class Part:
 
 def source_of(metadata: Mapping[str, Any]) -> str | None:
     """Return what a loader calls the source: a path or an address; ``None`` if it doesn't say."""
-    for key in (SOURCE, _FILE_PATH):
-        if text := _text(metadata.get(key)):
-            return text
-    name, folder = _text(metadata.get(_FILE_NAME)), _text(metadata.get(_FILE_DIRECTORY))
-    return f"{folder}/{name}" if name and folder else name
+    said: dict[str, str] = {}
+    for key in (SOURCE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY):
+        value = metadata.get(key)
+        if isinstance(value, str) and str.__str__(value).strip():
+            said[key] = str.__str__(value)
+    name = said.get(_FILE_NAME)
+    path = f"{said[_FILE_DIRECTORY]}/{name}" if name and _FILE_DIRECTORY in said else name
+    return said.get(SOURCE) or said.get(_FILE_PATH) or path
 
 
 def filter_of_source(source: str) -> dict[str, Any]:
@@ -254,10 +259,12 @@ def part_of(document: Document, key: str | None = None) -> Part:
         key: A key of the user's own that numbers the parts of a source; the others are then ignored.
     """
     metadata, text = document.metadata, document.page_content
+    is_block = is_element(metadata)
+    is_furniture = is_block and metadata[CATEGORY] in PAGE_FURNITURE
     if key is not None:
         value = metadata.get(key)
-        return Part(document, {key: value} if is_scalar(value) else {}, order=value)
-    layout, is_block = metadata.get(LAYOUT), is_element(metadata)
+        return Part(document, {key: value} if is_scalar(value) else {}, order=value, is_furniture=is_furniture)
+    layout = metadata.get(LAYOUT)
     read = None if layout is None else _fitting_layout(text, layout)
     blocks: tuple[Block, ...] | None = None
     if read is not None:
@@ -276,6 +283,7 @@ def part_of(document: Document, key: str | None = None) -> Part:
         start=start,
         offset=start or 0,
         is_element=is_block,
+        is_furniture=is_furniture,
         blocks=blocks,
         continues=read[1] if read else "",
     )
@@ -333,12 +341,6 @@ def names_in(metadata: Mapping[str, Any], keys: Iterable[str] = ()) -> list[str]
     return [name for name in dict.fromkeys(names) if name.strip() and len(name) <= MAX_NAME_CHARS]
 
 
-def _text(value: object) -> str | None:
-    """Return a text that isn't blank, as a plain string; else ``None``."""
-    text = str.__str__(value) if isinstance(value, str) else ""
-    return text if text.strip() else None
-
-
 def _whole_number(value: object) -> int | None:
     """Return a number of 0 or more, which may be written as text or with a decimal point."""
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS:
@@ -355,11 +357,6 @@ def is_element(metadata: Mapping[str, Any]) -> bool:
         return False
     is_other = category in PAGE_FURNITURE or category in _OTHER_CATEGORIES
     return category in ELEMENT_KINDS or (is_other and not _MARKS.isdisjoint(metadata))
-
-
-def is_page_furniture(metadata: Mapping[str, Any]) -> bool:
-    """Return whether a Document is a running head, a foot, a page number or a page break."""
-    return is_element(metadata) and metadata[CATEGORY] in PAGE_FURNITURE
 
 
 def element_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...]:

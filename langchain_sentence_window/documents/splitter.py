@@ -20,6 +20,7 @@ from langchain_sentence_window.windows.geometry import WindowSize, window_size
 if TYPE_CHECKING:
     from langchain_sentence_window.documents.joined_document import JoinedDocument
     from langchain_sentence_window.documents.part_groups import JoinParts
+    from langchain_sentence_window.splitting.markdown import FrontMatter
     from langchain_sentence_window.splitting.sentences import Sentence
 
 
@@ -199,10 +200,13 @@ class SentenceSplitter(BaseDocumentTransformer):
         Raises:
             InvalidInputError: The text isn't a string, or the engine returned a span outside its text.
         """
+        from langchain_sentence_window.splitting.markdown import read_front_matter
+
         if not isinstance(text, str):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
         code = language or self.language_of(text, {})
-        return self._split(text, self._rulesets.made.get(code) or self._rulesets.make(code), None)
+        rules = self._rulesets.made.get(code) or self._rulesets.make(code)
+        return self._split(text, rules, None, read_front_matter(text))
 
     def split_documents(self, documents: Iterable[Document], *, limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents into sentence Documents for a vector store.
@@ -226,45 +230,38 @@ class SentenceSplitter(BaseDocumentTransformer):
             InvalidInputError: Two documents have the same id, one isn't a Document, or the metadata of one names a
                 language that isn't known.
         """
-        from langchain_sentence_window.documents.joining import join_parts
         from langchain_sentence_window.documents.part_groups import group_documents, warn_of_parts
 
         groups = group_documents(checked_documents(documents), self.join_parts)
-        joined = [join_parts(group.doc_id, group.parts) for group in groups]
+        joined = [group.joined() for group in groups]
         warn_of_parts(joined)
         return self.split_joined(joined, limits)
 
     def split_joined(self, joined: "Iterable[JoinedDocument]", limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
         from langchain_sentence_window.documents.source_documents import sentence_documents
-
-        fitter = MetadataFitter(limits)
-        made = [
-            sentence
-            for document in joined
-            for sentence in sentence_documents(document, self._split_segments(document), fitter, self._inline_window)
-        ]
-        fitter.warn()
-        return made
-
-    def _split_segments(self, document: "JoinedDocument") -> "list[Sentence]":
-        """Split each segment by itself; positions and indexes count from the beginning of the document."""
         from langchain_sentence_window.splitting.markdown import read_front_matter
         from langchain_sentence_window.splitting.sentences import moved
 
-        front_matter = read_front_matter(document.text)
-        values = front_matter.values if front_matter else {}
-        said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
-        language = language_of_parts(document.text, said, self._settings["language"], doc_id=document.doc_id)
-        rules = self._rulesets.made.get(language) or self._rulesets.make(language, document.doc_id)
-        sentences = list["Sentence"]()
-        for start, end, blocks in document.segments:
-            found = self._split(document.text[start:end], rules, blocks, has_front_matter=start == 0)
-            sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
-        return sentences
+        fitter, made = MetadataFitter(limits), list[Document]()
+        for document in joined:
+            text = document.text
+            front_matter = read_front_matter(text)
+            values = front_matter.values if front_matter else {}
+            said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
+            language = language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
+            rules = self._rulesets.made.get(language) or self._rulesets.make(language, document.doc_id)
+            sentences = list["Sentence"]()
+            for start, end, blocks in document.segments:  # each by itself, at its place in the document
+                own = None if start else front_matter if end == len(text) else read_front_matter(text[:end])
+                found = self._split(text[start:end], rules, blocks, own)
+                sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
+            made += sentence_documents(document, sentences, front_matter, fitter, self._inline_window)
+        fitter.warn()
+        return made
 
     def _split(
-        self, text: str, rules: Ruleset, blocks: Sequence[Block] | None, *, has_front_matter: bool = True
+        self, text: str, rules: Ruleset, blocks: Sequence[Block] | None, front_matter: "FrontMatter | None"
     ) -> "list[Sentence]":
         from langchain_sentence_window.splitting.sentences import split_text
 
@@ -274,7 +271,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             engine=rules.engine,
             structure=self._structure,
             blocks=blocks,
-            has_front_matter=has_front_matter,
+            front_matter=front_matter,
             min_chars=self._min_chars,
             max_chars=self._max_chars,
             max_piece_chars=None if self._inline_window else self._max_piece_chars,

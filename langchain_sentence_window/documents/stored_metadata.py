@@ -15,13 +15,13 @@ be replaced in part by one version, and then in part by another.
 import re
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.documents.keys import DOC_ID, INGEST_STATE, SENTENCE_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, INGEST_STATE, SENTENCE_INDEX, storable_text
 from langchain_sentence_window.documents.metadata_values import is_scalar, json_item
 from langchain_sentence_window.errors import SentenceWindowWarning
 
@@ -66,13 +66,16 @@ JSON = StoreLimits("JSON", _holds_all, "convert it to strings, finite numbers, b
 """The limits of documents on their way to a store that holds JSON, or that fits them to itself."""
 
 
+@dataclass(slots=True)
 class MetadataFitter:
-    """Fits the metadata of the documents of one call to a store, and warns once of all that was left out."""
+    """Fits the metadata of the documents of one call to a store, and warns once of all that was left out.
 
-    def __init__(self, limits: StoreLimits) -> None:
-        """Take what the store can hold."""
-        self._limits = limits
-        self._left_out: dict[str, None] = {}
+    Attributes:
+        limits: What the store can hold.
+    """
+
+    limits: StoreLimits
+    _left_out: dict[str, None] = field(default_factory=dict, init=False)
 
     def fit(self, documents: Sequence[Document], untouched: Collection[str] = ()) -> list[Document]:
         """Return documents with the metadata that the store can hold, in the form of JSON; see `json_item`.
@@ -90,10 +93,20 @@ class MetadataFitter:
             for key, value in document.metadata.items():
                 if key in untouched:
                     kept[key] = value
-                elif key == DOC_ID and not is_scalar(value):
-                    kept |= {} if value is None else {key: _named(value)}  # the same name as if it weren't converted
+                    continue
+                if key == DOC_ID and not is_scalar(value):
+                    kept |= {} if value is None else {key: storable_text(value)}  # the same name as if not converted
+                    continue
+                try:
+                    name, converted = json_item(key, value, kept)
+                except ValueError:
+                    self._left_out[shown(key)] = None
+                    continue
+                is_typed = key in self.limits.typed and not is_scalar(value)
+                if is_typed or not self.limits.holds(name, converted):
+                    self._left_out[shown(key)] = None
                 else:
-                    self._keep(kept, key, value)
+                    kept[name] = converted
             fitted.append(document.model_copy(update={"metadata": kept}))
         return fitted
 
@@ -105,30 +118,10 @@ class MetadataFitter:
         named = ", ".join(keys[:_MAX_NAMED]) + (f" and {len(keys) - _MAX_NAMED} more" if len(keys) > _MAX_NAMED else "")
         warnings.warn(
             SentenceWindowWarning(
-                f"metadata was left out, as {self._limits.name} can't hold it: {named}; {self._limits.cure}"
+                f"metadata was left out, as {self.limits.name} can't hold it: {named}; {self.limits.cure}"
             ),
             stacklevel=3,
         )
-
-    def _keep(self, kept: dict[str, Any], key: object, value: Any) -> None:
-        try:
-            name, converted = json_item(key, value, kept)
-        except ValueError:
-            self._left_out[shown(key)] = None
-            return
-        is_typed = key in self._limits.typed and not is_scalar(value)
-        if is_typed or not self._limits.holds(name, converted):
-            self._left_out[shown(key)] = None
-        else:
-            kept[name] = converted
-
-
-def _named(value: object) -> str | None:
-    """Return the name that an object gives a document; ``None`` if its ``str`` fails."""
-    try:
-        return str(value)
-    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
-        return None
 
 
 FIRST_SENTENCES = {SENTENCE_INDEX: 0}

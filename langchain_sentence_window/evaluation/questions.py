@@ -16,7 +16,6 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import LONE_SURROGATE, SentenceKey, Span, is_storable_id
 from langchain_sentence_window._validation import checked_list, gathered, listed
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.joining import join_parts
 from langchain_sentence_window.documents.part_groups import group_by_name
 from langchain_sentence_window.documents.source_documents import source_names
 from langchain_sentence_window.documents.splitter import SentenceSplitter
@@ -186,7 +185,7 @@ def texts_by_name(documents: Iterable[Document], questions: Iterable[Question]) 
     """
     known: dict[str, str] = {}
     for group in group_by_name(checked_documents(documents), join=True):
-        joined = join_parts(group.doc_id, group.parts) if group.is_one_document else None
+        joined = group.joined() if group.is_one_document else None
         for part in group.parts:
             text = joined.text if joined else part.text
             for name in (group.doc_id, *source_names(part.document)):

@@ -27,7 +27,6 @@ from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
-from langchain_sentence_window.documents.joining import join_parts
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_KEYS, sentence_id
 from langchain_sentence_window.documents.part_groups import Group, group_documents, warn_of_parts
 from langchain_sentence_window.documents.splitter import SentenceSplitter
@@ -238,7 +237,7 @@ class Preparation:
             InvalidInputError: The metadata of one names a language that isn't known, or ``situate`` didn't return a
                 string.
         """
-        joined = [join_parts(group.doc_id, group.parts) for group in groups]
+        joined = [group.joined() for group in groups]
         warn_of_parts(joined)
         sentences = self.splitter.split_joined(joined, self.limits)
         by_id = {} if self.situate is None else {document.doc_id: document.document for document in joined}

@@ -7,7 +7,6 @@ path of headings is limited.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -157,11 +156,6 @@ def heading_title(heading: str) -> str:
     else:  # underlined; the underline has no word in it
         title = " ".join(line for line in lines if any(map(str.isalnum, line))) or title
     return " ".join(title.split())
-
-
-def heading_path(titles: Sequence[str]) -> str:
-    """Join the titles of nested headings, outermost first, and shorten the path to `MAX_PATH_CHARS` characters."""
-    return shorten_path(HEADING_SEPARATOR.join(titles), MAX_PATH_CHARS)
 
 
 def shorten_path(path: str, max_chars: int) -> str:

@@ -182,35 +182,21 @@ def language_of_parts(
     """
     chars: dict[str, int] = {}
     for metadata, size in parts:
-        said = said_language(metadata, language, doc_id=doc_id) if metadata else None
+        said = _single(metadata.get("language"))
         if said is not None:
-            chars[said] = chars.get(said, 0) + size
+            code = plain_code(said) if isinstance(said, str) and said != language else None
+            if isinstance(said, str) and said == language:  # known to its engine even if nobody else knows it
+                code = language
+            if code is None:
+                raise unknown_code(said, doc_id=doc_id)
+        else:
+            among = _single(metadata.get("languages"))
+            code = plain_code(among) if isinstance(among, str) else None
+        if code is not None:
+            chars[code] = chars.get(code, 0) + size
     if chars:
         return max(chars, key=lambda code: chars[code])
     return language if language != AUTO else detected_language(text) or FALLBACK
-
-
-def said_language(metadata: Mapping[str, Any], language: str, *, doc_id: str = "") -> str | None:
-    """Return the language that a document's metadata names; ``None`` if it names none, or several.
-
-    Args:
-        metadata: The metadata.
-        language: The splitter's language, which is known to its engine even if nobody else knows it.
-        doc_id: The document's name, for messages.
-
-    Raises:
-        InvalidInputError: It names a language that isn't known.
-    """
-    said = _single(metadata.get("language"))
-    if isinstance(said, str) and said == language:
-        return language
-    if said is not None:
-        code = plain_code(said) if isinstance(said, str) else None
-        if code is None:
-            raise unknown_code(said, doc_id=doc_id)
-        return code
-    among = _single(metadata.get("languages"))
-    return plain_code(among) if isinstance(among, str) else None
 
 
 def detected_language(text: str) -> str | None:

@@ -60,13 +60,13 @@ def is_markdown(text: str) -> bool:
     return any(pattern.search(lines) for pattern in (_MARKS, _UNDERLINE, _LINK))
 
 
-def parse_markdown(text: str, *, indented_code: bool, has_front_matter: bool = True) -> list[Block]:
+def parse_markdown(text: str, *, indented_code: bool, body: int = 0) -> list[Block]:
     """Cut a Markdown text into blocks.
 
     Args:
         text: Any string.
         indented_code: Whether lines indented by four spaces are code, as in CommonMark, or paragraphs.
-        has_front_matter: Whether front matter is left out; else it is text.
+        body: Where front matter ends that is left out; 0 if there is none.
 
     Returns:
         Blocks in order, disjoint, with nothing but white space between them, and nothing else before them but front
@@ -74,40 +74,31 @@ def parse_markdown(text: str, *, indented_code: bool, has_front_matter: bool = T
         before it. Only the first block may hold none, if a blank line or a heading follows it. A blank text has no
         block.
     """
-    front_matter = read_front_matter(text) if has_front_matter else None
     line_ends = [match.end() for match in LINE.finditer(text)]
     line_starts = [0, *line_ends][: len(line_ends)]  # none of an empty text
+    runs: list[tuple[int, int, str, int]] = []  # first line, one past the last, kind, level; each line below is in one
+    at = offset = bisect_left(line_starts, body) if body else 0
+    if text.startswith(("---", "\ufeff---")) and not at:
+        at = offset = _unread_front_matter_lines(text, line_starts, line_ends)
+        if at:
+            runs.append((0, at, FRONT_MATTER, 0))
+    rest = text[line_ends[at - 1] if at else 0 :]
+    for first, stop, kind, level in (*_parsed(rest, indented_code), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
+        first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
+        # Lines without a token of the parser (rules, delimiter rows, lines nested too deep) are prose.
+        gap = range(at, first)
+        runs += [(line, line + 1, PROSE, 0) for line in gap if text[line_starts[line] : line_ends[line]].strip()]
+        if first < stop:
+            runs.append((first, stop, kind, level))
+        at = max(at, first, stop)
     blocks: list[Block] = []
-    end_of_front_matter = front_matter.end if front_matter is not None else 0
-    parser = block_parser(indented_code)
-    for first, stop, kind, level in _runs(text, line_starts, line_ends, parser, end_of_front_matter):
+    for first, stop, kind, level in runs:
         start, end = trim(text, line_starts[first], line_ends[stop - 1])
         if kind == HEADING and end - start > MAX_MARKED_HEADING_CHARS:
             kind, level = PROSE, 0
         if start < end:
             blocks.append(Block(start, end, kind, level))
     return list(_attach_wordless(text, blocks))
-
-
-def _runs(
-    text: str, line_starts: Sequence[int], line_ends: Sequence[int], parser: "MarkdownIt", front_matter_end: int
-) -> Iterator[tuple[int, int, str, int]]:
-    """Yield ``(first line, one past the last, kind, level)``, every line below front matter in exactly one run."""
-    at = offset = bisect_left(line_starts, front_matter_end) if front_matter_end else 0
-    if text.startswith(("---", "\ufeff---")) and not at:
-        at = offset = _unread_front_matter_lines(text, line_starts, line_ends)
-        if at:
-            yield 0, at, FRONT_MATTER, 0
-    rest = text[line_ends[at - 1] if at else 0 :]
-    for first, stop, kind, level in (*_parsed(rest, parser), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
-        first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
-        # Lines without a token of the parser (rules, delimiter rows, lines nested too deep) are prose.
-        for line in range(at, first):
-            if text[line_starts[line] : line_ends[line]].strip():
-                yield line, line + 1, PROSE, 0
-        if first < stop:
-            yield first, stop, kind, level
-        at = max(at, first, stop)
 
 
 def _unread_front_matter_lines(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> int:
@@ -126,9 +117,9 @@ def _unread_front_matter_lines(text: str, line_starts: Sequence[int], line_ends:
     return 0
 
 
-def _parsed(text: str, parser: "MarkdownIt") -> Iterator[tuple[int, int, str, int]]:
+def _parsed(text: str, indented_code: bool) -> Iterator[tuple[int, int, str, int]]:  # noqa: FBT001
     in_items = 0
-    tokens = parser.parse(text)
+    tokens = block_parser(indented_code).parse(text)
     for token, inner in zip(tokens, [*tokens[1:], None], strict=False):
         if token.type in ("list_item_open", "list_item_close"):
             in_items += token.nesting
@@ -364,7 +355,7 @@ def _is_rule(line: str) -> bool:
     return line.rstrip(" \t\r\n") == "---"
 
 
-@functools.lru_cache(maxsize=64)  # a text is asked about when it is split, and when its metadata is made
+@functools.lru_cache(maxsize=64)  # a file is asked for its title when it is loaded, and again when it is split
 def _values(written: str) -> Mapping[str, Any] | None:
     try:
         read = _load(written)

@@ -71,9 +71,14 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
         language: The words of its language.
         is_casual: Whether sentences of the text begin in lower case too.
     """
-    sentence = label_end(text) if text[:1] in LABEL_LETTERS else 0
-    if sentence:
-        yield sentence
+    sentence = 0
+    if text[:1] in _LABEL_LETTERS:
+        label = _CAPTION.match(text)
+        if label is None and text.startswith("Art") and text.rstrip()[-1] in _CLOSING_MARKS:
+            label = _ARTICLE.match(text)  # of an article without a sentence, such as a heading, it stays with its title
+        if label:
+            sentence = label.end()
+            yield sentence
     if ":" in text:
         yield from unmarked_starts(text)
     if farewell := _farewell_end(text, 0, language):
@@ -248,9 +253,7 @@ def _word_at(text: str, start: int) -> str:
     return text[start:end]
 
 
-LABEL_LETTERS = "ABCFT"
-"""Letters with which a label begins."""
-
+_LABEL_LETTERS = "ABCFT"
 _CAPTION = re.compile(
     r"(?:Figure|Table|Box|Chart|Figura|Tabla|Tabela|Tabella|Tableau|Abbildung|Tabelle)"
     r"[ \xa0]\d+(?:\.\d+)*[ \t]+(?=[A-ZÀ-Ü])"
@@ -276,17 +279,6 @@ _URL = re.compile(rf"://(?:(?<=http://){_NOT_INSIDE}http://)|(?<=https://){_NOT_
 _ADDRESS = re.compile(rf"@[^\s@]*+{_AFTER}")
 _MAX_LABEL_CHARS = 60
 _CLOSING_MARKS = '.;:!?)"”»'
-
-
-def label_end(text: str) -> int:
-    """Return where the text after a caption's or an article's label begins; 0 if a paragraph begins with neither.
-
-    The label of an article without a sentence, as in the heading "Art. 5 - Definições", stays with its title.
-    """
-    match = _CAPTION.match(text)
-    if match is None and text.startswith("Art") and text.rstrip()[-1] in _CLOSING_MARKS:
-        match = _ARTICLE.match(text)
-    return match.end() if match else 0
 
 
 def unmarked_starts(text: str) -> list[int]:

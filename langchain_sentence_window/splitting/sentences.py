@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, zip_longest
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import COLONS, Span, pieces
@@ -16,20 +16,22 @@ from langchain_sentence_window.splitting.blocks import (
     CONTENTS,
     FRONT_MATTER,
     HEADING,
+    HEADING_SEPARATOR,
     HTML,
+    MAX_PATH_CHARS,
     MESSAGE,
     PROSE,
     TABLE_ROW,
     Block,
     Structure,
-    heading_path,
     heading_title,
     plain_block,
+    shorten_path,
 )
 from langchain_sentence_window.splitting.engines import Engine
 from langchain_sentence_window.splitting.languages import Language
 from langchain_sentence_window.splitting.lead_ins import find_lead_ins
-from langchain_sentence_window.splitting.markdown import is_markdown, parse_markdown, read_front_matter
+from langchain_sentence_window.splitting.markdown import FrontMatter, is_markdown, parse_markdown
 from langchain_sentence_window.splitting.newlines import Gap, column_width, find_gaps, goes_on
 from langchain_sentence_window.splitting.rules import is_casual, sentence_starts
 from langchain_sentence_window.splitting.structure import join_markers, refine_blocks
@@ -48,7 +50,7 @@ class Sentence:
         section_start: Index of the first sentence of its section, which is the heading if it has one.
         section_end: One past the index of the section's last sentence.
         kind: The kind of its block, see `Block`.
-        heading: The titles of the headings above it, outermost first, see `heading_path`.
+        heading: The titles of the headings above it, outermost first, see `shorten_path`.
         lead_in: Index of the sentence of its section, before it, that gives it meaning; ``None`` if there is none. See
             `langchain_sentence_window.splitting.lead_ins`.
         level: 1 to 6 for a heading that begins a section, else 0.
@@ -86,7 +88,7 @@ def split_text(
     engine: Engine | None = None,
     structure: Structure = "auto",
     blocks: Sequence[Block] | None = None,
-    has_front_matter: bool = True,
+    front_matter: FrontMatter | None = None,
     min_chars: int = 0,
     max_chars: int | None = None,
     max_piece_chars: int | None = None,
@@ -99,7 +101,7 @@ def split_text(
         engine: Finds the sentences of one paragraph; ``None`` for the rules of this package.
         structure: The structure of the text.
         blocks: The blocks of the text, in order and disjoint; ``None`` if they are to be found.
-        has_front_matter: Whether front matter is looked for; elsewhere than at the beginning of a document it is text.
+        front_matter: That of the text; elsewhere than at the beginning of a document it is text.
         min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
         max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
         max_piece_chars: Characters; a longer sentence of prose is cut into pieces, see `cut_at_clauses`, unless it
@@ -121,14 +123,15 @@ def split_text(
     if blocks is not None:
         found = blocks
     elif structure == "markdown" or (structure == "auto" and is_markdown(text)):
-        found = parse_markdown(text, indented_code=structure == "markdown", has_front_matter=has_front_matter)
+        body = front_matter.end if front_matter else 0
+        found = parse_markdown(text, indented_code=structure == "markdown", body=body)
     else:
         found = _plain_blocks(text, breaks)
     find = partial(sentence_starts, language=language, is_casual=casual)
     if engine is not None:
         find = partial(_checked_starts, engine=engine)
     sentences: list[Sentence] = []
-    for heading, section in _sections(text, refine_blocks(text, found)):
+    for heading, section in _sections(text, refine_blocks(text, found), front_matter):
         spans: list[list[Span]] = []
         for block in section:
             cut = [(block.start, block.end)]
@@ -166,7 +169,11 @@ def _of_section(
     introducing = set(leads)
     cut = [
         [span]
-        if block.kind in _UNCUT_KINDS or number in introducing or text[span[1] - 1] in COLONS
+        if max_piece_chars is None
+        or span[1] - span[0] <= max_piece_chars
+        or block.kind in _UNCUT_KINDS
+        or number in introducing
+        or text[span[1] - 1] in COLONS
         else cut_at_clauses(text, span, max_piece_chars)
         for number, (block, span) in enumerate(sentences)
     ]
@@ -189,27 +196,26 @@ def _plain_blocks(text: str, breaks: Sequence[Gap]) -> Iterator[Block]:
         yield plain_block(text, start, len(text), may_be_heading=False)
 
 
-def _sections(text: str, blocks: Sequence[Block]) -> Iterator[tuple[str, list[Block]]]:
+def _sections(
+    text: str, blocks: Sequence[Block], front_matter: FrontMatter | None
+) -> Iterator[tuple[str, list[Block]]]:
     """Yield ``(heading path, blocks)`` for each run of blocks under one heading.
 
     Paths begin with the title in the front matter if there is one, and no heading of level 1.
     """
     titles: list[tuple[int, str]] = []
-    front_matter = read_front_matter(text) if blocks else None
-    if front_matter and blocks[0].start >= front_matter.end and all(block.level != 1 for block in blocks):
+    if front_matter and blocks and blocks[0].start >= front_matter.end and all(block.level != 1 for block in blocks):
         titles += [(0, front_matter.title)] if front_matter.title else []
     section: list[Block] = []
-    path = heading_path([title for _, title in titles])
-    for block in blocks:
+    for block, following in zip_longest(blocks, blocks[1:]):
         if block.level:
-            if section:
-                yield path, section
             titles = [(level, title) for level, title in titles if level < block.level]
             titles.append((block.level, heading_title(text[block.start : block.end])))
-            section, path = [], heading_path([title for _, title in titles])
         section.append(block)
-    if section:
-        yield path, section
+        if following is None or following.level:
+            path = HEADING_SEPARATOR.join(title for _, title in titles)
+            yield shorten_path(path, MAX_PATH_CHARS), section
+            section = []
 
 
 def _checked_starts(paragraph: str, engine: Engine) -> Iterator[int]:
@@ -256,7 +262,10 @@ def fit_sizes(text: str, spans: Sequence[Span], min_chars: int, max_chars: int |
         joined.append((start, spans[-1][1]))
     if max_chars is None:
         return joined
-    return [piece for start, end in joined for piece in pieces(text, start, end, _cuts(text, start, end, max_chars))]
+    fitted: list[Span] = []
+    for start, end in joined:
+        fitted += pieces(text, start, end, _cuts(text, start, end, max_chars) if end - start > max_chars else ())
+    return fitted
 
 
 def cut_at_clauses(text: str, span: Span, max_chars: int | None) -> list[Span]:

@@ -8,10 +8,10 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import MAX_CONTEXT_WIDTH, Situate, contexts_of
 from langchain_sentence_window.splitting.blocks import (
+    HEADING_SEPARATOR,
     MAX_HEADING_CHARS,
     MAX_MARKED_HEADING_CHARS,
     MAX_PATH_CHARS,
-    heading_path,
     shorten,
     shorten_path,
 )
@@ -96,14 +96,14 @@ def test_a_long_wiki_heading_is_a_paragraph() -> None:
 
 
 def test_a_path_gives_up_outer_headings_before_it_cuts_the_innermost() -> None:
-    assert heading_path(["A", "B"]) == "A > B"
+    assert shorten_path(HEADING_SEPARATOR.join(["A", "B"]), MAX_PATH_CHARS) == "A > B"
     assert shorten_path("Contract > Fees > Refunds", 25) == "Contract > Fees > Refunds"
     assert shorten_path("Contract > Fees > Refunds", 24) == "Fees > Refunds"
     assert shorten_path("Contract > Fees > Refunds", 8) == "Refunds"
     assert shorten_path("Contract > Refunds of fees", 12) == "Refunds of…"
     assert shorten("Refundsoffees", 8) == "Refunds…"
-    assert len(heading_path(["x" * 299] * 6)) == 299
-    assert heading_path(["x" * 301]) == "x" * (MAX_PATH_CHARS - 1) + "…"
+    assert len(shorten_path(HEADING_SEPARATOR.join(["x" * 299] * 6), MAX_PATH_CHARS)) == 299
+    assert shorten_path("x" * 301, MAX_PATH_CHARS) == "x" * (MAX_PATH_CHARS - 1) + "…"
 
 
 def test_six_long_headings_cost_a_sentence_no_more_than_one() -> None:

@@ -20,7 +20,6 @@ from langchain_sentence_window.apps.folders.found_files import (
     checked_paths,
     find_files,
 )
-from langchain_sentence_window.documents.joining import join_parts
 from langchain_sentence_window.documents.part_groups import group_documents
 from langchain_sentence_window.documents.source_parts import FILE_STATE, FileState
 from langchain_sentence_window.documents.stored_metadata import StoreLimits
@@ -377,7 +376,7 @@ class _Sync:
                 f"{source} has {len(documents)} parts, and the retriever's splitter doesn't join them; give it a "
                 "splitter with join_parts=True"
             )
-        joined = [join_parts(group.doc_id, group.parts) for group in groups]
+        joined = [group.joined() for group in groups]
         sentences = len(splitter.split_joined(joined, _NO_LIMITS))
         if not sentences:
             raise EmptyFileError(f"{source} holds no text; write the text into it, or leave it out")

@@ -12,7 +12,6 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.documents.joined_document import JoinedDocument
-from langchain_sentence_window.documents.joining import join_parts
 from langchain_sentence_window.documents.part_groups import group_documents
 from langchain_sentence_window.documents.sentence_documents import read_sentence
 from langchain_sentence_window.documents.window_fields import part_spans
@@ -30,7 +29,7 @@ def part(text: str, **metadata: Any) -> Document:
 
 def joined(documents: list[Document], join: bool | str = True) -> JoinedDocument:
     [group] = group_documents(documents, join)
-    return join_parts(group.doc_id, group.parts)
+    return group.joined()
 
 
 def cut(documents: list[Document], **settings: Any) -> list[str]:
