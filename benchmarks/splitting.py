@@ -33,8 +33,9 @@ from pathlib import Path
 
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window._primitives import Span, trim
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.splitting.blocks import trim
 
 DATA = Path(os.environ.get("SENTENCE_WINDOW_DATA", Path(__file__).parents[2] / "shared" / "data")) / "sentences"
 Split = Callable[[str], list[Span]]

@@ -1,11 +1,9 @@
-"""Primitives that all folders share: types, spans of a text, marks that end sentences, and what every store can hold.
+"""Primitives that all folders share: types, marks that end sentences, and what every store can hold.
 
 Spans are half-open, ``[start, end)``: cut first, trim, slice last.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -22,38 +20,6 @@ Vectors: TypeAlias = npt.NDArray[np.float32]
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 """Numbers of rows in the database."""
-
-
-def trim(text: str, start: int, end: int) -> Span:
-    """Move the ends of ``[start, end)`` inward past white space.
-
-    Returns:
-        The trimmed span; ``(end, end)`` if there is nothing but white space.
-    """
-    body = text[start:end]
-    lead = len(body) - len(body.lstrip())
-    return start + lead, start + max(lead, len(body.rstrip()))
-
-
-def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[Span]:
-    """Cut ``[start, end)`` at positions and yield the trimmed pieces.
-
-    Spans are made from cuts, so they are in order and disjoint, and no character but white space is lost between them.
-
-    Args:
-        text: The text.
-        start: Where the first piece begins.
-        end: Where the last piece ends.
-        cuts: Positions where a new piece begins, in any order; those outside ``[start, end)`` are ignored.
-
-    Yields:
-        Trimmed spans that aren't empty, in order.
-    """
-    edges = [start, *sorted({cut for cut in cuts if start < cut < end}), end]
-    for left, right in pairwise(edges):
-        span = trim(text, left, right)
-        if span[0] < span[1]:
-            yield span
 
 
 COLONS = (":", "：")
@@ -77,12 +43,8 @@ LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 """A character that no encoding holds, and JSON's readers refuse."""
 
 
-def is_storable_id(name: str) -> bool:
-    """Return whether every store can keep an id: it isn't empty, and has no NUL and no lone surrogate."""
-    return bool(name) and not _NOT_STORABLE.search(name)
-
-
-_NOT_STORABLE = re.compile("[\\0\\ud800-\\udfff]")
+STORABLE_ID = re.compile("[^\\0\\ud800-\\udfff]+")
+"""An id that every store can keep, matched as a whole: it isn't empty, and has no NUL and no lone surrogate."""
 
 
 MAX_INDEX = 2**62

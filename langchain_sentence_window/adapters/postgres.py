@@ -38,7 +38,7 @@ from langchain_sentence_window.adapters.postgres_sql import (
 from langchain_sentence_window.adapters.store_adapter import BulkLoader, Read, ReadMethods, Scored, StoreAdapter
 from langchain_sentence_window.adapters.traits import has_only, is_plain_text
 from langchain_sentence_window.documents.metadata_values import is_scalar
-from langchain_sentence_window.documents.stored_metadata import StoreLimits
+from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
 

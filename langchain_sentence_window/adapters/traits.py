@@ -17,7 +17,7 @@ from langchain_sentence_window._primitives import LONE_SURROGATE, SentenceKey
 from langchain_sentence_window.adapters.matchers import Matcher, mapping_matcher
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.documents.metadata_values import is_scalar, stored_filter
-from langchain_sentence_window.documents.stored_metadata import StoreLimits
+from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.errors import InvalidInputError, StoreUnavailableError
 
 FILTER_NAMES = ("filter", "pre_filter", "filters", "where")

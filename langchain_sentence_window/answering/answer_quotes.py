@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from langchain_sentence_window._primitives import Span, trim
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.answering.citation_format import citation_marks
 from langchain_sentence_window.answering.locations import plain_splitter
 from langchain_sentence_window.answering.normalized_text import is_unspaced
+from langchain_sentence_window.splitting.blocks import trim
 
 
 @dataclass(frozen=True, slots=True)

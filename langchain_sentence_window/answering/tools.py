@@ -25,7 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
-from langchain_sentence_window._primitives import Span, is_storable_id
+from langchain_sentence_window._primitives import STORABLE_ID, Span
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import INVISIBLE, disguised, escaped_offsets, looks, visible
 from langchain_sentence_window.answering.context import tagged
@@ -182,7 +182,7 @@ def _check_arguments(retriever: object, prefix: object) -> None:
 
 
 def _check_text(query: str) -> None:
-    if query and not is_storable_id(query):
+    if query and not STORABLE_ID.fullmatch(query):
         raise ToolException(
             "The query holds a NUL or a lone surrogate, which no text does. Ask again without such characters."
         )
@@ -197,7 +197,7 @@ async def _read(io: IO, scope: Scope, given: str, sentences: Span, around: Span)
         raise ToolException(f"{first} to {last} are more than {2 * MAX_SENTENCES} sentences; read a part at a time")
     # A label quotes a doc_id that isn't plain, but a doc_id may have quotes of its own too.
     for doc_id in dict.fromkeys([read_doc_id(given), given]):
-        if not is_storable_id(doc_id):
+        if not STORABLE_ID.fullmatch(doc_id):
             continue
         wanted = range(max(0, first - before), last + after + 1)
         found = await in_one_state(

@@ -24,7 +24,7 @@ from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter, batches
 from langchain_sentence_window.documents.keys import sentence_id
-from langchain_sentence_window.documents.stored_metadata import IngestState
+from langchain_sentence_window.documents.source_documents import IngestState
 from langchain_sentence_window.embedding.vectors import to_rows
 from langchain_sentence_window.errors import (
     EmbeddingError,

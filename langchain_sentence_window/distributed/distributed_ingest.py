@@ -42,8 +42,8 @@ from langchain_sentence_window.distributed.ray_ingest import (
     ray_data,
     workers_of,
 )
+from langchain_sentence_window.documents.source_documents import FIRST_SENTENCES, IngestState
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.documents.stored_metadata import FIRST_SENTENCES, IngestState
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.errors import IngestError, InvalidInputError
 

@@ -19,9 +19,9 @@ from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_flag
 from langchain_sentence_window.documents.part_groups import Group, group_documents
+from langchain_sentence_window.documents.source_documents import ANY_STORE, JSON, MetadataFitter, StoreLimits
 from langchain_sentence_window.documents.source_parts import Part
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.documents.stored_metadata import ANY_STORE, JSON, MetadataFitter, StoreLimits
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings, Situate, embed_and_mix
 from langchain_sentence_window.embedding.embedder_state import describe_embedder
 from langchain_sentence_window.embedding.named_embedders import checked_embedding

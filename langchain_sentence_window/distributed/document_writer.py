@@ -22,8 +22,8 @@ from langchain_sentence_window.distributed.document_rows import (
 )
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.part_groups import Group, group_documents
+from langchain_sentence_window.documents.source_documents import IngestState, holds_states, with_state
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.documents.stored_metadata import IngestState, holds_states, with_state
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.indexing import Prepared

@@ -27,7 +27,7 @@ from langchain_sentence_window.documents.part_groups import (
     group_by_name,
     group_documents,
 )
-from langchain_sentence_window.documents.stored_metadata import JSON, MetadataFitter
+from langchain_sentence_window.documents.source_documents import JSON, MetadataFitter
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
 BLOCK_BYTES = 100_000

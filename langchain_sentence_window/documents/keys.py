@@ -49,7 +49,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha1
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import is_storable_id
+from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.errors import InvalidInputError
 
 DOC_ID = "doc_id"
@@ -147,7 +147,7 @@ def checked_id(given: object) -> str:
             f"a doc_id of {len(name)} characters ({name[:40]!r}…) can't be kept, as each sentence carries it; give the "
             f"document one of {MAX_ID_CHARS} characters at most, or none"
         )
-    if not is_storable_id(name):
+    if not STORABLE_ID.fullmatch(name):
         raise InvalidInputError(
             f"{name!r} can't be a doc_id, as it is empty or holds a NUL or a lone surrogate, which stores can't keep; "
             "give the document another id, or none"

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import is_storable_id
+from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.documents.joined_document import JoinedDocument, Piece, Segment
 from langchain_sentence_window.documents.keys import DOC_ID, MAX_ID_CHARS, SOURCE, checked_id, storable_text
 from langchain_sentence_window.documents.source_parts import Part, part_of, source_of, total_pages
@@ -125,15 +125,11 @@ def document_ids(documents: Sequence[Document], join: JoinParts, copies: Counter
         given = document.id if document.id is not None else document.metadata.get(DOC_ID)
         if given is not None:
             names.append(checked_id(given))
-        elif source is not None and _is_name(source) and (join or counts[source] == 1):
+        elif source and (join or counts[source] == 1) and len(source) <= MAX_ID_CHARS and STORABLE_ID.fullmatch(source):
             names.append(source)
         else:
             names.append(_hash(document, copies))
     return names
-
-
-def _is_name(source: str) -> bool:
-    return is_storable_id(source) and len(source) <= MAX_ID_CHARS
 
 
 def _hash(document: Document, copies: Counter[bytes]) -> str:

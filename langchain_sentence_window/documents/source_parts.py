@@ -38,7 +38,6 @@ from typing import Any, Literal, Self, TypeAlias, cast
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import trim
 from langchain_sentence_window.documents.keys import END_INDEX, SOURCE, START_INDEX
 from langchain_sentence_window.documents.metadata_values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
@@ -53,6 +52,7 @@ from langchain_sentence_window.splitting.blocks import (
     PROSE,
     TABLE_ROW,
     Block,
+    trim,
 )
 
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
@@ -259,8 +259,11 @@ def part_of(document: Document, key: str | None = None) -> Part:
         key: A key of the user's own that numbers the parts of a source; the others are then ignored.
     """
     metadata, text = document.metadata, document.page_content
-    is_block = is_element(metadata)
-    is_furniture = is_block and metadata[CATEGORY] in PAGE_FURNITURE
+    category, is_block, is_furniture = metadata.get(CATEGORY), False, False
+    if isinstance(category, str):  # as unstructured writes it
+        has_marks = not _MARKS.isdisjoint(metadata)
+        is_furniture = category in PAGE_FURNITURE and has_marks
+        is_block = category in ELEMENT_KINDS or is_furniture or (category in _OTHER_CATEGORIES and has_marks)
     if key is not None:
         value = metadata.get(key)
         return Part(document, {key: value} if is_scalar(value) else {}, order=value, is_furniture=is_furniture)
@@ -348,15 +351,6 @@ def _whole_number(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return int(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def is_element(metadata: Mapping[str, Any]) -> bool:
-    """Return whether a Document is an element of unstructured."""
-    category = metadata.get(CATEGORY)
-    if not isinstance(category, str):
-        return False
-    is_other = category in PAGE_FURNITURE or category in _OTHER_CATEGORIES
-    return category in ELEMENT_KINDS or (is_other and not _MARKS.isdisjoint(metadata))
 
 
 def element_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...]:

@@ -10,7 +10,12 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import as_call, shown
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.documents.stored_metadata import ANY_STORE, MetadataFitter, StoreLimits
+from langchain_sentence_window.documents.source_documents import (
+    ANY_STORE,
+    MetadataFitter,
+    StoreLimits,
+    sentence_documents,
+)
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block, Structure
 from langchain_sentence_window.splitting.engines import Engine, Ruleset, Rulesets
@@ -239,7 +244,6 @@ class SentenceSplitter(BaseDocumentTransformer):
 
     def split_joined(self, joined: "Iterable[JoinedDocument]", limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
-        from langchain_sentence_window.documents.source_documents import sentence_documents
         from langchain_sentence_window.splitting.markdown import read_front_matter
         from langchain_sentence_window.splitting.sentences import moved
 

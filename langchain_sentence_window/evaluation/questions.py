@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable
 from langchain_sentence_window._arguments import checked_documents, checked_path
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import LONE_SURROGATE, SentenceKey, Span, is_storable_id
+from langchain_sentence_window._primitives import LONE_SURROGATE, STORABLE_ID, SentenceKey, Span
 from langchain_sentence_window._validation import checked_list, gathered, listed
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.part_groups import group_by_name
@@ -229,7 +229,7 @@ async def sections_in_store(io: IO, scope: Scope, questions: Sequence[Question])
     """
     found = dict[str, list[int]]()
     ends: dict[str, int] = {}
-    for doc_id in filter(is_storable_id, dict.fromkeys(question.doc_id for question in questions)):
+    for doc_id in filter(STORABLE_ID.fullmatch, dict.fromkeys(question.doc_id for question in questions)):
         index = 0
         while True:
             documents = await _fetched(io, scope, [(doc_id, index + i) for i in range(ID_BATCH_SIZE)])
@@ -281,7 +281,7 @@ async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str
     """
     missing = dict.fromkeys(doc_ids)
     for scope in {repr(scope.filter): scope for scope in scopes}.values():
-        storable = [doc_id for doc_id in missing if is_storable_id(doc_id)]
+        storable = [doc_id for doc_id in missing if STORABLE_ID.fullmatch(doc_id)]
         for start in range(0, len(storable), ID_BATCH_SIZE):
             part = storable[start : start + ID_BATCH_SIZE]
             documents = await _fetched(io, scope, [(doc_id, 0) for doc_id in part])

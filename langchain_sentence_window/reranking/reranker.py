@@ -23,12 +23,13 @@ from langchain_sentence_window._checked_settings import (
     CheckedSettings,
 )
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import Span, pieces
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import checked_min_score, optional_count
 from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_documents import hit_spans
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.splitting.blocks import pieces
 
 DEFAULT_MAX_TOKENS = 512
 """Tokens that a model reads if it doesn't say how many."""

@@ -29,8 +29,8 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_KEYS, sentence_id
 from langchain_sentence_window.documents.part_groups import Group, group_documents, warn_of_parts
+from langchain_sentence_window.documents.source_documents import MetadataFitter, StoreLimits
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.documents.stored_metadata import MetadataFitter, StoreLimits
 from langchain_sentence_window.embedding.contextual_vectors import (
     CarriedVectors,
     NeighborMixedEmbeddings,

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from langchain_sentence_window._primitives import MAX_INDEX, is_storable_id, trim
+from langchain_sentence_window._primitives import MAX_INDEX, STORABLE_ID
 from langchain_sentence_window.splitting.blocks import (
     CODE,
     FRONT_MATTER,
@@ -32,6 +32,7 @@ from langchain_sentence_window.splitting.blocks import (
     TABLE_ROW,
     Block,
     is_underlined_title,
+    trim,
 )
 
 if TYPE_CHECKING:
@@ -363,8 +364,7 @@ def _values(written: str) -> Mapping[str, Any] | None:
         return None
     if not isinstance(read, dict) or not read:
         return None
-    plain = {key: _plain(value) for key, value in read.items() if isinstance(key, str) and is_storable_id(key)}
-    return MappingProxyType({key: value for key, value in plain.items() if value is not None})
+    return MappingProxyType(_plain(read))
 
 
 def _load(written: str) -> object:
@@ -385,12 +385,12 @@ def _plain(value: object) -> Any:
     if isinstance(value, list):
         return [plain for each in value if (plain := _plain(each)) is not None]
     if isinstance(value, dict):
-        plain = {key: _plain(each) for key, each in value.items() if isinstance(key, str) and is_storable_id(key)}
-        return {key: each for key, each in plain.items() if each is not None}
+        named = {key: each for key, each in value.items() if isinstance(key, str) and STORABLE_ID.fullmatch(key)}
+        return {key: plain for key, each in named.items() if (plain := _plain(each)) is not None}
     if isinstance(value, datetime.date):  # a datetime is one too
         return value.isoformat()
     if isinstance(value, str):
-        return value.strip() if is_storable_id(value.strip()) else None
+        return value.strip() if STORABLE_ID.fullmatch(value.strip()) else None
     if isinstance(value, int):
         return value if -MAX_INDEX < value < MAX_INDEX else None
     return value if isinstance(value, float) and math.isfinite(value) else None

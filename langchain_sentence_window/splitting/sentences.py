@@ -9,7 +9,7 @@ from functools import partial
 from itertools import accumulate, pairwise, zip_longest
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import COLONS, Span, pieces
+from langchain_sentence_window._primitives import COLONS, Span
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
@@ -25,6 +25,7 @@ from langchain_sentence_window.splitting.blocks import (
     Block,
     Structure,
     heading_title,
+    pieces,
     plain_block,
     shorten_path,
 )
@@ -32,8 +33,7 @@ from langchain_sentence_window.splitting.engines import Engine
 from langchain_sentence_window.splitting.languages import Language
 from langchain_sentence_window.splitting.lead_ins import find_lead_ins
 from langchain_sentence_window.splitting.markdown import FrontMatter, is_markdown, parse_markdown
-from langchain_sentence_window.splitting.newlines import Gap, column_width, find_gaps, goes_on
-from langchain_sentence_window.splitting.rules import is_casual, sentence_starts
+from langchain_sentence_window.splitting.rules import Gap, column_width, find_gaps, goes_on, is_casual, sentence_starts
 from langchain_sentence_window.splitting.structure import join_markers, refine_blocks
 from langchain_sentence_window.splitting.transcripts import speaker_end
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, zip_longest
 
-from langchain_sentence_window._primitives import COLONS, Span, trim
+from langchain_sentence_window._primitives import COLONS, Span
 from langchain_sentence_window.splitting.blocks import (
     CONTENTS,
     HEADING,
@@ -23,8 +23,9 @@ from langchain_sentence_window.splitting.blocks import (
     Block,
     bold_title,
     title_key,
+    trim,
 )
-from langchain_sentence_window.splitting.newlines import MARKER
+from langchain_sentence_window.splitting.rules import MARKER
 from langchain_sentence_window.splitting.transcripts import cut_messages
 
 

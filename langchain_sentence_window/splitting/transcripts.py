@@ -26,8 +26,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from langchain_sentence_window._primitives import Span, trim
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MESSAGE, PROSE, Block
+from langchain_sentence_window._primitives import Span
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MESSAGE, PROSE, Block, trim
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window._primitives import is_storable_id
+from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.adapters.matchers import matcher
 from langchain_sentence_window.documents.keys import SENTENCE_KEYS
 from langchain_sentence_window.errors import FilterError
@@ -47,7 +47,7 @@ keys = st.sampled_from(["x", "y", "doc_id", "sentence_index", 'a.b"', "k\0", "ke
 
 def is_storable(metadata: dict[str, Any]) -> bool:
     doc_id = metadata.get("doc_id")
-    return not isinstance(doc_id, str) or is_storable_id(doc_id)
+    return not isinstance(doc_id, str) or STORABLE_ID.fullmatch(doc_id) is not None
 
 
 metadatas: st.SearchStrategy[dict[str, Any]] = st.dictionaries(keys, stored, max_size=4).filter(is_storable)

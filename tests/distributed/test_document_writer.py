@@ -17,7 +17,7 @@ from langchain_sentence_window import NeighborMixedEmbeddings, SentenceSplitter,
 from langchain_sentence_window.distributed import DocumentRows, DocumentWriter
 from langchain_sentence_window.distributed import bulk_writer as open_store
 from langchain_sentence_window.documents.keys import INGEST_STATE, sentence_id
-from langchain_sentence_window.documents.stored_metadata import IngestState, with_state
+from langchain_sentence_window.documents.source_documents import IngestState, with_state
 from langchain_sentence_window.errors import InvalidInputError, StoreUnavailableError
 from tests.ray.factories import HashEmbeddings
 from tests.toys import WordEmbeddings, document

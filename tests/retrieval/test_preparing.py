@@ -11,7 +11,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import NeighborMixedEmbeddings, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.documents.stored_metadata import ANY_STORE
+from langchain_sentence_window.documents.source_documents import ANY_STORE
 from langchain_sentence_window.embedding import embedder
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.retrieval.indexing import Preparation, SentenceRows

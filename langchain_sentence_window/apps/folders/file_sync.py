@@ -21,8 +21,8 @@ from langchain_sentence_window.apps.folders.found_files import (
     find_files,
 )
 from langchain_sentence_window.documents.part_groups import group_documents
+from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.documents.source_parts import FILE_STATE, FileState
-from langchain_sentence_window.documents.stored_metadata import StoreLimits
 from langchain_sentence_window.embedding.embedder import also_on_embedded_texts
 from langchain_sentence_window.errors import (
     DocumentReadError,

@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from pydantic import BaseModel, Field
 
 from langchain_sentence_window._io import ASYNC, IO, arun
-from langchain_sentence_window._primitives import SentenceKey, encodable, is_storable_id
+from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, encodable
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.context import tagged
@@ -237,7 +237,7 @@ def place_document(place: QuotedPlace) -> Document:
 
 
 async def _document(retriever: SentenceWindowRetriever, given: str) -> list[Document]:
-    for doc_id in filter(is_storable_id, dict.fromkeys([given, read_doc_id(given)])):
+    for doc_id in filter(STORABLE_ID.fullmatch, dict.fromkeys([given, read_doc_id(given)])):
         if found := await arun(partial(read_runs, scope=retriever.scope(), doc_id=doc_id)):
             return found
     raise no_document(given)
@@ -276,7 +276,7 @@ def read_passage_id(given: str) -> list[tuple[str, Sentences | None]]:
     if passage and int(passage[2]) <= int(passage[3]):
         found.append((unquote(passage[1]), (int(passage[2]), int(passage[3]))))
     found += [(name, None) for name in (given, read_doc_id(given), unquote(given))]
-    return [(name, sentences) for name, sentences in dict.fromkeys(found) if is_storable_id(name)]
+    return [(name, sentences) for name, sentences in dict.fromkeys(found) if STORABLE_ID.fullmatch(name)]
 
 
 Text = Literal["json", "sources"]

@@ -16,7 +16,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from langchain_sentence_window._io import arun
-from langchain_sentence_window._primitives import is_storable_id
+from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.answering.tools import (
     MAX_ARGUMENT_CHARS,
     MAX_SENTENCES,
@@ -214,7 +214,7 @@ class _Server:
         raise no_document(id)
 
     async def verify_quote(self, quote: str, doc_id: str | None = None) -> _Answer:
-        if not is_storable_id(quote):
+        if not STORABLE_ID.fullmatch(quote):
             raise ToolException("The quote holds a NUL or a lone surrogate, which no text does. Give it without these.")
         found = await verified(self.retriever, quote, doc_id)
         documents = [place_document(place) for place in found.places]

@@ -19,7 +19,7 @@ import orjson
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import MAX_INDEX, is_storable_id
+from langchain_sentence_window._primitives import MAX_INDEX, STORABLE_ID
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, SentenceRun, indexed_documents
 from langchain_sentence_window.documents.keys import (
     END_INDEX,
@@ -80,9 +80,9 @@ def to_records(
         _, start, end = places if is_placed else (None, None, None)
         records.append(Record(id_, text, *shared, doc_id, index, section, context, start, end))
     names = [*(each.id for each in records), *{each.doc_id: None for each in records if each.doc_id is not None}]
-    if not (all(names) and is_storable_id("".join(names))):  # all at once, as almost always all can be stored
+    if not (all(names) and STORABLE_ID.fullmatch("".join(names))):  # all at once, as almost always all can be stored
         for name in names:
-            if not is_storable_id(name):
+            if not STORABLE_ID.fullmatch(name):
                 raise InvalidInputError(
                     f"{shown(name)} can't be an id, as it is empty or contains a NUL or a lone surrogate; use another"
                 )

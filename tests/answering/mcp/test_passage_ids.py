@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window._primitives import is_storable_id
+from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.apps.mcp.mcp_passages import MAX_PASSAGE_ID_CHARS, passage_id, read_passage_id
 
-NAMES = st.text(min_size=1, max_size=40).filter(is_storable_id)
+NAMES = st.text(min_size=1, max_size=40).filter(STORABLE_ID.fullmatch)
 HARD = st.lists(
     st.sampled_from(["a", "#", "%", "1-2", "#1-2", "%23", '"', "\n", " ", "ü", "\u2028", "\U0001f600"]), min_size=1
 )

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from langchain_sentence_window._primitives import Rows, Vectors, is_storable_id
+from langchain_sentence_window._primitives import STORABLE_ID, Rows, Vectors
 from langchain_sentence_window.documents.keys import END_INDEX, ID_LENGTH, SENTENCE_INDEX, START_INDEX
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
 
@@ -221,7 +221,7 @@ def with_ids(ids: Iterable[str]) -> Condition:
         if high is not None:
             numbers.append(high & _BEGINNING)
             uuids.append(id_)
-        elif is_storable_id(id_):
+        elif STORABLE_ID.fullmatch(id_):
             others.append(id_)
     # The numbers find rows in the index, and the id tells them from others whose numbers are the same.
     is_uuid = f"(id_high IS NOT NULL AND {IS_ONE_OF.format(_ID_BEGINNING)} AND {IS_ONE_OF.format('id')})"
@@ -240,7 +240,7 @@ def of_documents(doc_ids: Iterable[str]) -> Condition:
     inner = IS_ONE_OF.format("doc_id")
     return (
         f"document IN (SELECT document FROM documents WHERE {inner})",  # noqa: S608
-        [json.dumps([id_ for id_ in doc_ids if is_storable_id(id_)])],
+        [json.dumps([id_ for id_ in doc_ids if STORABLE_ID.fullmatch(id_)])],
     )
 
 
