@@ -181,7 +181,7 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
             part.add(
                 sentence.text[span.source_start - sentence.start : end - sentence.start],
                 (between if number else separator) if name == at else "",
-                _block(sentence),
+                Block(0, 1, sentence.kind, min(sentence.level, MAX_LEVEL)),
                 begins=(begins and not number) or name != at,
             )
             at = name
@@ -225,7 +225,3 @@ def _begins(before: StoredSentence, sentence: StoredSentence) -> bool:
     if sentence.kind != before.kind:
         return True
     return (BLANK_LINE if sentence.kind == PROSE else "\n") in before.separator
-
-
-def _block(sentence: StoredSentence) -> Block:
-    return Block(0, 1, sentence.kind, min(sentence.level, MAX_LEVEL))

@@ -200,7 +200,8 @@ class _Joiner:
             self.remarks.append(f"{gap:,} characters are missing before start_index {start:,}")
             return _Joint(begins=True)
         if gap > 0:
-            return _Joint(" " if gap == 1 and _goes_on(before.text, part.text) else "\n" * gap)
+            goes_on = gap == 1 and separator_between(before.text.rstrip(), part.text.lstrip()) == " "
+            return _Joint(" " if goes_on else "\n" * gap)
         known = before.text[offset : offset + len(part.text)]
         if not part.text.startswith(known):
             self.remarks.append(f"the chunks that overlap at start_index {start:,} differ")
@@ -217,7 +218,7 @@ class _Joiner:
     def _page_joint(self, part: Part, before: Part, start: int) -> _Joint:
         if part.page is None or before.page is None or part.page != before.page + 1:
             if part.blocks is None:  # a loader that says blocks has said which pages have no text
-                self.remarks.append(f"a page is missing before page {_shown_page(part)}")
+                self.remarks.append(f"a page is missing before page {' '.join(map(str, part.identity.values()))}")
             return _Joint(begins=part.blocks is None)
         if part.blocks is not None and before.blocks is not None:
             return _Joint({"": BLANK_LINE, "+": " ", "~": ""}[part.continues], goes_on=bool(part.continues))
@@ -232,16 +233,8 @@ class _Joiner:
         return _Joint(skipped=skipped - trim(part.text, 0, len(part.text))[0])
 
 
-def _goes_on(before: str, after: str) -> bool:
-    return separator_between(before.rstrip(), after.lstrip()) == " "
-
-
 def _is_paragraph(part: Part) -> bool:
     return part.blocks is not None and [block.kind for block in part.blocks] == [PROSE]
-
-
-def _shown_page(part: Part) -> str:
-    return " ".join(map(str, part.identity.values()))
 
 
 def _within(blocks: Sequence[Block], start: int, end: int) -> list[Block]:

@@ -19,7 +19,7 @@ from langchain_sentence_window.evaluation.metrics import covered, union
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.candidates import CANDIDATES, LEXICAL_WEIGHT, Candidates, Numbers
 from langchain_sentence_window.ranking.ranking import SIGNALS, Ranking, signals
-from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, Size, expand_hit
+from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, expand_hit
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.search import find_sentences
 from langchain_sentence_window.retrieval.stored_sentences import fetch_available
@@ -181,7 +181,7 @@ async def _example(io: IO, retriever: SentenceWindowRetriever, question: Questio
 
 def _around(candidates: Candidates, number: int, policy: ExpansionPolicy) -> list[SentenceKey]:
     """Return all sentences that the window of a candidate may hold, whatever the metadata of its document says."""
-    reaches = [_reach(size) for size in (policy.default, *policy.by_value.values())]
+    reaches = [(0, MAX_FORWARD) if size is None else size for size in (policy.default, *policy.by_value.values())]
     before, after = (max(sides) for sides in zip(*reaches, strict=True))
     document, index = candidates.keys[number]
     start = max(int(candidates.section_starts[number]), index - before)
@@ -203,10 +203,6 @@ def _window(key: SentenceKey, policy: ExpansionPolicy, read: SentencesByKey) -> 
     hit = replace(as_hit(sentence, 0.0), section_start=first, section_end=last + 1)
     window = expand_hit(hit, policy.size_of(sentence), read, is_answer=False)
     return document, read[document, window.first].start, read[document, window.last].end
-
-
-def _reach(size: Size) -> tuple[int, int]:
-    return (0, MAX_FORWARD) if size is None else size
 
 
 def _nothing() -> Candidates:

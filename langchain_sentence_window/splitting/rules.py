@@ -346,7 +346,7 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
             return False
         if set(marks) == {"?"} and text[following].islower():
             return True
-        if marks != "." or _is_short(word, language):
+        if marks != "." or language.abbreviates(word) or word.lower() in ("id", "ibid"):
             return text.startswith(("http", "www."), following)
         return len(word) > _MAX_INITIALS_CHARS and word.isalpha() and word.islower()
     if marks != ".":
@@ -462,10 +462,6 @@ def _is_in_brackets(text: str, sentence: int, at: int) -> bool:
     if opened < 0 or text.find(")", opened, at) >= 0 or text.find("]", opened, at) >= 0:
         return False
     return text.find(")" if text[opened] == "(" else "]", at, at + _MAX_BRACKET_CHARS) >= 0
-
-
-def _is_short(word: str, language: Language) -> bool:
-    return language.abbreviates(word) or word.lower() in ("id", "ibid")
 
 
 def _word_at(text: str, start: int) -> str:

@@ -365,7 +365,7 @@ def read_sentences(
 def show_sentences(out: Output, sentences: Sequence[StoredSentence], *, numbered: bool) -> None:
     """Write sentences: each on a line with its number, or as the text that they are."""
     if not numbered:
-        out.line("".join(_with_white_space(each, is_last=each is sentences[-1]) for each in sentences))
+        out.line("".join(each.text if each is sentences[-1] else each.text + each.separator for each in sentences))
         return
     width = max((len(str(each.index)) for each in sentences), default=0)
     for each in sentences:
@@ -374,7 +374,3 @@ def show_sentences(out: Output, sentences: Sequence[StoredSentence], *, numbered
         out.line(Text.assemble((f"{each.index:>{width}}", WEAK), "  ", first))
         for line in others:
             out.line(line, indent=width + 2)
-
-
-def _with_white_space(sentence: StoredSentence, *, is_last: bool) -> str:
-    return sentence.text if is_last else sentence.text + sentence.separator
