@@ -27,7 +27,7 @@ from langchain_core.documents import Document
 from benchmarks.question_sets import Collection, read_collections
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.answering.verification import verify_quotes
+from langchain_sentence_window.answering.quotes.verification import verify_quotes
 from langchain_sentence_window.errors import SentenceWindowError
 
 SENTENCES = 200

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message
     from langchain_sentence_window.answering.context import as_search_results, format_context
     from langchain_sentence_window.answering.locations import describe_location
-    from langchain_sentence_window.answering.tools import create_tools
-    from langchain_sentence_window.answering.verification import (
+    from langchain_sentence_window.answering.quotes.verification import (
         QuotedPlace,
         VerifiedQuote,
         verify_quote,
         verify_quotes,
     )
+    from langchain_sentence_window.answering.tools import create_tools
     from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server, serve_mcp
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
     from langchain_sentence_window.documents.splitter import SentenceSplitter
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from langchain_sentence_window.retrieval.indexing import acopy_index, copy_index
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-    from langchain_sentence_window.retrieval.sentence_outcome import SentenceFate
+    from langchain_sentence_window.retrieval.tracing.sentence_outcome import SentenceFate
     from langchain_sentence_window.stores.bm25_index import BM25Index
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
     from langchain_sentence_window.stores.faiss.soundness import CheckResult
@@ -83,7 +83,7 @@ __all__ = [
 _HOMES = {
     "CheckResult": "stores.faiss.soundness",
     "IndexSettings": "retrieval.index_settings",
-    "SentenceFate": "retrieval.sentence_outcome",
+    "SentenceFate": "retrieval.tracing.sentence_outcome",
     "check_index": "retrieval.index_settings",
     "load_embedding": "embedding.named_embedders",
     "read_index_settings": "retrieval.index_settings",
@@ -107,15 +107,15 @@ _HOMES = {
     "find_citations": "answering.citations",
     "format_context": "answering.context",
     "merge_windows": "documents.window_merging",
-    "QuotedPlace": "answering.verification",
-    "VerifiedQuote": "answering.verification",
+    "QuotedPlace": "answering.quotes.verification",
+    "VerifiedQuote": "answering.quotes.verification",
     "as_search_results": "answering.context",
     "citation_blocks": "answering.content_blocks",
     "cited_message": "answering.content_blocks",
     "create_mcp_server": "apps.mcp.mcp_server",
     "serve_mcp": "apps.mcp.mcp_server",
-    "verify_quote": "answering.verification",
-    "verify_quotes": "answering.verification",
+    "verify_quote": "answering.quotes.verification",
+    "verify_quotes": "answering.quotes.verification",
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

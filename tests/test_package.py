@@ -43,8 +43,8 @@ def test_importing_is_silent_and_loads_nothing_heavy() -> None:
 def test_asking_an_index_loads_nothing_that_only_writing_or_explaining_needs() -> None:
     package = "langchain_sentence_window"
     parts = (
-        "retrieval.explanation",
-        "retrieval.trace",
+        "retrieval.tracing.explanation",
+        "retrieval.tracing.trace",
         "retrieval.ingest",
         "splitting.sentences",
         "documents.parts.joining",

@@ -40,7 +40,7 @@ from langchain_sentence_window.answering.locations import (
     source_address,
     split_text,
 )
-from langchain_sentence_window.answering.verification import VerifiedQuote
+from langchain_sentence_window.answering.quotes.verification import VerifiedQuote
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, PAGES, SENTENCES, START_INDEX
 from langchain_sentence_window.errors import InvalidInputError
 

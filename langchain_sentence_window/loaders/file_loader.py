@@ -24,7 +24,7 @@ from langchain_sentence_window.loaders.pdf.pdf_file import read_pdf
 from langchain_sentence_window.splitting.markdown import read_front_matter
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.loaders.html_pages import HtmlPage
+    from langchain_sentence_window.loaders.files.html_pages import HtmlPage
     from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 
 
@@ -142,10 +142,10 @@ def _read(content_type: str, data: bytes, name: str, source: str) -> list[Docume
 
 def _page(content_type: str, data: bytes, name: str) -> "HtmlPage":
     if content_type == _HTML:
-        from langchain_sentence_window.loaders.html_pages import read_html
+        from langchain_sentence_window.loaders.files.html_pages import read_html
 
         return read_html(decode(data, name, is_html=True), name)
-    from langchain_sentence_window.loaders.docx import read_docx
+    from langchain_sentence_window.loaders.files.docx import read_docx
 
     return read_docx(data, name)
 

@@ -28,8 +28,8 @@ from langchain_sentence_window.stores.faiss.soundness import StoreStats
 if TYPE_CHECKING:
     from langchain_core.indexing.base import DocumentIndex
 
-    from langchain_sentence_window.retrieval.sentence_outcome import SentenceFate
-    from langchain_sentence_window.retrieval.trace import Trace
+    from langchain_sentence_window.retrieval.tracing.sentence_outcome import SentenceFate
+    from langchain_sentence_window.retrieval.tracing.trace import Trace
     from langchain_sentence_window.stores.faiss.soundness import CheckResult
 
 
@@ -348,7 +348,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         Returns:
             The trace. ``print`` it, show it in a notebook, or call its ``to_dict``.
         """
-        from langchain_sentence_window.retrieval.explanation import explain
+        from langchain_sentence_window.retrieval.tracing.explanation import explain
 
         return run(explain(BLOCKING, self._configured_request(query, config, settings), self.reranker))
 
@@ -356,7 +356,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         self, query: str, config: RunnableConfig | None = None, **settings: Unpack[CallSettings]
     ) -> "Trace":
         """Async version of `explain`."""
-        from langchain_sentence_window.retrieval.explanation import explain
+        from langchain_sentence_window.retrieval.tracing.explanation import explain
 
         return await arun(lambda io: explain(io, self._configured_request(query, config, settings), self.reranker))
 
@@ -387,7 +387,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         Raises:
             InvalidInputError: The sentence isn't a whole number from 0, or the store can't read a single sentence.
         """
-        from langchain_sentence_window.retrieval.diagnosis import checked_key, why
+        from langchain_sentence_window.retrieval.tracing.diagnosis import checked_key, why
 
         key = checked_key(doc_id, sentence)
         request = self._configured_request(query, config, settings)
@@ -402,7 +402,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         **settings: Unpack[CallSettings],
     ) -> "SentenceFate":
         """Async version of `why`."""
-        from langchain_sentence_window.retrieval.diagnosis import checked_key, why
+        from langchain_sentence_window.retrieval.tracing.diagnosis import checked_key, why
 
         key = checked_key(doc_id, sentence)
         request = self._configured_request(query, config, settings)

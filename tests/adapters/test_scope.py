@@ -43,7 +43,7 @@ from langchain_sentence_window.errors import (
     InvalidInputError,
     SentenceWindowWarning,
 )
-from langchain_sentence_window.retrieval.trace import Trace
+from langchain_sentence_window.retrieval.tracing.trace import Trace
 from tests.conftest import Invoke
 from tests.properties import examples
 from tests.test_langchain_fit import SharedWords

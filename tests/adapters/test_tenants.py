@@ -36,7 +36,7 @@ from langchain_sentence_window import (
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation import Question, aevaluate, afit_ranking, evaluate, fit_ranking
 from langchain_sentence_window.retrieval.telemetry import CAPTURE_CONTENT
-from langchain_sentence_window.retrieval.trace import Trace
+from langchain_sentence_window.retrieval.tracing.trace import Trace
 from tests.adapters.test_scope import BY_ID, INLINE, Case, Mapped, function, mapping
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings

@@ -17,7 +17,7 @@ from langchain_sentence_window import Citation, describe_location, find_citation
 from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message, cited_statements
 from langchain_sentence_window.answering.context import as_search_results, search_results
 from langchain_sentence_window.answering.locations import MAX_EXCERPT_CHARS
-from langchain_sentence_window.answering.verification import QuotedPlace, VerifiedQuote
+from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote
 from langchain_sentence_window.errors import InvalidInputError
 from tests.answering.windows import (
     ANY_DOCUMENTS,

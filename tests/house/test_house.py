@@ -158,9 +158,9 @@ LITERAL_KEYS = {
     "splitting/engines.py": {"start_index", "end_index"},  # what sentencex returns has keys of the same names
     "splitting/blocks.py": {"heading"},  # a kind of block
     "stores/faiss/": {"doc_id", "heading", "sentences"},  # tables and columns of SQL
-    "retrieval/explanation.py": {"hits", "score"},  # counts of a trace, and a code of why a hit was left out
-    "retrieval/sentence_outcome.py": {"score"},  # the same code
-    "retrieval/trace.py": {
+    "retrieval/tracing/explanation.py": {"hits", "score"},  # counts of a trace, and a code of why a hit was left out
+    "retrieval/tracing/sentence_outcome.py": {"score"},  # the same code
+    "retrieval/tracing/trace.py": {
         "doc_id",
         "heading",
         "hits",

@@ -12,7 +12,7 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.documents.window_documents import text_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval import assembled_documents as assembly
-from langchain_sentence_window.retrieval.trace import Trace
+from langchain_sentence_window.retrieval.tracing.trace import Trace
 from langchain_sentence_window.windows.assembly import MAX_JOINED
 from tests.conftest import Invoke
 from tests.toys import PLAIN, WordEmbeddings, document

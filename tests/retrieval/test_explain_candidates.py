@@ -8,7 +8,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
-from langchain_sentence_window.retrieval.trace import Trace
+from langchain_sentence_window.retrieval.tracing.trace import Trace
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 

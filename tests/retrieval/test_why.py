@@ -14,7 +14,7 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.documents.keys import ALSO_IN
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
-from langchain_sentence_window.retrieval.sentence_outcome import (
+from langchain_sentence_window.retrieval.tracing.sentence_outcome import (
     MAX_RANK,
     AdvisedSettings,
     SentenceFate,

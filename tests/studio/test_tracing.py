@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.apps.studio import page_server as static_files
-from langchain_sentence_window.retrieval.explanation import LEFT_OUT
+from langchain_sentence_window.retrieval.tracing.explanation import LEFT_OUT
 from tests.studio.making import ADDRESS, client_of
 from tests.toys import WordEmbeddings, document
 

@@ -12,7 +12,7 @@ from langchain_sentence_window._display import milliseconds, named, ranked, show
 from langchain_sentence_window.answering.chain import create_rag_chain
 from langchain_sentence_window.answering.citations import Citation
 from langchain_sentence_window.answering.locations import describe_location
-from langchain_sentence_window.answering.verification import QuotedPlace, VerifiedQuote, verify_quotes
+from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quotes
 from langchain_sentence_window.apps.cli.opened_index import nearer, nothing_found, written
 from langchain_sentence_window.apps.cli.output import (
     MARKED,
@@ -37,7 +37,7 @@ from langchain_sentence_window.documents.window_documents import brief_values
 from langchain_sentence_window.documents.window_runs import sentence_numbers, source_span
 from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.trace import HitTrace, NameTrace, Trace, WindowTrace
+from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, Trace, WindowTrace
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

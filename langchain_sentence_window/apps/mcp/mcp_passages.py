@@ -19,6 +19,7 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location, source_address
+from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quote
 from langchain_sentence_window.answering.tools import (
     MAX_ARGUMENT_CHARS,
     label,
@@ -27,7 +28,6 @@ from langchain_sentence_window.answering.tools import (
     read_doc_id,
     unsearched_window,
 )
-from langchain_sentence_window.answering.verification import QuotedPlace, VerifiedQuote, verify_quote
 from langchain_sentence_window.documents.keys import (
     ALSO_IN,
     DOC_ID,

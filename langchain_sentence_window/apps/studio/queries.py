@@ -42,7 +42,7 @@ from langchain_sentence_window.answering.content_blocks import MARK, VERDICT, ci
 from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.locations import describe_location, document_title, name_of
 from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, quotes_as_cited
-from langchain_sentence_window.answering.verification import VerifiedQuote, verify_quotes
+from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
 from langchain_sentence_window.apps.studio.page_state import Studio, calling, reading
 from langchain_sentence_window.apps.studio.replies import Arguments, Refused, fields_of, lines
 from langchain_sentence_window.apps.studio.setting_form import to_ask
@@ -51,10 +51,10 @@ from langchain_sentence_window.documents.window_fields import FIELDS
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation.questions import read_questions
 from langchain_sentence_window.ranking.ranking import SIGNALS
-from langchain_sentence_window.retrieval.explanation import LEFT_OUT
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import SETTINGS
-from langchain_sentence_window.retrieval.trace import Trace
+from langchain_sentence_window.retrieval.tracing.explanation import LEFT_OUT
+from langchain_sentence_window.retrieval.tracing.trace import Trace
 
 MAX_EXAMPLES = 3
 MAX_EXAMPLE_CHARS = 200

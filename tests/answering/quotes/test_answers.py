@@ -2,7 +2,7 @@
 
 import pytest
 
-from langchain_sentence_window.answering.answer_quotes import quotes_in
+from langchain_sentence_window.answering.quotes.answer_quotes import quotes_in
 
 
 def found_in(answer: str) -> list[tuple[str, str, list[int]]]:

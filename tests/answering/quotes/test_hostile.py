@@ -4,7 +4,7 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import find_citations, format_context
-from langchain_sentence_window.answering.verification import verify_quotes
+from langchain_sentence_window.answering.quotes.verification import verify_quotes
 from tests.answering.quotes.sources import window
 
 HOSTILE = [

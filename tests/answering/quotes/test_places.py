@@ -8,7 +8,7 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceWindowRetriever, format_context
-from langchain_sentence_window.answering.verification import QuotedPlace, verify_quotes
+from langchain_sentence_window.answering.quotes.verification import QuotedPlace, verify_quotes
 from langchain_sentence_window.loaders import highlight, load_pdf, locate
 from tests.answering.quotes.sources import window
 from tests.loaders.pdf.drawing import drawn, lines, read_back, squeezed

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.answering.normalized_text import PLAIN, broken_words, compounds_of, plain_text
+from langchain_sentence_window.answering.quotes.normalized_text import PLAIN, broken_words, compounds_of, plain_text
 from tests.properties import examples
 
 ODD = "aA1 \n\t.-—“”'\"’\u00ad\u200b\u202e\0ﬁ²½…ß\u0301é\u1100\u1161ﾎﾞ*`Σςİ㎡％，\ud800\U0001d54f"

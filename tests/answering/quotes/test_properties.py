@@ -14,9 +14,9 @@ from langchain_sentence_window.answering import normalized_text as boundaries
 from langchain_sentence_window.answering import normalized_text as plain_text
 from langchain_sentence_window.answering import quote_search as sources
 from langchain_sentence_window.answering import stitching
-from langchain_sentence_window.answering.answer_quotes import quotes_in
-from langchain_sentence_window.answering.normalized_text import plain_text as plain
-from langchain_sentence_window.answering.verification import verify_quote, verify_quotes
+from langchain_sentence_window.answering.quotes.answer_quotes import quotes_in
+from langchain_sentence_window.answering.quotes.normalized_text import plain_text as plain
+from langchain_sentence_window.answering.quotes.verification import verify_quote, verify_quotes
 from tests.answering.quotes.sources import window
 from tests.properties import examples
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.verification import verify_quote, verify_quotes
+from langchain_sentence_window.answering.quotes.verification import verify_quote, verify_quotes
 from langchain_sentence_window.errors import InvalidInputError
 from tests.answering.quotes.sources import verdict, window
 

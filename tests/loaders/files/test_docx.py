@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders import load_file
-from langchain_sentence_window.loaders.docx import MAX_PARTS, MAX_XML_BYTES, MAX_XML_CHARS, read_docx
+from langchain_sentence_window.loaders.files.docx import MAX_PARTS, MAX_XML_BYTES, MAX_XML_CHARS, read_docx
 from tests.loaders.files.writing import OFFICE, RELATIONS, WORD, archive, docx, file, paragraph, run, table
 
 POLICY = docx(

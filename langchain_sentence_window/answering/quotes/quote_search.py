@@ -13,7 +13,7 @@ from functools import cached_property
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.normalized_text import (
+from langchain_sentence_window.answering.quotes.normalized_text import (
     PlainText,
     broken_words,
     compounds_of,

@@ -25,7 +25,7 @@ from langchain_sentence_window.retrieval.search import Found, fill_bm25_index, f
 from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.stored_sentences import fetch_sentences
 from langchain_sentence_window.retrieval.telemetry import observed
-from langchain_sentence_window.retrieval.trace import (
+from langchain_sentence_window.retrieval.tracing.trace import (
     TRIMMED,
     WIDENED,
     CandidateTrace,

@@ -11,10 +11,10 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, gathered
-from langchain_sentence_window.answering.answer_quotes import AnswerQuote, Cited, find_quoted, quotes_in
 from langchain_sentence_window.answering.citation_format import MARKS, each_once, looks
 from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of
-from langchain_sentence_window.answering.quote_search import (
+from langchain_sentence_window.answering.quotes.answer_quotes import AnswerQuote, Cited, find_quoted, quotes_in
+from langchain_sentence_window.answering.quotes.quote_search import (
     Found,
     InOrder,
     Source,
@@ -23,7 +23,7 @@ from langchain_sentence_window.answering.quote_search import (
     find_in_order,
     pieces_of,
 )
-from langchain_sentence_window.answering.stitching import Stitching
+from langchain_sentence_window.answering.quotes.stitching import Stitching
 from langchain_sentence_window.documents.window_documents import narrowed_window
 from langchain_sentence_window.documents.window_runs import pages_touched, source_span
 from langchain_sentence_window.errors import InvalidInputError

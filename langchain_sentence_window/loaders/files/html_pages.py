@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders.file_bytes import clean_text
-from langchain_sentence_window.loaders.html_elements import (
+from langchain_sentence_window.loaders.files.html_elements import (
     MAX_LABEL_CHARS,
     InlineText,
     MarkdownText,

@@ -21,9 +21,10 @@ from langchain_sentence_window.documents.window_documents import read_lead_ins
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.expansion import read_expansion
-from langchain_sentence_window.retrieval.explanation import Outcomes
 from langchain_sentence_window.retrieval.query import Query, Request
-from langchain_sentence_window.retrieval.sentence_outcome import (
+from langchain_sentence_window.retrieval.telemetry import observed
+from langchain_sentence_window.retrieval.tracing.explanation import Outcomes
+from langchain_sentence_window.retrieval.tracing.sentence_outcome import (
     AdvisedSettings,
     Outcome,
     OwnRanks,
@@ -32,7 +33,6 @@ from langchain_sentence_window.retrieval.sentence_outcome import (
     ordinal,
     own_ranks,
 )
-from langchain_sentence_window.retrieval.telemetry import observed
 from langchain_sentence_window.windows.assembly import IS_EQUAL, IS_UNSUPPORTED
 from langchain_sentence_window.windows.geometry import Hit, Window
 

@@ -1,0 +1,1 @@
+"""Marked-up files, HTML and DOCX, as Markdown with the spans of their blocks."""

@@ -1,0 +1,1 @@
+"""Traces: every stage of a query, for finding out why an answer wasn't found."""
