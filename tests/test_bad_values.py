@@ -29,8 +29,8 @@ from langchain_sentence_window import (
 )
 from langchain_sentence_window.answering import content_blocks
 from langchain_sentence_window.answering import context as search_results
-from langchain_sentence_window.answering import verification as quotes_verify
 from langchain_sentence_window.answering.locations import describe_location
+from langchain_sentence_window.answering.quotes import verification as quotes_verify
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import Question
 from langchain_sentence_window.ranking import candidates as fusion

@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering import normalized_text as boundaries
-from langchain_sentence_window.answering import normalized_text as plain_text
-from langchain_sentence_window.answering import quote_search as sources
-from langchain_sentence_window.answering import stitching
+from langchain_sentence_window.answering.quotes import normalized_text as boundaries
+from langchain_sentence_window.answering.quotes import normalized_text as plain_text
+from langchain_sentence_window.answering.quotes import quote_search as sources
+from langchain_sentence_window.answering.quotes import stitching
 from langchain_sentence_window.answering.quotes.answer_quotes import quotes_in
 from langchain_sentence_window.answering.quotes.normalized_text import plain_text as plain
 from langchain_sentence_window.answering.quotes.verification import verify_quote, verify_quotes
