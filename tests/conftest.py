@@ -25,7 +25,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # down, which says nothing about the code.
 settings.register_profile("all", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Fewer of them, for `make test`.
-settings.register_profile("test", settings.get_profile("all"), max_examples=25)
+settings.register_profile("test", settings.get_profile("all"), max_examples=10)
 # Other examples at each run, for `make fuzz`.
 settings.register_profile("fuzz", settings.get_profile("all"), derandomize=False, max_examples=500, print_blob=True)
 settings.load_profile("test")

@@ -31,6 +31,7 @@ def test_all_is_sorted_and_every_name_of_it_is_there() -> None:
         langchain_sentence_window.Nothing  # noqa: B018
 
 
+@pytest.mark.process
 def test_importing_is_silent_and_loads_nothing_heavy() -> None:
     code = (
         "import sys; from langchain_sentence_window import *; from langchain_sentence_window import evaluation;"
@@ -40,6 +41,7 @@ def test_importing_is_silent_and_loads_nothing_heavy() -> None:
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
+@pytest.mark.process
 def test_asking_an_index_loads_nothing_that_only_writing_or_explaining_needs() -> None:
     package = "langchain_sentence_window"
     parts = (

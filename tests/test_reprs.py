@@ -212,7 +212,7 @@ def test_rerankers_show_the_class_of_their_model() -> None:
         (SentenceSplitter(), "SentenceSplitter()"),
         (SentenceSplitter("de", structure="plain"), "SentenceSplitter(language='de', structure='plain')"),
         (SentenceSplitter("hi"), "SentenceSplitter(language='hi')"),
-        (SentenceSplitter(engine="punkt", max_chars=None), "SentenceSplitter(engine='punkt', max_chars=None)"),
+        (SentenceSplitter(engine="sentencex", max_chars=None), "SentenceSplitter(engine='sentencex', max_chars=None)"),
         (SentenceSplitter(engine=cut_at_commas), "SentenceSplitter(engine=cut_at_commas)"),
         (SentenceSplitter(min_chars=5, inline_window=2), "SentenceSplitter(min_chars=5, inline_window=(2, 2))"),
     ],

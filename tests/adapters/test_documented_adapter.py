@@ -29,6 +29,7 @@ def make_store(shelf_store: Any) -> Iterator[MakeStore]:
         yield lambda embedding: made.enter_context(closing(shelf_store(embedding)))
 
 
+@pytest.mark.slow
 class TestShelfStore(SentenceWindowStoreTests):
     @pytest.fixture
     def make_store(self, make_store: MakeStore) -> MakeStore:

@@ -145,6 +145,7 @@ def test_a_filter_goes_by_the_name_that_its_adapter_gives(words: WordEmbeddings)
 
 
 @pytest.mark.process
+@pytest.mark.process
 def test_choosing_an_adapter_imports_no_store() -> None:
     code = "import sys, langchain_sentence_window.adapters; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -398,6 +398,7 @@ async def test_no_road_leads_to_what_is_the_others(case: Case, walk: Walk, way: 
     assert_nothing_of_theirs(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("walk", ROADS.values(), ids=ROADS.keys())
 async def test_each_road_leads_there_without_a_filter(walk: Walk, way: Invoke, told: Told) -> None:
     """So that the test above can fail."""

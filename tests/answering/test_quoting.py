@@ -56,6 +56,7 @@ def llm(request: pytest.FixtureRequest, server: OpenAIServer) -> Any:
     return FakeListChatModel(responses=[f"```json\n{ANSWER}\n```"])  # has no structured output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("unverified", "expected"), [("mark", MARKED), ("drop", DROPPED)])
 async def test_only_sources_that_hold_a_quote_are_cited(
     retriever: SentenceWindowRetriever, llm: Any, way: Invoke, unverified: Any, expected: str

@@ -234,6 +234,7 @@ def test_an_index_that_was_made_in_python_is_followed_too(folder: Path) -> None:
     assert "example.com" in run_here("ask", "What came from elsewhere?", "-k", 1).out
 
 
+@pytest.mark.slow
 def test_another_embedder_is_refused(folder: Path, tmp_path: Path) -> None:
     assert run_here("index", "docs").code == 0
     from sentence_transformers import SentenceTransformer

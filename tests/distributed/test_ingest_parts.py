@@ -132,6 +132,7 @@ def test_a_summary_says_what_it_takes_to_finish() -> None:
     assert (IngestSummary().seconds_to_finish, IngestSummary(pending=1).seconds_to_finish) == (0.0, None)
 
 
+@pytest.mark.process
 def test_ray_is_imported_on_use(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "import sys; from langchain_sentence_window.distributed import ingest; print('ray' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)

@@ -302,6 +302,7 @@ def test_settings_that_hold_themselves_are_described() -> None:
     assert describe_embedder(outer).count("Attributes(") == 2
 
 
+@pytest.mark.process
 def test_descriptions_are_equal_in_every_process() -> None:
     code = """if True:
         from langchain_core.embeddings import FakeEmbeddings

@@ -150,6 +150,7 @@ def test_what_tells_gold_is_learned_and_recommended() -> None:
     assert again == fitted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_chance_is_not_recommended(seed: int) -> None:
     fitted = fit(made_up(40, seed=seed, by_chance=True))
@@ -159,6 +160,7 @@ def test_chance_is_not_recommended(seed: int) -> None:
     assert "Not recommended" in str(fitted)
 
 
+@pytest.mark.slow
 def test_questions_without_gold_count_and_teach_nothing() -> None:
     examples = made_up(40, seed=3)
     lost = [replace(each, question=Question("Where?", f"none{n}", ((0, 9),))) for n, each in enumerate(examples[:20])]
@@ -169,6 +171,7 @@ def test_questions_without_gold_count_and_teach_nothing() -> None:
     assert both.fitted.weights["digit"] > 0.3
 
 
+@pytest.mark.slow
 def test_questions_of_few_documents_are_parted_by_question() -> None:
     examples = made_up(40, seed=3, documents=2)
     different = [
@@ -197,6 +200,7 @@ def marked(*, in_one_document: bool) -> list[FittingExample]:
     return examples
 
 
+@pytest.mark.slow
 def test_questions_of_one_document_are_left_out_together() -> None:
     assert len(MARKS) >= MIN_GROUPS
     by_document, by_question = fit(marked(in_one_document=False)), fit(marked(in_one_document=True))
@@ -206,6 +210,7 @@ def test_questions_of_one_document_are_left_out_together() -> None:
     assert by_question.gain.mean > by_document.gain.mean + 0.05
 
 
+@pytest.mark.slow
 def test_a_prior_of_any_scale_is_the_start() -> None:
     small = {name: weight / 50 for name, weight in DEFAULT_RANKING.weights.items()}
     usual, scaled = fit(made_up(30, seed=4)), fit(made_up(30, seed=4), Ranking(small))
@@ -261,6 +266,7 @@ def shop() -> tuple[list[Document], list[Question]]:
     return documents, questions
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_a_retriever_takes_what_was_fitted_to_it(words: WordEmbeddings, tmp_path: Path, is_async: bool) -> None:
     documents, questions = shop()

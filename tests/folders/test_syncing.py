@@ -239,7 +239,7 @@ def test_a_document_that_one_file_would_spoil_doesnt_keep_the_others_out(words: 
 def test_a_library_that_is_missing_is_told_of_and_the_others_are_added(
     retriever: SentenceWindowRetriever, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from langchain_sentence_window.loaders import docx as docx_module
+    from langchain_sentence_window.loaders.files import docx as docx_module
 
     docx_module._mammoth.cache_clear()
     monkeypatch.setitem(sys.modules, "mammoth", None)

@@ -22,12 +22,12 @@ from langchain_sentence_window.errors import (
     MissingExtraError,
     SentenceWindowWarning,
 )
-from langchain_sentence_window.loaders import docx as docx_module
 from langchain_sentence_window.loaders import file_bytes as reading
 from langchain_sentence_window.loaders import file_loader as loading
-from langchain_sentence_window.loaders import html_elements as libxml
 from langchain_sentence_window.loaders import load_file
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
+from langchain_sentence_window.loaders.files import docx as docx_module
+from langchain_sentence_window.loaders.files import html_elements as libxml
 from tests.loaders.files.writing import archive, docx, file, paragraph
 from tests.loaders.pdf.drawing import drawn, lines
 from tests.toys import WordEmbeddings
