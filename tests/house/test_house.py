@@ -81,7 +81,7 @@ def test_continuous_integration_calls_the_make_targets() -> None:
         "macos": ["make test-all"],
     }
     by_hand = " ".join(re.findall(r"^make (.+)$", text_of(".ci/run"), re.M)).split()
-    targets = {word for word in by_hand if not word.startswith(("-", ".venv/"))}
+    targets = {word for word in by_hand if re.fullmatch("[a-z]+(-[a-z]+)*", word)}
     assert targets == {line.removeprefix("make ") for lines in called.values() for line in lines}
 
 
