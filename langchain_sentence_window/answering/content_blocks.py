@@ -191,7 +191,7 @@ def _start(answer: str, cited: CitedStatement, quote: VerifiedQuote) -> int:
 def _evidence(
     number: int, texts: SourceTexts, quotes: Sequence[VerifiedQuote]
 ) -> Iterator[tuple[Stretch, VerifiedQuote | None]]:
-    """Yield what a citation cites of a source: where quotes stand in it, or an excerpt."""
+    """Yield what a citation cites of a source: where quotes stand in it, and an excerpt for a wrong quote or none."""
     is_told = False
     for quote in quotes:
         placed = [

@@ -178,6 +178,7 @@ class _Server(uvicorn.Server):
         self._name, self._token = name, token
 
     async def startup(self, sockets: Any = None) -> None:
+        """Listen, and print the address of the page."""
         await super().startup(sockets)
         if self.started:
             port = self.servers[0].sockets[0].getsockname()[1]
