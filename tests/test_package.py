@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -49,9 +50,10 @@ def test_asking_an_index_loads_nothing_that_only_writing_or_explaining_needs() -
         "retrieval.tracing.trace",
         "retrieval.ingest",
         "splitting.sentences",
-        "documents.parts.joining",
-        "stores.faiss.checks",
+        "documents.part_groups",
+        "retrieval.document_index",
     )
+    assert all(find_spec(f"{package}.{name}") for name in parts)
     code = (
         f"import sys, {package} as m; from langchain_core.embeddings import DeterministicFakeEmbedding as E\n"
         f"m.SentenceWindowRetriever(vectorstore=m.FaissStore(E(size=4))).invoke('What?')\n"
