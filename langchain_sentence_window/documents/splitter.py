@@ -210,7 +210,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         if not isinstance(text, str):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
         code = language or self.language_of(text, {})
-        rules = self._rulesets.made.get(code) or self._rulesets.make(code)
+        rules = self._rulesets.of(code)
         return self._split(text, rules, None, read_front_matter(text))
 
     def split_documents(self, documents: Iterable[Document], *, limits: StoreLimits = ANY_STORE) -> list[Document]:
@@ -254,7 +254,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             values = front_matter.values if front_matter else {}
             said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
             language = language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
-            rules = self._rulesets.made.get(language) or self._rulesets.make(language, document.doc_id)
+            rules = self._rulesets.of(language, document.doc_id)
             sentences = list["Sentence"]()
             for start, end, blocks in document.segments:  # each by itself, at its place in the document
                 own = None if start else front_matter if end == len(text) else read_front_matter(text[:end])

@@ -107,9 +107,7 @@ class QueryEmbedder:
             InvalidInputError: The query isn't a string.
             EmbeddingError: The embedder didn't return a list of finite numbers.
         """
-        if not isinstance(query, str):
-            raise _no_string(query)
-        asked = encodable(query)
+        asked = _checked_query(query)
         kept = self._kept.get(asked)
         if kept is not None:
             return kept
@@ -117,9 +115,7 @@ class QueryEmbedder:
 
     async def aembed(self, query: str) -> Vectors:
         """Async version of `embed`."""
-        if not isinstance(query, str):
-            raise _no_string(query)
-        asked = encodable(query)
+        asked = _checked_query(query)
         kept = self._kept.get(asked)
         if kept is not None:
             return kept
@@ -135,8 +131,10 @@ class QueryEmbedder:
         return unit
 
 
-def _no_string(query: object) -> InvalidInputError:
-    return InvalidInputError(f"the query is {shown(query)}; it must be a string")
+def _checked_query(query: object) -> str:
+    if not isinstance(query, str):
+        raise InvalidInputError(f"the query is {shown(query)}; it must be a string")
+    return encodable(query)
 
 
 def takes_several_calls(texts: Sequence[str]) -> bool:

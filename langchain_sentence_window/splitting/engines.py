@@ -64,7 +64,7 @@ class Rulesets:
             MissingExtraError: The engine's library isn't installed, or for ``auto`` the one that detects languages.
         """
         self._engine = engine
-        self.made: dict[str, Ruleset] = {}
+        self._made: dict[str, Ruleset] = {}
         if isinstance(language, str) and language == AUTO:
             check_detection()
             if engine is not None:
@@ -72,10 +72,10 @@ class Rulesets:
             return
         if not is_known(check_code(language)) and not callable(engine):
             raise unknown_code(language)
-        self.made[language] = _ruleset(language, engine)
+        self._made[language] = _ruleset(language, engine)
 
-    def make(self, language: str, doc_id: str = "") -> Ruleset:
-        """Make the ruleset of another language; warn if its first document is cut without its rules.
+    def of(self, language: str, doc_id: str = "") -> Ruleset:
+        """Return the ruleset of a language; warn when the first document of a language is cut without its rules.
 
         Documents of other languages than the splitter's are cut by the splitter's engine if that knows their language,
         else as without an engine.
@@ -84,12 +84,13 @@ class Rulesets:
             language: The code of a known language.
             doc_id: The document to be cut, for the warning.
         """
-        engine = self._engine if callable(self._engine) or knows(self._engine, language) else None
-        try:
-            self.made[language] = _ruleset(language, engine)
-        except MissingExtraError as error:
-            self.made[language] = _general(language, doc_id, error)
-        return self.made[language]
+        if language not in self._made:
+            engine = self._engine if callable(self._engine) or knows(self._engine, language) else None
+            try:
+                self._made[language] = _ruleset(language, engine)
+            except MissingExtraError as error:
+                self._made[language] = _general(language, doc_id, error)
+        return self._made[language]
 
 
 def _ruleset(language: str, engine: str | Engine | None) -> Ruleset:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES, Identity
+from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES, Identity, identity_of
 from langchain_sentence_window.stores.faiss.database.store_files import (
     NO_FOLLOW,
     Seal,
@@ -195,12 +195,7 @@ class DatabaseFile:
         """
         if self._held is None or self.path is None:
             return
-        try:
-            status = self.path.stat()
-            is_held = (status.st_dev, status.st_ino) == self._held
-        except OSError:
-            is_held = False
-        if not is_held:
+        if identity_of(self.path) != self._held:
             raise StoreError(
                 f"{self.name} was moved, replaced or deleted while it was open; close this store and open the path "
                 "again"
