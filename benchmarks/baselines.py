@@ -1,4 +1,4 @@
-"""What sentence windows are compared with: fixed chunks with BM25, and plain windows."""
+"""Baselines for sentence windows: fixed chunks with BM25, and plain windows."""
 
 import re
 

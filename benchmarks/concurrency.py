@@ -34,7 +34,7 @@ PROCESSES = (2, 4)
 
 @dataclass(frozen=True)
 class Rate:
-    """What was answered in some seconds.
+    """Hold what was answered in some seconds.
 
     Attributes:
         queries: The number of queries.

@@ -43,7 +43,7 @@ class Peer:
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Do what is due after all were added, such as training an index."""
+        """Train the index, or whatever else is due after all were added."""
 
     def search(self, vector: Vectors, k: int, effort: str) -> list[int]:
         """Return the numbers of the nearest sentences, whose texts and metadata are read, too."""

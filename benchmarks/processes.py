@@ -1,4 +1,4 @@
-"""What a step costs in a process of its own: processor time and memory.
+"""Costs of a step in a process of its own: processor time and memory.
 
 Figures of memory are of Linux, which alone tells anonymous pages from those of files. Elsewhere they are 0, and are
 left out of what is written.

@@ -1,4 +1,4 @@
-"""What the benchmarks share: a command line with ``--json``, and figures that are printed and kept.
+"""Parts that the benchmarks share: a command line with ``--json``, and figures that are printed and kept.
 
 The file holds the versions, the machine in words, the day, the parameters, and a list of ``name``, ``value`` and
 ``unit``::

@@ -50,7 +50,7 @@ ADDED_AT_ONCE = 1_000
 
 @dataclass(frozen=True)
 class Setting:
-    """What is measured.
+    """Name what is measured.
 
     Attributes:
         corpus: ``synthetic`` or ``real``.

@@ -1,4 +1,4 @@
-"""What each vector store gives and costs under the retriever.
+"""Measure what each vector store gives and costs under the retriever.
 
     python -m benchmarks.stores [--sentences 10000] [--only NAME] [--no-suite] [--json PATH]
     python -m benchmarks.stores --postgres 100000 [--json PATH]

@@ -19,7 +19,7 @@ OPEN_REFERENCE = re.compile(r"\]\[[\w.]*\]|^:::|--8<--", re.M)
 
 
 class Page(HTMLParser):
-    """What a page loads, links to, and says outside of code.
+    """Hold what a page loads, links to, and says outside of code.
 
     Attributes:
         loaded: Addresses of what a browser fetches by itself.

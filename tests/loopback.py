@@ -13,7 +13,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server sends: JSON, or server-sent events, each an event's name (or none) and its data."""
+    """Hold what the server sends: JSON, or server-sent events, each an event's name (or none) and its data."""
 
     body: Any = None
     events: list[tuple[str, Any]] | None = None

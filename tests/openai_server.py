@@ -22,7 +22,7 @@ Reply = Callable[[list[Message]], str | Message]
 
 @dataclass
 class OpenAIServer:
-    """What a running server answers with, and what it was asked.
+    """Hold what a running server answers with, and what it was asked.
 
     Attributes:
         base_url: What clients are given.

@@ -1,4 +1,4 @@
-"""What the adapters of several stores have in common, each a base class of theirs."""
+"""Base classes with what the adapters of several stores have in common."""
 
 import inspect
 from collections.abc import Mapping, Sequence

@@ -28,7 +28,7 @@ _TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as Fa
 
 
 class Reachable(ABC):
-    """What is on a server, which may not answer."""
+    """Raise one error when a server doesn't answer."""
 
     @property
     @abstractmethod

@@ -105,7 +105,7 @@ def with_configured(config: RunnableConfig | None, given: Mapping[str, Any]) -> 
 
 
 class QueryMethods(RetrieverSettings):
-    """What a retriever makes of its settings: its scope, and the request of a call."""
+    """Make of a retriever's settings its scope, and the request of a call."""
 
     def __init__(self, *given: Any, **settings: Any) -> None:
         """Set the fields from keywords and check them.

@@ -333,7 +333,7 @@ def line_of(sentence: StoredSentence) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class ReadAhead:
-    """What is read around hits in advance, by the hits alone, as the windows around them will probably need it.
+    """Say what to read around hits in advance, by the hits alone: what the windows around them will probably need.
 
     Attributes:
         policy: How far hits are expanded.

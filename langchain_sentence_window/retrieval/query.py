@@ -88,7 +88,7 @@ class Request:
 
     @property
     def ahead(self) -> ReadAhead:
-        """What the windows will probably need around the best hits."""
+        """Return what the windows will probably need around the best hits."""
         likely = self.k + self.k // 2
         if self.max_tokens is None:
             return ReadAhead(self.policy, 0 if self.k > MAX_JOINED else likely)

@@ -158,7 +158,7 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int, ahead: Re
 
 @dataclass(frozen=True, slots=True)
 class _IndexRead:
-    """What a search reads of an index, all in one state: names, candidates, and the sentences around the best of them.
+    """Read of an index what a search needs, all in one state: names, candidates, and sentences around the best of them.
 
     Attributes:
         scope: Which sentences may be found.

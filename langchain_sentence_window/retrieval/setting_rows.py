@@ -33,7 +33,7 @@ def as_json(value: Any, write: Callable[[Any], str] = _as_python) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """What there is to say of a setting beside the name, type, default and meaning of its field.
+    """Say of a setting what there is to say beside the name, type, default and meaning of its field.
 
     Attributes:
         check: Returns a valid value or raises `InvalidInputError`; ``None`` if the type says enough.

@@ -1,4 +1,4 @@
-"""What a program can see of queries and of ingests: spans of OpenTelemetry, parameters in LangSmith, lines in the log.
+"""Traces of queries and of ingests for a program: spans of OpenTelemetry, parameters in LangSmith, lines in the log.
 
 Names and values of a span are those of the semantic conventions for generative AI, operation ``retrieval``, as
 opentelemetry-semantic-conventions 0.66b2 has them. The question and the ids of what was found are content, so they are

@@ -26,7 +26,7 @@ METHODS = {name for name in vars(VectorStore) if not name.startswith("_")} - {"a
 
 
 def questions(code: str) -> list[str]:
-    """What code asks of a store by itself: its class, its methods, what is private to it, its package."""
+    """Return what code asks of a store by itself: its class, its methods, what is private to it, its package."""
     return [ast.unparse(node) for node in ast.walk(ast.parse(code)) if asks(node)]
 
 

@@ -738,7 +738,7 @@ async def test_no_filter_of_a_call_or_of_the_search_lifts_the_one_that_is_set(
 def test_a_filter_by_a_name_that_the_store_does_not_read_is_refused(
     name: str, value: Any, words: WordEmbeddings
 ) -> None:
-    """What is handed over by another name binds nothing, and takes the filter that is set with it."""
+    """Leave what is handed over by another name unbound; it takes the filter that is set with it."""
 
     class Read(Mapped):
         def similarity_search_with_score(

@@ -60,7 +60,7 @@ async def test_keys_of_the_contract_in_a_document_are_renamed_and_never_obeyed(
 
 
 def carried(**own: Any) -> dict[str, Any]:
-    """What of a document's own metadata its sentences carry."""
+    """Return what of a document's own metadata its sentences carry."""
     document = Document(page_content="A card.", metadata=own)
     [made] = SentenceSplitter().split_documents([document])
     return {key: value for key, value in made.metadata.items() if key not in CONTRACT_KEYS}

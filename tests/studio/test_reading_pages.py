@@ -102,7 +102,7 @@ def test_a_page_that_the_file_lacks_is_refused(folder: Path) -> None:
 
 
 def refused(client: TestClient, doc_id: str) -> tuple[int, str]:
-    """What the calls for a page answer, which is what the document says; its text is there anyway."""
+    """Return what the calls for a page answer, which is what the document says; its text is there anyway."""
     found = opened(client, doc_id)
     assert found["page_sizes"] is None
     assert found["blocks"]

@@ -1,4 +1,4 @@
-"""What the elements of an HTML page are: seen or hidden, navigation, labels of notes, tables of data; and their text.
+"""Kinds of the elements of an HTML page: seen or hidden, navigation, labels of notes, tables of data; and their text.
 
 Navigation that has no element of its own, such as a menu, is told by names of classes and ids, and by links to the next
 page and the one before. That alone isn't enough, as a dish of a menu and a note in a sidebar are content. What is left

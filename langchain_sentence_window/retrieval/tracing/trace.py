@@ -66,7 +66,7 @@ class HitTrace:
 
 @dataclass(frozen=True, slots=True)
 class WindowEnd:
-    """What ended a window early.
+    """Tell what ended a window early.
 
     Attributes:
         where: On which side of its hits: ``before`` or ``after``.

@@ -47,7 +47,7 @@ _MAX_ABSENT_KEYS = 1_000
 
 
 class SearchCache:
-    """What searches keep from one state of the index to the next."""
+    """Hold what searches keep from one state of the index to the next."""
 
     def __init__(self) -> None:
         """Start empty."""

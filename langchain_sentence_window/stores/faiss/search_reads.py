@@ -1,4 +1,4 @@
-"""What a search found, in the state that it searched: its order, candidates to rank, and sentences.
+"""Reads of what a search found, in the state that it searched: its order, candidates to rank, and sentences.
 
 Equal scores are ordered by document and index, so that no result depends on when something was added. FAISS and tantivy
 keep whichever of equally good results they come across first. So more are asked for than are wanted, until the last of

@@ -214,7 +214,7 @@ class _Alone:
 
 
 class Gate(Protocol):
-    """What a call enters and leaves: a lock that it reads under, or is alone under; or turns."""
+    """Let a call in and out: a lock that it reads under, or is alone under; or turns."""
 
     @property
     def _begin(self) -> Callable[[object], bool]:
