@@ -11,6 +11,7 @@ import pytest
 
 import langchain_sentence_window
 from langchain_sentence_window import errors, evaluation
+from tests.house.tree import NAME, modules
 
 ROOT = Path(__file__).parent.parent
 HEAVY = (
@@ -64,8 +65,8 @@ def test_asking_an_index_loads_nothing_that_only_writing_or_explaining_needs() -
 
 
 def test_no_module_imports_from_the_package_root() -> None:
-    for path in (ROOT / "langchain_sentence_window").rglob("*.py"):
-        assert not re.search(r"^\s*from langchain_sentence_window import", path.read_text(encoding="utf-8"), re.M), path
+    for module in modules().values():
+        assert not [name for source, name in module.imported if source == NAME and name], module.path
 
 
 def test_the_tree_of_exceptions_is_the_one_that_is_drawn() -> None:

@@ -42,7 +42,7 @@ def asks(node: ast.AST) -> bool:
             return name.endswith("Store") and any("Protocol" in names_in(base) for base in bases)
         case ast.Import(names=names):
             return any(PACKAGES.match(each.name) for each in names)
-        case ast.ImportFrom(module=str(module)):
+        case ast.ImportFrom(module=str(module), level=0):  # a relative one is of the package
             return bool(PACKAGES.match(module))
         case ast.Constant(value=str(text)):
             return bool(PACKAGES.match(text))
@@ -92,7 +92,16 @@ def test_a_question_of_a_store_is_found(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "code", ["isinstance(store, VectorStore)", "hasattr(model, 'score')", "adapter.embedding", "target.export()"]
+    "code",
+    [
+        "isinstance(store, VectorStore)",
+        "hasattr(model, 'score')",
+        "adapter.embedding",
+        "target.export()",
+        "from langchain_sentence_window.adapters.weaviate import WeaviateAdapter",
+        "from .weaviate import WeaviateAdapter",
+        "from . import weaviate",
+    ],
 )
 def test_other_questions_are_left_alone(code: str) -> None:
     assert questions(code) == []

@@ -4,7 +4,7 @@ import sys
 
 from tests.house.figures import MEDIAN, measure, measured_walks, median_lines, read_limits
 from tests.house.shape import faults
-from tests.house.tree import circles, modules
+from tests.house.tree import NAME, Module, circles, modules
 
 LOWER = ".venv/bin/python -m tests.house.figures --lower"
 SLACK = 0.02
@@ -36,6 +36,15 @@ def test_figures_keep_to_their_limits_and_limits_to_the_figures() -> None:
 def test_every_module_begins_with_a_docstring_and_no_check_loads_a_model() -> None:
     assert [each.path for each in modules().values() if not each.source.startswith(('"""', 'r"""'))] == []
     assert "torch" not in sys.modules
+
+
+def test_relative_imports_are_read_as_absolute_ones() -> None:
+    code = "from . import b\nfrom .b import C\nfrom langchain_sentence_window.x.b import C\nfrom .. import y"
+    b, c, y = ("langchain_sentence_window.x", "b"), ("langchain_sentence_window.x.b", "C"), (NAME, "y")
+    for path in ("x/a.py", "x/__init__.py"):
+        assert sorted(Module(path, code).imported) == sorted([b, c, c, y])
+    for path in ("a.py", "__init__.py"):
+        assert Module(path, "from ._io import IO").imported == [("langchain_sentence_window._io", "IO")]
 
 
 def test_circles_are_found_however_long_and_branches_are_none() -> None:

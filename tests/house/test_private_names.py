@@ -64,7 +64,7 @@ def private_names_used(module: ast.Module) -> Iterator[str]:
     own = set(names_defined(module))
     for node in ast.walk(module):
         match node:
-            case ast.ImportFrom(module=str(source), names=names) if source.startswith(PACKAGE):
+            case ast.ImportFrom(module=str(source), names=names, level=0) if source.startswith(PACKAGE):
                 yield from (each.name for each in names if is_private(each.name))
             case ast.Attribute(attr=name) if is_private(name) and name not in own:
                 yield name

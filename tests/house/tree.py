@@ -6,6 +6,7 @@ import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from importlib.util import resolve_name
 from pathlib import Path
 
 NAME = "langchain_sentence_window"
@@ -37,6 +38,11 @@ class Module:
     def folder(self) -> str:
         """The path of its folder; empty for the package's own."""
         return self.path.rpartition("/")[0]
+
+    @property
+    def package(self) -> str:
+        """The dotted name of its folder, from which its relative imports start."""
+        return f"{NAME}/{self.folder}".rstrip("/").replace("/", ".")
 
     @property
     def is_face(self) -> bool:
@@ -74,13 +80,13 @@ class Module:
 
     @cached_property
     def imported(self) -> Sequence[tuple[str, str]]:
-        """The module and the name of each import, those in functions and for types too."""
-        return list(_imported(self.tree, in_functions=True))
+        """The absolute module and the name of each import, those in functions and for types too."""
+        return list(_imported(self, in_functions=True))
 
     @cached_property
     def imported_at_once(self) -> Sequence[tuple[str, str]]:
         """The same without those in functions, which are made when the function is called."""
-        return list(_imported(self.tree, in_functions=False))
+        return list(_imported(self, in_functions=False))
 
     @cached_property
     def libraries(self) -> frozenset[str]:
@@ -88,12 +94,13 @@ class Module:
         return frozenset(each for each, _ in self.imported if each.partition(".")[0] != NAME)
 
 
-def _imported(tree: ast.Module, *, in_functions: bool) -> Iterator[tuple[str, str]]:
-    todo: list[ast.AST] = [tree]
+def _imported(module: Module, *, in_functions: bool) -> Iterator[tuple[str, str]]:
+    todo: list[ast.AST] = [module.tree]
     while todo:
         node = todo.pop()
-        if isinstance(node, ast.ImportFrom) and node.module:
-            yield from ((node.module, each.name) for each in node.names)
+        if isinstance(node, ast.ImportFrom):
+            source = resolve_name("." * node.level + (node.module or ""), module.package)
+            yield from ((source, each.name) for each in node.names)
         elif isinstance(node, ast.Import):
             yield from ((each.name, "") for each in node.names)
         elif in_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
