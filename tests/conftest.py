@@ -21,6 +21,9 @@ RECORD = "--record"
 # circles, and take the processors from what runs beside: asking a small model takes thirty times the work then.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+# No test asks a model hub. Libraries read this when they are imported.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
 # The same examples at each run, so that a change is refused for what it changed. Other programs may slow the machine
 # down, which says nothing about the code.
 settings.register_profile("all", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])

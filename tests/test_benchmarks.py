@@ -1,8 +1,6 @@
 """The benchmarks' arithmetic, with numbers worked out by hand."""
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +15,7 @@ from benchmarks.truth import FILTERS, Nearest
 from langchain_sentence_window.documents.window_documents import hit_spans
 from langchain_sentence_window.loaders import load_pdf, locate
 from langchain_sentence_window.reranking.reranker import token_counts
+from tests.interpreters import IS_SHARED, run_python
 from tests.loaders.pdf.drawing import both, drawn, lines
 
 ROOT = Path(__file__).parent.parent
@@ -108,8 +107,7 @@ def test_places_in_a_folder_are_counted(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "a.PDF").write_bytes(drawn(lines("One is here. Two is there and"), lines("goes on. Three is last.")))
     figures = tmp_path / "figures.json"
-    command = [sys.executable, "-m", "benchmarks.places", str(tmp_path), "--pages", "3", "--json", str(figures)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_python("-m", "benchmarks.places", str(tmp_path), "--pages", "3", "--json", str(figures), cwd=ROOT)
     assert done.returncode == 0, done.stderr
     found = {each["name"]: each["value"] for each in json.loads(figures.read_text(encoding="utf-8"))["results"]}
     assert found["pages"] == 2
@@ -154,8 +152,8 @@ KNOWN = {
 @pytest.mark.parametrize("name", SMALL)
 def test_a_benchmark_writes_its_figures_as_json(name: str, tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
-    command = [sys.executable, "-m", f"benchmarks.{name}", *SMALL[name], "--json", str(path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    is_forked = IS_SHARED and name != "concurrency"
+    done = run_python("-m", f"benchmarks.{name}", *SMALL[name], "--json", path, cwd=ROOT, is_forked=is_forked)
     assert done.returncode == 0, done.stderr
     assert done.stdout
     written = json.loads(path.read_text(encoding="utf-8"))
@@ -181,8 +179,7 @@ def test_settings_are_measured_on_collections_of_ones_own(tmp_path: Path) -> Non
     asked = {"question": "When is a refund paid?", "doc_id": "a.md", "spans": [[0, 65]]}
     (folder / "questions.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
     only = ["the defaults", "window=0", "max_piece_chars=None"]
-    command = [sys.executable, "-m", "benchmarks.settings", str(tmp_path), "--json", str(path), "--only", *only]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_python("-m", "benchmarks.settings", str(tmp_path), "--json", path, "--only", *only, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     written = json.loads(path.read_text(encoding="utf-8"))
     figures = {figure["name"]: figure["value"] for figure in written["results"]}
@@ -267,8 +264,7 @@ def test_recall_is_measured_on_a_folder_beside_chunks_and_plain_windows(tmp_path
     (tmp_path / "docs.jsonl").write_text(json.dumps({"doc_id": "a", "text": text}) + "\n", encoding="utf-8")
     (tmp_path / "questions.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
     written = tmp_path / "figures.json"
-    command = [sys.executable, "-m", "benchmarks.recall", str(tmp_path), "--json", str(written)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    done = run_python("-m", "benchmarks.recall", str(tmp_path), "--json", str(written), cwd=ROOT)
     assert done.returncode == 0, done.stderr
     figures = json.loads(written.read_text(encoding="utf-8"))["results"]
     chunks = [f"chunks of {size}, {how}" for size in ("400", "800", "2,000") for how in ("dense", "dense + BM25")]
@@ -319,8 +315,7 @@ def test_relevance_is_measured_on_collections_of_different_subjects(tmp_path: Pa
         asked = {"question": question, "doc_id": str(answer), "spans": [[0, len(texts[answer])]]}
         (folder / "questions.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
     path = tmp_path / "figures.json"
-    command = [sys.executable, "-m", "benchmarks.relevance", str(tmp_path / "sets"), "--json", str(path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    done = run_python("-m", "benchmarks.relevance", str(tmp_path / "sets"), "--json", path, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     figures = {each["name"]: each["value"] for each in json.loads(path.read_text(encoding="utf-8"))["results"]}
     assert figures["questions of another collection that return nothing"] == 100
@@ -355,8 +350,7 @@ def written_collections(folder: Path) -> Path:
 def test_quotes_are_measured_with_each_alteration(tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
     folder = written_collections(tmp_path / "sets")
-    command = [sys.executable, "-m", "benchmarks.quotes", str(folder), "--sentences", "20", "--json", str(path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    done = run_python("-m", "benchmarks.quotes", str(folder), "--sentences", "20", "--json", path, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     figures = {each["name"]: each["value"] for each in json.loads(path.read_text(encoding="utf-8"))["results"]}
     shares = {name: value for name, value in figures.items() if ": right of " in name}
@@ -375,8 +369,7 @@ def test_quotes_are_measured_with_each_alteration(tmp_path: Path) -> None:
 @pytest.mark.process
 @pytest.mark.slow
 def test_quotes_need_two_collections(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks.quotes", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    done = run_python("-m", "benchmarks.quotes", str(tmp_path), cwd=ROOT)
     assert done.returncode == 1
     assert "holds 0 collections" in done.stderr
 
@@ -384,8 +377,7 @@ def test_quotes_need_two_collections(tmp_path: Path) -> None:
 @pytest.mark.process
 @pytest.mark.slow
 def test_relevance_needs_two_collections(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "benchmarks.relevance", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", check=False)
+    done = run_python("-m", "benchmarks.relevance", str(tmp_path), cwd=ROOT)
     assert done.returncode == 1
     assert "holds 0 collections" in done.stderr
 

@@ -4,15 +4,15 @@ import ast
 import json
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
 import langchain_sentence_window
 from langchain_sentence_window import FaissStore, SentenceSplitter
+from tests.interpreters import run_python
 from tests.openai_server import Message, openai_server
 from tests.pages import run_notebook
 
@@ -27,16 +27,9 @@ PUBLIC_MODULES = {"adapters.postgres", "errors", "evaluation", "folders", "loade
 FILES = {"billing.md": f"# Refunds\n\n{POLICY}\n", "notes/tarn.txt": MANUAL, "ignored.pdf": "%PDF"}
 
 
-def run(program: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(program: str, *arguments: str, **environment: str) -> CompletedProcess[str]:
     settings = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / program), *arguments],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={**settings, "HF_HUB_OFFLINE": "1", "PYTHONIOENCODING": "utf-8", **environment},
-        check=False,
-    )
+    return run_python(EXAMPLES / program, *arguments, env={**settings, "HF_HUB_OFFLINE": "1", **environment})
 
 
 @pytest.fixture

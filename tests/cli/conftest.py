@@ -19,6 +19,7 @@ from langchain_sentence_window import load_embedding
 from langchain_sentence_window.apps.cli import opened_index
 from langchain_sentence_window.apps.cli.commands import app
 from langchain_sentence_window.embedding.named_embedders import DEFAULT_EMBEDDING
+from tests.interpreters import run_python
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parent.parent.parent
@@ -84,6 +85,12 @@ def run_apart(*arguments: object, cwd: Path, **more: str) -> Done:
         check=False,
     )
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def run_forked(*arguments: object, cwd: Path, **more: str) -> Done:
+    """Run a command in a process that is forked with its libraries imported, as a model takes `run_apart` 10 s."""
+    done = run_python("-m", "langchain_sentence_window", *arguments, cwd=cwd, env=environment(**more))
+    return Done(done.returncode, done.stdout, done.stderr)
 
 
 def only(path: Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from tests.cli.conftest import only, run_apart, run_here
+from tests.cli.conftest import only, run_apart, run_forked, run_here
 from tests.openai_server import openai_server
 
 QUESTION = "After how many bookings is it refused?"
@@ -191,10 +191,10 @@ def test_mistakes_are_told_in_a_line(here: Path) -> None:
 @pytest.mark.process
 @pytest.mark.slow
 def test_asking_as_processes(here: Path) -> None:
-    explained = run_apart("explain", QUESTION, "-k", 1, cwd=here)
+    explained = run_forked("explain", QUESTION, "-k", 1, cwd=here)
     assert explained.code == 0
     assert "returned as 1" in explained.out
-    assert run_apart("why", QUESTION, "policy.md", 3, "-k", 1, "--json", cwd=here).json["outcome"] == "returned"
+    assert run_forked("why", QUESTION, "policy.md", 3, "-k", 1, "--json", cwd=here).json["outcome"] == "returned"
     done = run_apart("ask", QUESTION, "-k", 1, cwd=here)
     assert done.code == 0
     assert "«It is refused once more than 100 bookings have been taken.»" in done.out

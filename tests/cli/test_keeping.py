@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
-from tests.cli.conftest import run_apart, run_here
+from tests.cli.conftest import run_forked, run_here
 
 
 def test_a_sound_index_passes_its_check_and_a_damaged_one_fails(own: Path) -> None:
@@ -100,10 +100,10 @@ def test_settings_of_a_stranger_are_refused(own: Path) -> None:
 @pytest.mark.process
 @pytest.mark.slow
 def test_keeping_as_processes(own: Path) -> None:
-    assert run_apart("config", "k=2", "--quiet", cwd=own).code == 0
-    assert run_apart("check", cwd=own).code == 0
-    assert run_apart("backup", "copy", cwd=own).code == 0
-    unasked = run_apart("restore", "copy", cwd=own)  # and there is nobody to answer
+    assert run_forked("config", "k=2", "--quiet", cwd=own).code == 0
+    assert run_forked("check", cwd=own).code == 0
+    assert run_forked("backup", "copy", cwd=own).code == 0
+    unasked = run_forked("restore", "copy", cwd=own)  # and there is nobody to answer
     assert unasked.code == 1
-    restored = run_apart("restore", "copy", "--yes", "--json", cwd=own)
+    restored = run_forked("restore", "copy", "--yes", "--json", cwd=own)
     assert restored.json["documents"] == 4

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from langchain_sentence_window.apps.cli.opened_index import DocumentNames, open_to_read
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.errors import InvalidInputError
-from tests.cli.conftest import FILES, only, run_apart, run_here
+from tests.cli.conftest import FILES, only, run_apart, run_forked, run_here
 
 
 @contextmanager
@@ -215,10 +215,10 @@ def test_an_index_is_found_in_folders_above_by_an_option_and_by_a_variable(here:
 @pytest.mark.process
 @pytest.mark.slow
 def test_looking_as_processes(own: Path) -> None:
-    listed = run_apart("ls", cwd=own, PYTHONIOENCODING="ascii")
+    listed = run_forked("ls", cwd=own, PYTHONIOENCODING="ascii")
     assert listed.code == 0
     assert "docs/??.txt" in listed.out
-    shown = run_apart("show", "policy.md", cwd=own)
+    shown = run_forked("show", "policy.md", cwd=own)
     assert shown.out == FILES["docs/policy.md"]
-    removed = run_apart("rm", "policy.md", "--json", cwd=own)
+    removed = run_forked("rm", "policy.md", "--json", cwd=own)
     assert removed.json["documents"] == 1

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window import SentenceWindowRetriever
-from tests.cli.conftest import FILES, ROOT, environment, run_apart, run_here, write_files
+from tests.cli.conftest import FILES, ROOT, environment, run_forked, run_here, write_files
 
 
 @pytest.fixture
@@ -145,17 +145,17 @@ def test_files_that_need_an_extra_are_told_in_one_line(folder: Path) -> None:
     (folder / "hidden").mkdir()
     (folder / "hidden/pypdfium2.py").write_text("raise ModuleNotFoundError(name='pypdfium2')")
     path = os.pathsep.join([str(folder / "hidden"), str(ROOT)])
-    done = run_apart("index", "docs", cwd=folder, PYTHONPATH=path)
+    done = run_forked("index", "docs", cwd=folder, PYTHONPATH=path)
     assert done.code == 3
     assert done.out == "4 added, 5 in need of an extra; 16 sentences\n"
     assert done.err == (
         f"5 files can't be read without an extra: docs/a.pdf, docs/b.pdf, …{'c' * 25}.pdf and 2 more; install it with: "
         'pip install "langchain-sentence-window[pdf]"\n'
     )
-    read = run_apart("sync", "--json", cwd=folder, PYTHONPATH=path)
+    read = run_forked("sync", "--json", cwd=folder, PYTHONPATH=path)
     assert (read.code, read.json["missing_extras"]) == (3, {"pdf": [str(folder / "docs" / each) for each in names]})
     (folder / "docs/empty.md").write_bytes(b"")
-    assert run_apart("sync", cwd=folder, PYTHONPATH=path).code == 4  # a file that is broken counts more
+    assert run_forked("sync", cwd=folder, PYTHONPATH=path).code == 4  # a file that is broken counts more
 
 
 AS_NOBODY = """
@@ -257,5 +257,5 @@ def test_another_embedder_is_refused(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_sync_as_a_process(own: Path) -> None:
     (own / "docs/backups.md").unlink()
-    assert run_apart("sync", "--json", cwd=own).json["deleted"] == [str(own / "docs/backups.md")]
-    assert run_apart("sync", cwd=own).out == "3 unchanged\n"
+    assert run_forked("sync", "--json", cwd=own).json["deleted"] == [str(own / "docs/backups.md")]
+    assert run_forked("sync", cwd=own).out == "3 unchanged\n"

@@ -6,7 +6,7 @@ import pytest
 
 from langchain_sentence_window.evaluation.questions import Question, write_questions
 from langchain_sentence_window.ranking.ranking import Ranking
-from tests.cli.conftest import FILES, only, run_apart, run_here
+from tests.cli.conftest import FILES, only, run_forked, run_here
 
 ASKED = {
     "After how many bookings is it refused?": (
@@ -116,11 +116,11 @@ def test_questions_that_cannot_be_read_are_refused(here: Path, tmp_path: Path) -
 @pytest.mark.process
 @pytest.mark.slow
 def test_measuring_as_processes(here: Path, asked: Path, tmp_path: Path) -> None:
-    measured = run_apart("evaluate", asked, "--budgets", "400", cwd=here)
+    measured = run_forked("evaluate", asked, "--budgets", "400", cwd=here)
     assert (measured.code, measured.out.partition(",")[0]) == (0, "8 questions")
-    assert len(run_apart("sweep", asked, "-k", "1,3", "--budgets", "100", "--json", cwd=here).json) == 2
+    assert len(run_forked("sweep", asked, "-k", "1,3", "--budgets", "100", "--json", cwd=here).json) == 2
     write_questions(asked, questions() * 3)
-    fitted = run_apart("fit", asked, "--budgets", "100", "-o", tmp_path / "ranking.json", cwd=here)
+    fitted = run_forked("fit", asked, "--budgets", "100", "-o", tmp_path / "ranking.json", cwd=here)
     assert (fitted.code, fitted.err) == (0, "Nothing was saved.\n")
 
 
