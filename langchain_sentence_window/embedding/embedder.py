@@ -14,25 +14,8 @@ from tqdm.auto import tqdm
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, IO
 from langchain_sentence_window._primitives import Vectors, encodable
-from langchain_sentence_window.embedding.embedder_state import describe_embedder
 from langchain_sentence_window.embedding.vectors import is_usual, normalized, to_row, to_rows
 from langchain_sentence_window.errors import InvalidInputError
-
-__all__ = [
-    "EMBED_BATCH_SIZE",
-    "MAX_CACHED_QUERIES",
-    "MAX_CACHED_QUERY_CHARS",
-    "MIN_SAME_COSINE",
-    "QueryEmbedder",
-    "check_same_embedder",
-    "describe_embedder",
-    "embed_in_slices",
-    "embed_query",
-    "embed_texts",
-    "takes_several_calls",
-    "unit_vector",
-    "unit_vectors",
-]
 
 EMBED_BATCH_SIZE = 256
 """Texts of one call of an embedder; their vectors come as lists, which take several times the memory of arrays."""
@@ -107,19 +90,19 @@ class QueryEmbedder:
             InvalidInputError: The query isn't a string.
             EmbeddingError: The embedder didn't return a list of finite numbers.
         """
-        asked = _checked_query(query)
-        kept = self._kept.get(asked)
-        if kept is not None:
-            return kept
-        return self._keep(asked, self._embedding.embed_query(asked))
+        asked, kept = self._known(query)
+        return self._keep(asked, self._embedding.embed_query(asked)) if kept is None else kept
 
     async def aembed(self, query: str) -> Vectors:
         """Async version of `embed`."""
-        asked = _checked_query(query)
-        kept = self._kept.get(asked)
-        if kept is not None:
-            return kept
-        return self._keep(asked, await embed_query(ASYNC, self._embedding, asked))
+        asked, kept = self._known(query)
+        return self._keep(asked, await embed_query(ASYNC, self._embedding, asked)) if kept is None else kept
+
+    def _known(self, query: object) -> tuple[str, Vectors | None]:
+        if not isinstance(query, str):
+            raise InvalidInputError(f"the query is {shown(query)}; it must be a string")
+        asked = encodable(query)
+        return asked, self._kept.get(asked)
 
     def _keep(self, query: str, vector: object) -> Vectors:
         unit = unit_vector(vector)
@@ -129,12 +112,6 @@ class QueryEmbedder:
             while len(self._kept) > MAX_CACHED_QUERIES:
                 self._kept.popitem(last=False)
         return unit
-
-
-def _checked_query(query: object) -> str:
-    if not isinstance(query, str):
-        raise InvalidInputError(f"the query is {shown(query)}; it must be a string")
-    return encodable(query)
 
 
 def takes_several_calls(texts: Sequence[str]) -> bool:

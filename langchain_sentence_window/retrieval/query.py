@@ -174,9 +174,10 @@ class Query:
             assembled = await assemble_documents(io, given)
         if self.reranker is None and not is_all and not self._is_full(assembled):
             return False
-        self.assembled = assembled if found.relevance is None else assembled.supported(found.supported_hits())
-        self.sentences = self.assembled.sentences
-        self.documents = arrange(self.assembled.documents, request.order, window_position)
+        if found.relevance is not None:
+            assembled = assembled.supported({hit.key for hit in found.hits[: found.relevance.supported]})
+        self.assembled, self.sentences = assembled, assembled.sentences
+        self.documents = arrange(assembled.documents, request.order, window_position)
         return True
 
     async def _rerank(self, scope: Scope, reranker: BaseDocumentCompressor) -> Sentences:
@@ -243,36 +244,17 @@ async def reranked(
     def rerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
         copies = copied_documents(given["documents"])
         found = reranker.compress_documents(copies, given["query"], config.get("callbacks"))
-        return _outputs(read_ranking(name, found, documents))
+        return read_ranking(name, found, documents)
 
     async def arerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
         copies = copied_documents(given["documents"])
         found = await reranker.acompress_documents(copies, given["query"], config.get("callbacks"))
-        return _outputs(read_ranking(name, found, documents))
+        return read_ranking(name, found, documents)
 
     run = RunnableLambda(rerank, arerank, name=name)
     given = {"query": query, "documents": list(documents)}
     found: dict[str, list[Document]] = await io.call(run.invoke, run.ainvoke, given, {"callbacks": callbacks})
     return found["documents"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reranked:
-    """Windows in a reranker's order.
-
-    Attributes:
-        documents: The windows' Documents, best first, each once.
-        search_ranks: The rank of each in the search, from 1.
-        left_out: The number of returned Documents that belong to no window or came before.
-    """
-
-    documents: list[Document]
-    search_ranks: list[int]
-    left_out: int
-
-
-def _outputs(ranking: Reranked) -> dict[str, Any]:
-    return {"documents": ranking.documents, "search_ranks": ranking.search_ranks, "left_out": ranking.left_out}
 
 
 _RERANKED = frozenset(row.key for row in FIELDS if row.is_of_reranker)
@@ -288,7 +270,7 @@ def copied_documents(documents: Sequence[Document]) -> list[Document]:
     ]
 
 
-def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> Reranked:
+def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> dict[str, Any]:
     """Match the Documents that a reranker returned with the windows that it was given.
 
     A Document belongs to the window with the same ``window_id``, id or text. It keeps its own text, as compressors
@@ -299,6 +281,10 @@ def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> 
         reranker: The reranker's name.
         found: The reranker's result.
         searched: The windows that it was given, in the order of the search.
+
+    Returns:
+        ``documents``: the windows' Documents, best first, each once; ``search_ranks``: the rank of each in the search,
+        from 1; ``left_out``: the number of returned Documents that belong to no window or came before.
 
     Raises:
         InvalidInputError: The result isn't a list of Documents, or none of them belongs to a window.
@@ -318,7 +304,8 @@ def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> 
             "that it was given; it must return these, or copies that keep window_id in their metadata"
         )
     documents = [_restored(document, searched[rank - 1]) for (rank, _), document in ranks.items()]
-    return Reranked(documents, [rank for rank, _ in ranks], len(given) - len(documents))
+    left_out = len(given) - len(documents)
+    return {"documents": documents, "search_ranks": [rank for rank, _ in ranks], "left_out": left_out}
 
 
 def _checked(reranker: str, found: object, searched: Sequence[Document]) -> list[Document]:

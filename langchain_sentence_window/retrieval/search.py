@@ -124,11 +124,6 @@ class Found:
     wanted: Wanted | None = None
     read: SentencesByKey | None = None
 
-    def supported_hits(self) -> set[SentenceKey]:
-        """Return the hits that the question supports: all, if that wasn't judged."""
-        supported = len(self.hits) if self.relevance is None else self.relevance.supported
-        return {hit.key for hit in self.hits[:supported]}
-
 
 async def find_sentences(io: IO, scope: Scope, search: Search, k: int, ahead: ReadAhead | None = None) -> Found:
     """Search sentences, first in the documents that the question names.

@@ -43,7 +43,6 @@ from langchain_sentence_window.stores.faiss.database.reads import (
     are_in,
     beginnings,
     documents_of,
-    has_several_documents,
     source_metadata,
 )
 from langchain_sentence_window.stores.faiss.database.schema import TEXT, Version
@@ -106,7 +105,7 @@ class Naming:
             return Evidence({}, {})
         # All words of a single document are its own.
         if allowed is None:
-            are_several = has_several_documents(snapshot.execute)
+            are_several = len(snapshot.execute("SELECT 1 FROM documents LIMIT 2").fetchall()) > 1
         else:
             ends = documents_of(snapshot.execute, [*allowed[:1].tolist(), *allowed[-1:].tolist()])
             are_several = len(set(ends.values())) > 1

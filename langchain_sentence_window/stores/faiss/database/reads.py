@@ -209,11 +209,6 @@ def documents_of(execute: Execute, rows: Sequence[int]) -> dict[int, int | None]
     return dict(select_lines(execute, _DOCUMENTS_OF, rows))
 
 
-def has_several_documents(execute: Execute) -> bool:
-    """Return whether there are two source documents or more."""
-    return len(execute("SELECT 1 FROM documents LIMIT 2").fetchall()) > 1
-
-
 def beginnings(execute: Execute, documents: Sequence[int], sentences: int) -> list[FirstSentence]:
     """Read up to that many sentences at the beginning of each document, in its order."""
     return list(map(FirstSentence._make, execute(_BEGINNINGS, [json.dumps(list(documents)), sentences - 1])))
