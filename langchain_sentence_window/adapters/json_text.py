@@ -78,15 +78,11 @@ def _conditions(filter: Mapping[str, Any], contains: Contains) -> Iterator[str]:
             made = [necessary_condition(each, contains) for each in value]
             yield from (f"({condition})" for condition in made if condition)
         elif key == "$or":
-            if all(_narrows(each) for each in value):
+            if all(necessary_condition(each, lambda _: "1") for each in value):
                 yield f"({' OR '.join(f'({necessary_condition(each, contains)})' for each in value)})"
         elif wanted := _wanted(key, value):
             texts = ["[", *map(json.dumps, wanted)]  # a list may hold the value
             yield f"({' OR '.join(contains(f'{json.dumps(key)}: {text}') for text in texts)})"
-
-
-def _narrows(filter: Mapping[str, Any]) -> bool:
-    return necessary_condition(filter, lambda _: "1") != ""
 
 
 def _wanted(key: str, value: Any) -> Sequence[str]:

@@ -151,7 +151,7 @@ class PostgresLoader(BulkLoader):
             await connection.exec_driver_sql(notes.create)
             for each in found:
                 await all_rows(connection, notes.add, table=names.table, index=each.name, definition=each.definition)
-                await connection.exec_driver_sql(drop_index(names, each.name))
+                await connection.exec_driver_sql(f"DROP INDEX {quoted(names.schema)}.{quoted(each.name)}")
             await connection.commit()
 
     async def _build_noted(self) -> None:
@@ -292,11 +292,6 @@ class Notes:
 def count_rows(names: TableNames) -> str:
     """Return SQL that counts the rows of a table."""
     return f"SELECT count(*) AS rows FROM {in_text(names.quoted)}"  # noqa: S608 - the name is quoted
-
-
-def drop_index(names: TableNames, index: str) -> str:
-    """Return SQL that drops an index."""
-    return f"DROP INDEX {quoted(names.schema)}.{quoted(index)}"
 
 
 def create_index(names: TableNames, index: Any, name: str) -> str:

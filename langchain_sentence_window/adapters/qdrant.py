@@ -171,7 +171,8 @@ class QdrantLoader(BulkLoader):
         if not self._defers:
             return
         info = await self._info(io)
-        m = self._m(info)
+        own = self._own_config(info)
+        m = int(info.config.hnsw_config.m if own is None else own.m)
         if info.points_count or not m or self._noted(info):
             return
         await self._update(io, metadata={NOTE: m})
@@ -231,10 +232,6 @@ class QdrantLoader(BulkLoader):
             await self._update(io, hnsw_config=diff)
         else:
             await self._update(io, vectors_config={self._store.vector_name: VectorParamsDiff(hnsw_config=diff)})
-
-    def _m(self, info: Any) -> int:
-        own = self._own_config(info)
-        return int(info.config.hnsw_config.m if own is None else own.m)
 
     def _own_config(self, info: Any) -> Any:
         """Return the configuration of the vector's own graph; ``None`` if it has that of the collection."""

@@ -116,7 +116,7 @@ class StoreTraits(Reachable):
 
     def is_away(self, error: BaseException) -> bool:
         """Return whether an error says that the store's server doesn't answer, or not in time."""
-        return is_named(error, self.away_errors)
+        return any(f"{each.__module__}.{each.__qualname__}" in self.away_errors for each in type(error).__mro__)
 
     @contextmanager
     def at_one_state(self, attempt: int) -> Iterator[Self]:
@@ -215,11 +215,6 @@ class StoreTraits(Reachable):
             f"the filters {', '.join(map(shown, filters))} can't both be kept to by {self.name}, as it isn't "
             "known how it puts them together; give mappings, or a single filter that says it all"
         )
-
-
-def is_named(error: BaseException, names: frozenset[str]) -> bool:
-    """Return whether an error is of a class whose full name is one of some, or of a class below it."""
-    return any(f"{each.__module__}.{each.__qualname__}" in names for each in type(error).__mro__)
 
 
 _LARGEST = 2**63

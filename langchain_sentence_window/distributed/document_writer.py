@@ -20,9 +20,9 @@ from langchain_sentence_window.distributed.document_rows import (
     checked_splitter,
     fingerprint,
 )
-from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.keys import DOC_ID, INGEST_STATE
 from langchain_sentence_window.documents.part_groups import Group, group_documents
-from langchain_sentence_window.documents.source_documents import IngestState, holds_states, with_state
+from langchain_sentence_window.documents.source_documents import IngestState, with_state
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.errors import InvalidInputError
@@ -255,7 +255,7 @@ class DocumentWriter:
             choices: dict[str, Any] = {"embed_headings": self._embed_headings, "situate": self._situate}
             self._rows = DocumentRows(embedding, splitter=self._splitter, limits=adapter.limits, **choices)
             self._described = self._rows.settings()
-        return holds_states(adapter.limits)
+        return adapter.limits.holds(INGEST_STATE, "")
 
     def _written(self, groups: Sequence[Group], prints: Mapping[str, str]) -> list[Outcome]:
         """Make and write the rows of documents; after an error those of each document by itself."""

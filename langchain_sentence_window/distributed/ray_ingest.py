@@ -287,7 +287,7 @@ class ReadRows:
                 name = str(row.get(ID) or shown(row))
                 packed.append(b"")
                 failed.append(pack_outcome(Outcome(name, "failed", error=describe_error(error))))
-            buckets.append(bucket_of(name, self._buckets or 1))
+            buckets.append(zlib.crc32(name.encode("utf-8", "surrogatepass")) % (self._buckets or 1))
         made = packed_table(list(zip(packed, failed, strict=True)))
         return made if self._buckets is None else made.append_column(BUCKET, pa.array(buckets, pa.int32()))
 
@@ -343,11 +343,6 @@ def packed_table(rows: list[tuple[bytes, bytes]]) -> Any:
             for name, column in zip((DOCUMENT, OUTCOME), columns, strict=True)
         }
     )
-
-
-def bucket_of(name: str, buckets: int) -> int:
-    """Return the bucket of a document, the same in each process."""
-    return zlib.crc32(name.encode("utf-8", "surrogatepass")) % buckets
 
 
 def document_of(row: Mapping[str, Any]) -> Document:

@@ -375,8 +375,3 @@ def with_state(sentences: Sequence[Document], state: IngestState) -> list[Docume
         metadata = {**marked[place].metadata, INGEST_STATE: str(state)}
         marked[place] = marked[place].model_copy(update={"metadata": metadata})
     return marked
-
-
-def holds_states(limits: StoreLimits) -> bool:
-    """Return whether a store keeps the state in a sentence's metadata."""
-    return limits.holds(INGEST_STATE, "")

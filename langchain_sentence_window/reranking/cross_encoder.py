@@ -217,15 +217,11 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         )
         if self._scale == "logit":
             return [float(logit) for logit in logits]
-        return [_sigmoid(float(logit)) for logit in logits]
+        return [0.5 * (1 + math.tanh(float(logit) / 2)) for logit in logits]
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Count the tokens of each text, without special tokens."""
         return token_counts(self._model.tokenizer, texts)
-
-
-def _sigmoid(logit: float) -> float:
-    return 0.5 * (1 + math.tanh(logit / 2))
 
 
 def _estimates(texts: Sequence[str]) -> list[int]:

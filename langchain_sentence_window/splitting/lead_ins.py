@@ -187,7 +187,8 @@ class _ListReader:
         if self._open and not self._nests(marker, self._open[-1], is_marked=is_marked):
             self._close(lambda item: marker.column <= item.marker.column + 1)
         if self._open:
-            return self._below(self._open[-1])
+            item = self._open[-1]
+            return item.last if self._ends_with_colon(item.span) else item.first  # what introduces the items in it
         before, self._before = self._before, None
         if self._earlier is not None and marker.is_next(self._earlier.marker):
             return self._earlier.lead
@@ -207,10 +208,6 @@ class _ListReader:
             return True
         # Markdown marks nesting, so only a colon says more than the indent.
         return marker.is_first() and (self._ends_with_colon(item.span) if is_marked else self._introduces(item.span))
-
-    def _below(self, item: _Item) -> int:
-        """Return the index of the sentence of an item that introduces the items in it."""
-        return item.last if self._ends_with_colon(item.span) else item.first
 
     def _ends_with_colon(self, span: Span) -> bool:
         return self._text[slice(*span)].rstrip(_CLOSERS).endswith(COLONS)

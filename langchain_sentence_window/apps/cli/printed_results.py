@@ -37,7 +37,7 @@ from langchain_sentence_window.documents.window_documents import brief_values
 from langchain_sentence_window.documents.window_runs import sentence_numbers, source_span
 from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, Trace, WindowTrace
+from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, Trace, WindowTrace, largest_signals
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -112,7 +112,7 @@ _INDENT = 4
 _LINE = 120
 """The columns of a sentence where there is no terminal."""
 
-_MAX_SIGNALS, _MIN_SIGNAL = 4, 0.005
+_MAX_SIGNALS = 4
 
 
 def show_trace(out: Output, trace: Trace) -> None:
@@ -163,13 +163,8 @@ def _hit(hit: HitTrace) -> str:
         f"by meaning {ranked(hit.dense_rank, hit.dense_score, 3)}",
         f"by words {ranked(hit.lexical_rank, hit.lexical_score, 1)}",
     ]
-    signals = _largest(hit.signals)
+    signals = largest_signals(hit.signals, _MAX_SIGNALS)
     return " · ".join([*facts, *([signals] if signals else [])])
-
-
-def _largest(signals: Mapping[str, float]) -> str:
-    largest = sorted(signals.items(), key=lambda each: -abs(each[1]))[:_MAX_SIGNALS]
-    return ", ".join(f"{name} {value:+.2f}" for name, value in largest if abs(value) >= _MIN_SIGNAL)
 
 
 def _name(name: NameTrace, searched_as: str) -> str:

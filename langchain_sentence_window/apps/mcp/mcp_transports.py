@@ -23,7 +23,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse
-from starlette.routing import BaseRoute, Mount
+from starlette.routing import Mount
 
 from langchain_sentence_window._io import arun
 from langchain_sentence_window.apps.hosts import at_interrupt
@@ -60,8 +60,9 @@ def http_app(server: MCPServer[Any], *, names: Sequence[str], token: str | None)
     app = server.streamable_http_app(transport_security=_security(names))
     if token is None:
         return app
+    open_routes = [route for route in app.routes if getattr(route, "path", None) == PATH]
     return Starlette(
-        routes=[*_open_routes(app), Mount("/", app=RequireAuthMiddleware(app, []))],
+        routes=[*open_routes, Mount("/", app=RequireAuthMiddleware(app, []))],
         middleware=[
             Middleware(AuthenticationMiddleware, backend=BearerAuthBackend(OneToken(token))),
             Middleware(AuthContextMiddleware),
@@ -109,10 +110,6 @@ def _flush_to_stderr() -> None:
         finally:
             os.dup2(wire, sys.stdout.fileno())
             os.close(wire)
-
-
-def _open_routes(app: Starlette) -> list[BaseRoute]:
-    return [route for route in app.routes if getattr(route, "path", None) == PATH]
 
 
 def _security(names: Sequence[str]) -> TransportSecuritySettings:

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from langchain_core.documents import Document
-
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
@@ -273,17 +271,12 @@ async def own_ranks(io: IO, request: Request, sentence: StoredSentence) -> OwnRa
     rank, cosine = (None, None) if at is None else (at + 1, searched.hits[at].score)
     alone = _alone(request.scope, sentence)
     if cosine is None and alone is not None:
-        (found, scores) = await _searched_alone(io, alone, query)
-        cosine = scores[0] if found and adapter.read(found[0]).key == sentence.key else None
+        found = await alone.adapter.search(io, query, {"k": 1, **alone.search_settings})
+        cosine = found[0][1] if found and adapter.read(found[0][0]).key == sentence.key else None
     lexical_rank, lexical_score = await _by_words(
         io, request, sentence, alone=alone, depth=depth, known=searched.sentences
     )
     return OwnRanks(rank, cosine, lexical_rank, lexical_score, depth)
-
-
-async def _searched_alone(io: IO, alone: Scope, query: str) -> tuple[Sequence[Document], Sequence[float]]:
-    scored = await alone.adapter.search(io, query, {"k": 1, **alone.search_settings})
-    return [document for document, _ in scored], [score for _, score in scored]
 
 
 async def _by_words(

@@ -291,7 +291,7 @@ def _window_row(window: WindowTrace) -> list[str]:
         f"{window.doc_id[:20]}:{first}-{last}",
         f"{window.score:.3f}",
         ",".join(map(str, window.hits)),
-        _or_dash(window.reranked),
+        "-" if window.reranked is None else str(window.reranked),
         "-" if window.relevance_score is None else f"{window.relevance_score:.3f}",
         ", ".join(window.cut) or "-",
         window.outcome,
@@ -307,7 +307,7 @@ def _hit_row(hit: HitTrace) -> list[str]:
         f"{hit.score:.3f}",
         ranked(hit.dense_rank, hit.dense_score, 3),
         ranked(hit.lexical_rank, hit.lexical_score, 1),
-        _signals(hit.signals),
+        largest_signals(hit.signals, _MAX_SIGNALS) or "-",
         f"{hit.opened[0]}-{hit.opened[1]}",
         ", ".join(f"{what} {where}" for what, where in ends if what) or "-",
         hit.outcome,
@@ -319,18 +319,14 @@ def _name_line(named: NameTrace, searched_as: str) -> str:
     return f"names {named.doc_id}, {how}; searched there first as {searched_as!r}"
 
 
-def _signals(signals: Mapping[str, float]) -> str:
+def largest_signals(signals: Mapping[str, float], most: int) -> str:
     """Return what adds most to a score, largest first."""
-    largest = sorted(signals.items(), key=lambda each: -abs(each[1]))[:_MAX_SIGNALS]
-    return ", ".join(f"{name} {value:+.2f}" for name, value in largest if abs(value) >= _MIN_SHOWN) or "-"
+    largest = sorted(signals.items(), key=lambda each: -abs(each[1]))[:most]
+    return ", ".join(f"{name} {value:+.2f}" for name, value in largest if abs(value) >= _MIN_SHOWN)
 
 
 def _numbers(numbers: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.3g}" for name, value in numbers.items())
-
-
-def _or_dash(value: int | None) -> str:
-    return "-" if value is None else str(value)
 
 
 def _short(text: str) -> str:

@@ -270,11 +270,6 @@ def source_row(key: int, document: int, sentences: int, metadata: str) -> tuple[
     return key, document, sentences, metadata, checksum, checksum_of(key, document, metadata)
 
 
-def digest_of(*parts: int) -> int:
-    """Add up checksums and digests; those of removed rows are negative."""
-    return sum(parts) % DIGESTS
-
-
 TEXT = "utf-8", "surrogatepass"
 """How a text becomes bytes in the database: any string does, even with lone surrogates."""
 
@@ -419,7 +414,7 @@ def _mixture(connection: sqlite3.Connection, state: State) -> str | None:
         connection.execute(f"SELECT ifnull(sum({checksum}), 0) FROM {table}").fetchone()[0]  # noqa: S608
         for table, checksum in CHECKSUMS.items()
     ]
-    if digest_of(*sums) == state.digest:
+    if sum(sums) % DIGESTS == state.digest:
         return None
     return "its rows aren't those of one state: some are from another version of it, or some are lost"
 

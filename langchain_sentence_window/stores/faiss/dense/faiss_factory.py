@@ -80,7 +80,7 @@ def _automatic(dimension: int, count: int, present: str | None) -> Choice:
     codes = _CODES.fullmatch(present or "")
     clusters = int(codes[1] or 0) if codes else 0
     if numbers > MAX_WHOLE_NUMBERS or (clusters > 1 and numbers > KEPT_SHARE * MAX_WHOLE_NUMBERS):
-        wanted = _clusters_for(count)
+        wanted = 1 << max(_MIN_CLUSTER_BITS, round(count.bit_length() / 2))  # about the square root of the number
         if clusters > 1 and wanted < _MAX_CLUSTER_GROWTH * clusters:
             wanted = clusters
         return Choice(_codes(dimension, wanted), f"{size} are too many to compare all of their codes")
@@ -98,11 +98,6 @@ def _codes(dimension: int, clusters: int = 1) -> str:
     if dimension % 2 == 0:
         return f"IVF{clusters},PQ{dimension // 2}x4fs"
     return f"IVF{clusters},RaBitQ2" if clusters > 1 else "RaBitQ2"
-
-
-def _clusters_for(count: int) -> int:
-    """Return a power of two near the square root of the number of vectors."""
-    return 1 << max(_MIN_CLUSTER_BITS, round(count.bit_length() / 2))
 
 
 FACTORIES = (

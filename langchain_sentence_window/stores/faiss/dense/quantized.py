@@ -357,9 +357,11 @@ class RowPositions:
         start = len(self._rows)
         self._rows.append(rows)
         self._runs.append(self._run(start, len(self._rows)))
-        while len(self._runs) > 1 and self._should_merge(*self._runs[-2:]):
-            last, before = self._runs.pop(), self._runs.pop()
-            self._runs.append(self._merged(before, last))
+        while len(self._runs) > 1:
+            before, last = self._runs[-2:]
+            if not self._follows(before, last) and before.end - before.start >= 2 * (last.end - last.start):
+                break
+            self._runs[-2:] = [self._merged(before, last)]
 
     def positions_of(self, rows: Rows) -> Rows:
         """Return the latest position of each of some rows; `NO_POSITION` for a row that was never added."""
@@ -377,9 +379,6 @@ class RowPositions:
                 at = run.positions[place[is_here]]
             found[missing[is_here]] = at
         return found
-
-    def _should_merge(self, before: _Run, last: _Run) -> bool:
-        return self._follows(before, last) or before.end - before.start < 2 * (last.end - last.start)
 
     def _follows(self, before: _Run, last: _Run) -> bool:
         """Return whether two runs lie in rising order together."""
