@@ -1,4 +1,4 @@
-"""Public names of a package that are imported on use, so that importing the package is quick."""
+"""Modules that are imported on use: those of public names, so that importing a package is quick, and optional ones."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -33,3 +33,22 @@ def lazy_names(
         return sorted({*vars(sys.modules[package]), *homes})
 
     return get, names
+
+
+def of_extra(module: str, package: str, extra: str) -> Any:
+    """Import a module of an optional package.
+
+    Args:
+        module: Its full name.
+        package: The name of the package that brings it, for the error.
+        extra: The extra that installs the package.
+
+    Raises:
+        MissingExtraError: The package isn't installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        from langchain_sentence_window.errors import MissingExtraError
+
+        raise MissingExtraError(package, extra) from error

@@ -11,8 +11,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._display import aligned, shown
+from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._validation import as_integer, listed, optional_count
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.metrics import (
     CONFIDENCE,
     METRICS,
@@ -306,12 +307,8 @@ def plot_recall(
     Raises:
         MissingExtraError: matplotlib isn't installed.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("matplotlib", "plot") from error
     # Not pyplot, which keeps every figure and may need a screen.
-    figure = Figure(figsize=(8, 5), layout="constrained")
+    figure: Figure = of_extra("matplotlib.figure", "matplotlib", "plot").Figure(figsize=(8, 5), layout="constrained")
     axes = figure.add_subplot()
     for name, points in curves.items():
         used, recall = zip(*points, strict=True)

@@ -16,9 +16,10 @@ from pydantic import Field
 from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._checked_settings import Check
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._validation import as_number, checked_count, gathered, optional_count
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.reranking.reranker import (
     DEFAULT_MAX_TOKENS,
     Reranker,
@@ -185,11 +186,8 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         optional_count("max_length", max_length)
         if not isinstance(scale, str) or scale not in ("logit", "probability"):
             raise InvalidInputError(f"scale is {shown(scale)}; it must be 'logit' or 'probability'")
-        try:
-            from sentence_transformers import CrossEncoder
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("sentence-transformers", "rerank") from error
-        self._model = CrossEncoder(
+        library = of_extra("sentence_transformers", "sentence-transformers", "rerank")
+        self._model = library.CrossEncoder(
             str(name_or_path),
             device=device,
             backend=backend,

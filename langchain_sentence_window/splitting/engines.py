@@ -7,10 +7,10 @@ and returns the spans of its sentences.
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer, checked_callback
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
@@ -153,7 +153,7 @@ def sentencex(language: str) -> Engine:
     """
     if not is_known(language):
         raise unknown_code(language)
-    find = _imported("sentencex").get_sentence_boundaries
+    find = of_extra("sentencex", "sentencex", "sentencex").get_sentence_boundaries
 
     def cut(text: str) -> Iterable[Span]:
         return [(found["start_index"], found["end_index"]) for found in find(language, encodable(text))]
@@ -172,7 +172,7 @@ def nupunkt(language: str) -> Engine:
         raise InvalidInputError(
             f'engine="nupunkt" knows English only, and language is {language!r}; use engine="sentencex"'
         )
-    return in_pieces(_imported("nupunkt").sent_spans)
+    return in_pieces(of_extra("nupunkt", "nupunkt", "nupunkt").sent_spans)
 
 
 def knows(engine: str | None, language: str) -> bool:
@@ -247,13 +247,6 @@ def _last_start(spans: Sequence[Span]) -> int:
 def _last_space(piece: str) -> int:
     """Return the end of the last white space that may end a piece, else where the piece must end."""
     return max(piece.rfind(space, _MIN_ADVANCE, _MAX_ADVANCE) for space in " \n") + 1 or _MAX_ADVANCE
-
-
-def _imported(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(name, name) from error
 
 
 ENGINES: dict[str, Callable[[str], Engine]] = {"punkt": punkt, "sentencex": sentencex, "nupunkt": nupunkt}

@@ -15,11 +15,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from importlib import import_module, resources
+from importlib import resources
 from typing import Any
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from langchain_sentence_window._lazy import of_extra
+from langchain_sentence_window.errors import InvalidInputError
 
 _DATA = resources.files(__package__) / "data"
 _SECTION = re.compile(r"\[(\w+)\]")
@@ -130,6 +131,7 @@ MIN_PROBABILITY = 0.5
 SAMPLE_CHARS = 1_000
 """Characters that detection reads of a text's beginning, as many of its middle, and of its end."""
 
+_LANGID = "py3langid.langid", "py3langid", "languages"
 _NO_LANGUAGE = "zxx"
 _LISTS = (list, tuple, set, frozenset)
 
@@ -221,7 +223,7 @@ def check_detection() -> None:
     Raises:
         MissingExtraError: py3langid isn't installed.
     """
-    _langid()
+    of_extra(*_LANGID)
 
 
 def _single(value: object) -> object:
@@ -246,17 +248,10 @@ def _sample(text: str) -> str:
 @functools.cache
 def _identifier() -> Any:
     """Make a classifier of the languages that have a code of two letters; others are hardly told from them."""
-    langid = _langid()
+    langid = of_extra(*_LANGID)
     identifier = langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)
     identifier.set_languages({_NO_LANGUAGE, *ISO_639_1}.intersection(identifier.nb_classes))
     return identifier
-
-
-def _langid() -> Any:
-    try:
-        return import_module("py3langid.langid")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("py3langid", "languages") from error
 
 
 _SHAPE = re.compile(r"[a-z]{2,3}")

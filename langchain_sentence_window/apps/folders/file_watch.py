@@ -3,16 +3,16 @@
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._validation import checked_callback, checked_flag
 from langchain_sentence_window.apps.folders.file_sync import OnProgress, SyncResult, index_folder, sync
 from langchain_sentence_window.apps.folders.found_files import FailedFiles, checked_paths, is_below
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
@@ -69,7 +69,7 @@ def watch_files(
     checked_flag("delete", delete)
     if on_progress is not None:
         checked_callback("on_progress", on_progress, "progress")
-    library = _watchfiles()
+    library = of_extra("watchfiles", "watchfiles", "files")
     given = checked_paths(paths)
     watched = _Watched(given, index_folder(retriever))
     failures = FailedFiles.of(index_folder(retriever))
@@ -99,13 +99,6 @@ def _follow(
             on_sync(result)
         if has_failed:
             return
-
-
-def _watchfiles() -> Any:
-    try:
-        return import_module("watchfiles")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("watchfiles", "files") from error
 
 
 class _Watched:

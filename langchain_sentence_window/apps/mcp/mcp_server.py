@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.apps.hosts import LOOPBACK, checked_names
 from langchain_sentence_window.apps.mcp.mcp_passages import Text
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
@@ -161,10 +162,7 @@ def _sdk(name: str) -> Any:
     Raises:
         MissingExtraError: It isn't installed, or older than the one that is needed.
     """
-    try:
-        module = import_module(name)
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("mcp", "mcp") from error
+    module = of_extra(name, "mcp", "mcp")
     if not hasattr(module, "MCPServer"):  # 1.x
         raise MissingExtraError("mcp>=2", "mcp")
     return module

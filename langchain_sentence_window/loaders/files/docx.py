@@ -16,9 +16,9 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from importlib import import_module
 from typing import Any
 
+from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.errors import DocumentReadError, MissingExtraError
 from langchain_sentence_window.loaders.file_bytes import clean_text
 from langchain_sentence_window.loaders.files.html_elements import etree
@@ -137,10 +137,7 @@ def _without_collections() -> Iterator[None]:
 
 @cache
 def _mammoth() -> Any:
-    try:
-        return import_module("mammoth")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("mammoth", "files") from error
+    return of_extra("mammoth", "mammoth", "files")
 
 
 def _checked(data: bytes, name: str) -> tuple[bytes, str]:

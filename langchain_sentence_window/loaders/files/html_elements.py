@@ -14,12 +14,11 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from itertools import islice
 from operator import add, sub
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from langchain_sentence_window.errors import MissingExtraError
+from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, TABLE_ROW, Block
 
 # Programs, navigation, controls, pictures, and other documents.
@@ -271,10 +270,7 @@ def etree() -> Any:
     Raises:
         MissingExtraError: lxml isn't installed.
     """
-    try:
-        return import_module("lxml.etree")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("lxml", "files") from error
+    return of_extra("lxml.etree", "lxml", "files")
 
 
 _BOLD = frozenset({"b", "strong"})

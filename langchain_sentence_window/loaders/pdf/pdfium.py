@@ -20,7 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.errors import MissingExtraError
+from langchain_sentence_window._lazy import of_extra
 
 PDFIUM_LOCK = threading.RLock()
 """Held around all calls of PDFium, which isn't safe for threads, not even for two files."""
@@ -33,10 +33,7 @@ def pdfium() -> Any:
     Raises:
         MissingExtraError: It isn't installed.
     """
-    try:
-        return import_module("pypdfium2")
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pypdfium2", "pdf") from error
+    return of_extra("pypdfium2", "pypdfium2", "pdf")
 
 
 @cache

@@ -19,9 +19,10 @@ import numpy as np
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.page_documents import PagedSentence, PagePiece, sentences_on_pages
-from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.loaders.pdf.characters import PageCharacters, line_boxes, read_characters
 from langchain_sentence_window.loaders.pdf.page_layout import MADE, PageText
 from langchain_sentence_window.loaders.pdf.pdf_file import PdfFile, PdfSource, open_pdf
@@ -313,18 +314,14 @@ def _marks(places: Sequence[SentencePlace]) -> _Marks:
 
 def _image(document: Any, marks: _Marks) -> bytes:
     """Return a PNG of pages with marks, one below the other."""
-    try:
-        from PIL import Image
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("pillow", "pdf") from error
-
+    image = of_extra("PIL.Image", "pillow", "pdf")
     sizes = [document.get_page_size(number) for number in marks]
     area = sum(width * height for width, height in sizes) / _POINTS**2
     scale = min(DPI, (MAX_PIXELS / max(area, 1)) ** 0.5) / _POINTS
     pictures = [_picture(document, number, scale, marks[number]) for number in marks]
     width = max((picture.width for picture in pictures), default=1)
     height = sum(picture.height + _SPACE for picture in pictures) - _SPACE
-    sheet = Image.new("RGB", (width, max(1, height)), _BETWEEN)
+    sheet = image.new("RGB", (width, max(1, height)), _BETWEEN)
     y = 0
     for picture in pictures:
         sheet.paste(picture, (0, y))
