@@ -90,7 +90,7 @@ def _seconds_of_words(corpus: Corpus, folder: Path) -> float:
 
 def _measure_searches(note: Callable[..., None], store: FaissStore, corpus: Corpus, raw: Any) -> None:
     queries = corpus.queries.tolist()
-    own: Any = store._session._vectors.current[0]._faiss  # type: ignore[union-attr]
+    own: Any = store._session._vectors.current[0].faiss_index  # type: ignore[union-attr]
     for k in (10, 50):
         ours, theirs, bare = [], [], []
         for number, query in enumerate(queries):

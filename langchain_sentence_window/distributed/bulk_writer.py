@@ -7,7 +7,6 @@ by a retriever. A call that is cut short, and made again, leaves no sentence twi
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import Any, Self, TypeAlias, TypeVar
 
 import numpy as np
@@ -77,9 +76,7 @@ class BulkWriter:
         self.prepare()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Call `finish`; after an exception, only build what was there before."""
         run((self._loader.finish if kind is None else self._loader.restore)(BLOCKING))
 
@@ -88,9 +85,7 @@ class BulkWriter:
         await self.aprepare()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         """Call `afinish`; after an exception, only build what was there before."""
         await (self._loader.finish if kind is None else self._loader.restore)(ASYNC)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterable, Iterable, Mapping, Sequence
 from os import PathLike
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
@@ -110,9 +109,7 @@ class IndexMethods(QueryMethods):
         """Use the retriever in a ``with`` block."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the store."""
         self.close()
 

@@ -19,7 +19,6 @@ from langchain_sentence_window.apps.cli import options
 from langchain_sentence_window.apps.cli.output import (
     FAILED,
     MISSING_EXTRA,
-    NOTHING,
     USAGE,
     Output,
     above_bars,
@@ -153,8 +152,7 @@ def ls(
         _list(out, documents, names)
     out.document({"documents": documents})
     if not documents:
-        out.complain("No documents were found." if names.has_any else EMPTY)
-        raise typer.Exit(NOTHING)
+        out.end_without("No documents were found." if names.has_any else EMPTY)
     out.note(f"{counted(len(documents), 'document')}, {counted(sum(each.sentences for each in documents), 'sentence')}")
 
 
@@ -218,8 +216,7 @@ def show(
     ]
     out.document({"document": named.doc_id, SENTENCES: listed})
     if not held:
-        out.complain(f"{written(named.doc_id)} has no such sentences.")
-        raise typer.Exit(NOTHING)
+        out.end_without(f"{written(named.doc_id)} has no such sentences.")
 
 
 def rm(
@@ -249,8 +246,7 @@ def rm(
         out.line(f"removed {written(name)}")
     out.document({"removed": chosen, "documents": removed})
     if not removed:
-        out.complain("No documents were found.")
-        raise typer.Exit(NOTHING)
+        out.end_without("No documents were found.")
 
 
 def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
@@ -301,8 +297,7 @@ def check(*, index: options.Index = None, as_json: options.AsJson = False, quiet
     out.line(str(found))
     out.document(found)
     if found.problems:
-        out.complain("The index isn't sound. Restore a backup, or index the files again in another folder.")
-        raise typer.Exit(NOTHING)
+        out.end_without("The index isn't sound. Restore a backup, or index the files again in another folder.")
 
 
 def backup(

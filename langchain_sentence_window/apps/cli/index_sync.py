@@ -21,7 +21,7 @@ from langchain_sentence_window.apps.cli.opened_index import (
     remember,
     written,
 )
-from langchain_sentence_window.apps.cli.output import FAILED, MISSING_EXTRA, NOTHING, Output, counted, ending
+from langchain_sentence_window.apps.cli.output import FAILED, MISSING_EXTRA, Output, counted, ending
 from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, sync_files
 from langchain_sentence_window.apps.folders.file_watch import watch_files
 from langchain_sentence_window.apps.hosts import at_interrupt
@@ -76,8 +76,7 @@ def follow(
     if done.missing_extras:
         raise typer.Exit(MISSING_EXTRA)
     if not (done.has_changes or done.unchanged or done.known_failed):
-        out.complain("No files were found.")
-        raise typer.Exit(NOTHING)
+        out.end_without("No files were found.")
     out.note(f"The index is in {folder}; {out.elapsed()}.")
 
 

@@ -138,6 +138,13 @@ class Output:
         """Write to stderr what someone must see."""
         self._print(self._err, text_of(one_line(text)))
 
+    def end_without(self, text: str) -> NoReturn:
+        """Say that nothing was found, or that a check failed, and end the command."""
+        import typer  # on use, as one is told without it how it is installed
+
+        self.complain(text)
+        raise typer.Exit(NOTHING)
+
     @contextmanager
     def waiting(self, text: str) -> Iterator[None]:
         """Say on a terminal what is waited for, until it is there."""

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-import typer
 from langchain_core.documents import Document
 from rich.text import Text
 
@@ -16,7 +15,6 @@ from langchain_sentence_window.answering.quotes.verification import QuotedPlace,
 from langchain_sentence_window.apps.cli.opened_index import nearer, nothing_found, written
 from langchain_sentence_window.apps.cli.output import (
     MARKED,
-    NOTHING,
     STRONG,
     WEAK,
     Output,
@@ -209,8 +207,7 @@ def answer(
         }
     )
     if not windows:
-        out.complain(nothing_found(retriever, "Nothing was found, so the answer rests on nothing."))
-        raise typer.Exit(NOTHING)
+        out.end_without(nothing_found(retriever, "Nothing was found, so the answer rests on nothing."))
     out.note(f"{counted(len(windows), 'source')}, {out.elapsed()}")
 
 

@@ -57,8 +57,7 @@ def ask(
         show_windows(out, windows)
         out.document({"question": asked, "windows": [as_dict(number, each) for number, each in enumerate(windows, 1)]})
         if not windows:
-            out.complain(nothing_found(retriever, "Nothing was found."))
-            raise typer.Exit(NOTHING)
+            out.end_without(nothing_found(retriever, "Nothing was found."))
         tokens = sum(retriever.count_tokens(each.page_content) for each in windows)
         out.note(f"{counted(len(windows), 'window')}, about {tokens:,} tokens, {out.elapsed()}")
 
@@ -87,8 +86,7 @@ def explain(
         show_trace(out, trace)
         out.document(trace.to_dict())
         if not trace.hits:
-            out.complain(nothing_found(retriever, "Nothing was found."))
-            raise typer.Exit(NOTHING)
+            out.end_without(nothing_found(retriever, "Nothing was found."))
 
 
 def why(

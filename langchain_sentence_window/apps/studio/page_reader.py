@@ -222,7 +222,11 @@ Place: TypeAlias = tuple[int, list[list[float]]]
 
 
 class ImageCache:
-    """Pictures of pages, the latest ones kept. Several threads may use it."""
+    """Pictures of pages, the latest ones kept. Several threads may use it.
+
+    Attributes:
+        size: The bytes that are kept.
+    """
 
     def __init__(self, max_bytes: int = MAX_CACHE_BYTES) -> None:
         """Begin without pictures.
@@ -232,7 +236,7 @@ class ImageCache:
         """
         self._max_bytes = max_bytes
         self._kept: OrderedDict[tuple[PdfState, int, int], bytes] = OrderedDict()
-        self._size = 0
+        self.size = 0
         self._lock = threading.Lock()
 
     def page(self, pdfs: PdfProcess, pdf: PdfState, number: int, width: int) -> bytes:
@@ -257,15 +261,10 @@ class ImageCache:
         with self._lock:
             if key not in self._kept and len(made) <= self._max_bytes:
                 self._kept[key] = made
-                self._size += len(made)
-                while self._size > self._max_bytes:
-                    self._size -= len(self._kept.popitem(last=False)[1])
+                self.size += len(made)
+                while self.size > self._max_bytes:
+                    self.size -= len(self._kept.popitem(last=False)[1])
         return made
-
-    @property
-    def size(self) -> int:
-        """The bytes that are kept."""
-        return self._size
 
 
 def places_on(

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -318,9 +317,7 @@ class OpenIndex(VectorStore):
         """Use the store in a ``with`` block."""
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the store."""
         self.close()
 

@@ -218,7 +218,7 @@ def test_a_read_only_store_maps_its_index_and_changes_nothing(index: str, tmp_pa
     with FaissStore.open(tmp_path, TextEmbeddings(), read_only=True) as store:
         assert found(store, "query") == expected
         assert store.lexical_search("text 7") == words
-        codes: Any = store._session._vectors.current[0]._faiss  # type: ignore[union-attr]
+        codes: Any = store._session._vectors.current[0].faiss_index  # type: ignore[union-attr]
         codes = faiss.downcast_index(codes.storage) if index == "HNSW32" else codes
         assert index.startswith("IVF") or not codes.codes.is_owned
         del codes

@@ -76,7 +76,7 @@ def test_closing_waits_for_those_that_are_in_and_lets_nobody_in() -> None:
     reader = in_thread(lambda: lock.read(hold))
     entered.wait(PATIENCE)
     closer = in_thread(lambda: lock.close(lambda: log.append("closed")))
-    while not lock._is_closed:
+    while not lock.is_closed:
         threading.Event().wait(0.001)
     with pytest.raises(ClosedError):
         lock.read(lambda: log.append("late"))

@@ -65,6 +65,7 @@ class AccessLock:
 
     Attributes:
         alone: The gate through which a writer enters; a reader enters through the lock itself. See `within`.
+        is_closed: Whether the lock was closed.
     """
 
     def __init__(self, name: str = "the store", *, writers_exclude_readers: bool = True) -> None:
@@ -81,14 +82,9 @@ class AccessLock:
         self._writers: dict[str, tuple[object, int]] = {}
         self._queue: dict[object, None] = {}
         self._paused_by: int | None = None
-        self._is_closed = False
+        self.is_closed = False
         self._at_the_end: Callable[[], None] | None = None
         self._finishers: dict[str, object] = {}
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether the lock was closed."""
-        return self._is_closed
 
     def read(self, work: Callable[[], T]) -> T:
         """Run a function together with other readers.
@@ -114,7 +110,7 @@ class AccessLock:
             finish: Is called once all are out. If this thread is in a call itself, as in a signal handler, it doesn't
                 wait, as others may wait for that call; the last call to end calls the function then.
         """
-        self._is_closed = True
+        self.is_closed = True
         if get_ident() in list(self._readers.values()):
             self._at_the_end = finish
             return
@@ -153,7 +149,7 @@ class AccessLock:
         """Let a reader in, if nobody keeps it out; return whether it is in."""
         # Enter first, then check; those who close, pause or write do it in the opposite order.
         me = self._readers[token] = get_ident()
-        if self._is_closed:
+        if self.is_closed:
             raise ClosedError(f"{self._name} is closed; open it again")
         is_barred = self._paused_by not in (None, me) or (self._excludes and bool(self._writers))
         if is_barred and not self._is_in_already(token):
@@ -163,7 +159,7 @@ class AccessLock:
 
     def _begin_alone(self, token: object) -> bool:
         """Let a writer in, if it is the next and no reader keeps it out; return whether it is in."""
-        if self._is_closed:
+        if self.is_closed:
             raise ClosedError(f"{self._name} is closed; open it again")
         me = get_ident()
         self._queue.setdefault(token)

@@ -66,7 +66,11 @@ class Compared(NamedTuple):
 
 
 class QuantizedIndex:
-    """Unit vectors by row, searched by inner product, which is their cosine."""
+    """Unit vectors by row, searched by inner product, which is their cosine.
+
+    Attributes:
+        faiss_index: The FAISS index, to be written to a file too.
+    """
 
     is_exact = False
 
@@ -96,7 +100,7 @@ class QuantizedIndex:
         self.is_mapped = is_mapped
         self.trained_on = trained_on
         self.fine = fine
-        self._faiss = index
+        self.faiss_index = index
         self._owner = owner
         self._codes = CodeBuffer(index) if has_codes(index) and not is_mapped else None
         is_live = ids >= 0
@@ -108,7 +112,7 @@ class QuantizedIndex:
     @property
     def dimension(self) -> int:
         """The length of the vectors."""
-        return int(self._faiss.d)
+        return int(self.faiss_index.d)
 
     def __len__(self) -> int:
         """Return the number of vectors, without tombstones."""
@@ -117,17 +121,12 @@ class QuantizedIndex:
     @property
     def wasted_bytes(self) -> int:
         """The bytes of memory that tombstones take up."""
-        return self.tombstones * int(self._faiss.code_size)
+        return self.tombstones * int(self.faiss_index.code_size)
 
     @property
     def in_memory(self) -> int:
         """The number of vectors whose records are in memory and not in a file."""
         return self.fine.in_memory
-
-    @property
-    def faiss_index(self) -> Any:
-        """The FAISS index, to be written to a file."""
-        return self._faiss
 
     @property
     def ids(self) -> Rows:
@@ -152,7 +151,7 @@ class QuantizedIndex:
             if self._codes:
                 self._codes.add(vectors)
             else:
-                self._faiss.add(vectors)
+                self.faiss_index.add(vectors)
         self._positions.append(rows)
         self._is_live.append(np.ones(len(rows), dtype=np.bool_))
         self._forget_bits()
@@ -235,13 +234,13 @@ class QuantizedIndex:
         """Return the positions to compare again, in rising order."""
         self._check(vector)
         matching, bits = (len(self), None) if allowed is None else self._selected(allowed)
-        wanted = (MIN_CANDIDATES + per_result * k) * (2 if clusters_of(self._faiss) > 1 else 1) * effort
+        wanted = (MIN_CANDIDATES + per_result * k) * (2 if clusters_of(self.faiss_index) > 1 else 1) * effort
         if matching <= max(k, MAX_COMPARED_DIRECTLY, wanted):
             if allowed is None:
                 return np.flatnonzero(self._is_live.filled)
             return np.sort(self._positions_of(allowed))
         count = int(max(k, wanted))
-        for clusters in (self._clusters_to_search(matching, effort), clusters_of(self._faiss)):
+        for clusters in (self._clusters_to_search(matching, effort), clusters_of(self.faiss_index)):
             if allowed is None:
                 found = self._search_live(vector, count, clusters)
             else:
@@ -252,7 +251,7 @@ class QuantizedIndex:
 
     def _clusters_to_search(self, matching: int, effort: float) -> int:
         """Return how many clusters to search; the fewer vectors match a filter, the more, at much the same cost."""
-        clusters = clusters_of(self._faiss)
+        clusters = clusters_of(self.faiss_index)
         usual = max(_MIN_CLUSTERS_SEARCHED, clusters / CLUSTERS_SEARCHED) * effort
         return int(min(clusters, np.ceil(usual * len(self) / matching)))
 
@@ -279,7 +278,7 @@ class QuantizedIndex:
         kind = faiss.SearchParametersIVF if clusters else faiss.SearchParameters
         parameters = kind(**settings) if settings else None
         with threads_for(1):
-            _, positions = self._faiss.search(vector[None, :], count, params=parameters)
+            _, positions = self.faiss_index.search(vector[None, :], count, params=parameters)
         found: Rows = positions[0]
         return np.asarray(found[found >= 0])
 

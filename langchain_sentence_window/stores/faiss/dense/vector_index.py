@@ -42,6 +42,7 @@ class VectorIndex:
     """Unit vectors by row, searched by inner product, which is their cosine.
 
     Attributes:
+        faiss_index: The FAISS index, to be written to a file too.
         dimension: The length of the vectors.
         in_memory: The number of vectors that another kind of index has in a file.
     """
@@ -72,7 +73,7 @@ class VectorIndex:
         self.dimension = int(index.d)
         self.in_memory = 0
         self.is_exact = is_exact(index)
-        self._faiss, self._library = index, cast("Any", faiss)  # its types are wrong
+        self.faiss_index, self._library = index, cast("Any", faiss)  # its types are wrong
         self._owner = owner
         self._is_codes = has_codes(index)
         self._clusters = clusters_of(index)
@@ -90,13 +91,8 @@ class VectorIndex:
     @property
     def wasted_bytes(self) -> int:
         """The bytes of memory that tombstones take up."""
-        clustered_or_flat = self._faiss if hasattr(self._faiss, "code_size") else self._storage()
+        clustered_or_flat = self.faiss_index if hasattr(self.faiss_index, "code_size") else self._storage()
         return self.tombstones * int(clustered_or_flat.code_size)
-
-    @property
-    def faiss_index(self) -> Any:
-        """The FAISS index, to be written to a file."""
-        return self._faiss
 
     @property
     def ids(self) -> Rows:
@@ -114,7 +110,7 @@ class VectorIndex:
             if self._codes:
                 self._codes.add(vectors)
             else:
-                self._faiss.add(vectors)
+                self.faiss_index.add(vectors)
         self._rows.append(rows)
         self._by_row = None
 
@@ -155,8 +151,8 @@ class VectorIndex:
         found = count = len(rows) - self.tombstones
         if not count:
             return []
-        if len(vector) != self._faiss.d:
-            raise wrong_size(len(vector), self._faiss.d)
+        if len(vector) != self.faiss_index.d:
+            raise wrong_size(len(vector), self.faiss_index.d)
         if allowed is not None:
             live = np.isin(rows, allowed)
             found = int(np.count_nonzero(live))
@@ -192,7 +188,7 @@ class VectorIndex:
         k = min(k, len(self))
         with threads_for(1):
             if self._is_codes:
-                return self._pairs(*compare_in_blocks(self._faiss, vectors, k))
+                return self._pairs(*compare_in_blocks(self.faiss_index, vectors, k))
             return self._nearest(vectors, k, self._rows.filled != _DEAD if self.tombstones else None, 1.0)
 
     def spread_rows(self, size: int) -> Rows:
@@ -208,17 +204,17 @@ class VectorIndex:
         Raises:
             EmbeddingError: The vector is of another length than those of the index.
         """
-        if type(self._faiss) not in (self._library.IndexFlat, self._library.IndexFlatIP):
+        if type(self.faiss_index) not in (self._library.IndexFlat, self._library.IndexFlatIP):
             return dict(self.search(vector, max(1, len(rows)), rows))
-        if len(vector) != self._faiss.d:
-            raise wrong_size(len(vector), self._faiss.d)
+        if len(vector) != self.faiss_index.d:
+            raise wrong_size(len(vector), self.faiss_index.d)
         at = self._positions_of(rows)
         if not len(at):
             return {}
         query, scores = np.ascontiguousarray(vector), np.empty(len(at), dtype=np.float32)
         pointer = self._library.swig_ptr
         with threads_for(1):
-            self._faiss.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
+            self.faiss_index.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
         found = zip(self._rows.filled[at].tolist(), scores.tolist(), strict=True)
         return {row: min(score, 1.0) for row, score in found}
 
@@ -230,8 +226,8 @@ class VectorIndex:
     def decoded(self, rows: Rows) -> Vectors:
         """Return the vectors of some rows as the index keeps them, shape ``(len(rows), dimension)``."""
         if self._clusters:
-            self._faiss.make_direct_map()
-        return np.asarray(self._faiss.reconstruct_batch(self._positions_of(rows)))
+            self.faiss_index.make_direct_map()
+        return np.asarray(self.faiss_index.reconstruct_batch(self._positions_of(rows)))
 
     def _positions_of(self, rows: Rows) -> Rows:
         """Return the positions of some rows; those without a vector are left out."""
@@ -248,7 +244,7 @@ class VectorIndex:
 
         An array of codes is always compared as a whole.
         """
-        index, faiss, settings = self._faiss, self._library, dict[str, Any]()
+        index, faiss, settings = self.faiss_index, self._library, dict[str, Any]()
         if self._clusters:
             kind = faiss.SearchParametersIVF
             usual = max(8, self._clusters // 16)
@@ -267,7 +263,7 @@ class VectorIndex:
 
     def _storage(self) -> Any:
         """Return the vectors of an HNSW index, without its graph."""
-        return self._library.downcast_index(self._faiss.storage)
+        return self._library.downcast_index(self.faiss_index.storage)
 
     def _pairs(self, scores: Vectors, positions: Rows) -> list[list[tuple[int, float]]]:
         """Return ``(row, cosine)`` of scores and positions of shape ``(n, k)``, best first; negative ones are none."""
@@ -286,7 +282,7 @@ class VectorIndex:
         Raises:
             StoreError: The file can't be written; the old one is unchanged.
         """
-        return write_index(path, self._faiss, self._rows.filled)
+        return write_index(path, self.faiss_index, self._rows.filled)
 
     @classmethod
     def load(cls, path: Path, trained_on: int, *, mapped: bool, name: str = "Flat") -> "VectorIndex | None":
