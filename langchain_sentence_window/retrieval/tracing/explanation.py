@@ -3,7 +3,7 @@
 What became of its hits and windows is collected by key, which keeps the work for a trace linear.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -55,11 +55,9 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     query = _ExplainedQuery(io, request, reranker)
     with observed(query):
         await query.run()
-    found, dense, lexical, around = query.found, query.dense, query.lexical, query.around
-    outcomes = Outcomes.of(query)
-    hits = hit_traces(query, outcomes, Rankings(dense, lexical, contributions_of(_searches(found))), around)
-    windows = window_traces(query, outcomes, around, request.count_tokens, reranked=reranker is not None)
-    candidates = candidate_traces(query, dense, lexical, {**around, **query.sentences})
+    found, dense, lexical, outcomes = query.found, query.dense, query.lexical, Outcomes.of(query)
+    hits, candidates = hit_traces(query, outcomes), candidate_traces(query)
+    windows = [_window(query, outcomes, number, window) for number, window in enumerate(query.windows, 1)]
     return Trace(
         request.search.query,
         {name: row.traced(request.settings[name]) for name, row in SETTINGS.items() if row.traced is not None},
@@ -169,16 +167,9 @@ def contributions_of(searches: Sequence[tuple[Candidates, Reordered]]) -> dict[S
     return found
 
 
-def candidate_traces(query: Query, dense: Ranks, lexical: Ranks, known: SentencesByKey) -> list[CandidateTrace]:
-    """Return the traces of all candidates, in their new order; of the hits alone if nothing reordered them.
-
-    Args:
-        query: The query that found them.
-        dense: How sentences rank by meaning alone.
-        lexical: How they rank by words alone.
-        known: Those of them that could be read.
-    """
-    found = query.found
+def candidate_traces(query: _ExplainedQuery) -> list[CandidateTrace]:
+    """Return the traces of all candidates, in their new order; of the hits alone if nothing reordered them."""
+    found, known = query.found, {**query.around, **query.sentences}
     hits = {hit.key: rank for rank, hit in enumerate(query.expansion.hits, 1)}
     dropped = {hit.key for hit in found.hits} - hits.keys()
     is_unsupported = found.relevance is not None and not found.relevance.supported
@@ -197,8 +188,8 @@ def candidate_traces(query: Query, dense: Ranks, lexical: Ranks, known: Sentence
             end=None if read is None else read.end,
             text=text,
             score=score,
-            dense_rank=dense.get(key, (None,))[0],
-            lexical_rank=lexical.get(key, (None,))[0],
+            dense_rank=query.dense.get(key, (None,))[0],
+            lexical_rank=query.lexical.get(key, (None,))[0],
             outcome=f"hit {hits[key]}" if left_out is None else f"left out, as {LEFT_OUT[left_out]}",
             left_out=left_out,
         )
@@ -331,48 +322,17 @@ class Outcomes:
         return code, f"left out, as {LEFT_OUT[code]}"
 
 
-Contributions: TypeAlias = dict[SentenceKey, Mapping[str, float]]
-"""The part of each signal in the score of a sentence, by the signal's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rankings:
-    """How sentences rank by meaning alone and by words alone, and the parts of the signals in their scores.
-
-    Attributes:
-        dense: Their ranks by meaning.
-        lexical: Their ranks by words.
-        contributions: The parts of the signals in their scores.
-    """
-
-    dense: Ranks
-    lexical: Ranks
-    contributions: Contributions
-
-
-def hit_traces(
-    query: Query,
-    outcomes: Outcomes,
-    rankings: Rankings,
-    around: SentencesByKey,
-) -> list[HitTrace]:
-    """Return the traces of all hits, best first.
-
-    Args:
-        query: The query.
-        outcomes: The outcomes of its hits.
-        rankings: How they rank by meaning alone and by words alone.
-        around: Sentences around them, as far as they can be read.
-    """
-    expansion = query.expansion
+def hit_traces(query: _ExplainedQuery, outcomes: Outcomes) -> list[HitTrace]:
+    """Return the traces of all hits, best first."""
+    expansion, contributions = query.expansion, contributions_of(_searches(query.found))
     traces = list[HitTrace]()
     for rank, hit in enumerate(expansion.hits, 1):
         key = hit.key
         sentence = query.sentences[key]
         window = outcomes.alone[key]
-        before, after = cut_by(hit, expansion, around)
-        dense_rank, dense_score = rankings.dense.get(key, (None, None))
-        lexical_rank, lexical_score = rankings.lexical.get(key, (None, None))
+        before, after = cut_by(hit, expansion, query.around)
+        dense_rank, dense_score = query.dense.get(key, (None, None))
+        lexical_rank, lexical_score = query.lexical.get(key, (None, None))
         number, left_out, outcome = _outcome_of_hit(key, outcomes)
         traces.append(
             HitTrace(
@@ -387,7 +347,7 @@ def hit_traces(
                 dense_score,
                 lexical_rank,
                 lexical_score,
-                signals=dict(rankings.contributions.get(key, {})),
+                signals=dict(contributions.get(key, {})),
                 opened=(window.first, window.last),
                 cut_before=before,
                 cut_after=after,
@@ -425,40 +385,9 @@ SURROUNDING_SENTENCES = 4
 """The number of sentences shown before and after a window."""
 
 
-def window_traces(
-    query: Query,
-    outcomes: Outcomes,
-    around: SentencesByKey,
-    count_tokens: Callable[[str], int],
-    *,
-    reranked: bool,
-) -> list[WindowTrace]:
-    """Return the traces of all windows.
-
-    Args:
-        query: The query.
-        outcomes: The outcomes of its windows.
-        around: Sentences around them; see `SURROUNDING_SENTENCES`.
-        count_tokens: Counts the tokens of a text.
-        reranked: Whether there was a reranker.
-    """
-    return [
-        _window(number, window, query, around, count_tokens, outcomes=outcomes, reranked=reranked)
-        for number, window in enumerate(query.windows, 1)
-    ]
-
-
-def _window(
-    number: int,
-    window: Window,
-    query: Query,
-    around: SentencesByKey,
-    count_tokens: Callable[[str], int],
-    *,
-    outcomes: Outcomes,
-    reranked: bool,
-) -> WindowTrace:
-    expansion = query.expansion
+def _window(query: _ExplainedQuery, outcomes: Outcomes, number: int, window: Window) -> WindowTrace:
+    expansion, around, count_tokens = query.expansion, query.around, query.request.count_tokens
+    reranked = query.reranker is not None
     rank, back = outcomes.ranked.get(number), outcomes.returned.get(number)
     kept = None if back is None else back.sentences
     hit_ranks = sorted(outcomes.ranks[hit.key] for hit in window.hits)

@@ -365,7 +365,7 @@ class IndexSearch(OpenIndex):
         **kwargs: Any,
     ) -> list[Document]:
         """Async version of `max_marginal_relevance_search`."""
-        vector = await self._guard.queries.aembed(query)
+        vector: Any = await self._guard.queries.aembed(query)
         return await self.amax_marginal_relevance_search_by_vector(
             vector, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
         )
@@ -400,23 +400,6 @@ class IndexSearch(OpenIndex):
         candidates: list[Any] = [candidate for _, candidate in found]
         chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
         return to_documents([found[i][0] for i in chosen])
-
-    async def amax_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float] | Vectors,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Async version of `max_marginal_relevance_search_by_vector`."""
-        search = self.max_marginal_relevance_search_by_vector
-        return await run_in_executor(
-            None, search, embedding, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
-        )
 
     # For the retriever
 
