@@ -34,7 +34,7 @@ from langchain_sentence_window.retrieval.tracing.sentence_outcome import (
     own_ranks,
 )
 from langchain_sentence_window.windows.assembly import IS_EQUAL, IS_UNSUPPORTED
-from langchain_sentence_window.windows.geometry import Hit, Window
+from langchain_sentence_window.windows.geometry import Window
 
 _MISSING = "there is no such sentence in what the retriever's filter lets through"
 
@@ -99,31 +99,30 @@ async def _read(io: IO, scope: Scope, key: SentenceKey, query: str) -> StoredSen
 
 
 def _ranked(found: SentenceFate, query: Query, ranks: OwnRanks) -> SentenceFate:
-    """Add how the sentence ranked, and the candidates to compare it with."""
-    found = replace(
+    """Add how the sentence ranked, and the candidates to compare it with: the hits if nothing reordered them."""
+    key, hits, searches = (found.doc_id, found.index), list(query.found.hits), query.found.candidates
+    signals: dict[str, tuple[float, float]] = {}
+    if searches:
+        candidates, result = next((each for each in reversed(searches) if key in each[0].keys), searches[-1])
+        order, taken = result.order.tolist(), {hit.key for hit in hits}
+        ranked = [
+            RankedSentence(doc_id, index, rank, float(result.scores[at]), float(candidates.dense[at]))
+            for rank, at in enumerate(order, 1)
+            for doc_id, index in [candidates.keys[at]]
+        ]
+        last = next((each for each in reversed(ranked) if (each.doc_id, each.index) in taken), None)
+    else:
+        ranked = [RankedSentence(*hit.key, rank, hit.score, hit.similarity) for rank, hit in enumerate(hits, 1)]
+        last = ranked[-1] if ranked else None
+    own = next((each for each in ranked if (each.doc_id, each.index) == key), None)
+    if searches and own is not None and last is not None:
+        signals = _lower(result, order[own.rank - 1], order[last.rank - 1])
+    return replace(
         found,
         dense_rank=ranks.dense_rank,
         cosine=ranks.cosine,
         lexical_rank=ranks.lexical_rank,
         lexical_score=ranks.lexical_score,
-    )
-    hits, searches = list(query.found.hits), query.found.candidates
-    if not searches:
-        return _ranked_as_found(found, hits)
-    candidates, result = next(
-        (each for each in reversed(searches) if (found.doc_id, found.index) in each[0].keys), searches[-1]
-    )
-    order = result.order.tolist()
-    taken = {hit.key for hit in hits}
-    ranked = [
-        RankedSentence(doc_id, index, rank, float(result.scores[at]), float(candidates.dense[at]))
-        for rank, at in enumerate(order, 1)
-        for doc_id, index in [candidates.keys[at]]
-    ]
-    last = next((each for each in reversed(ranked) if (each.doc_id, each.index) in taken), None)
-    own = next((each for each in ranked if (each.doc_id, each.index) == (found.doc_id, found.index)), None)
-    return replace(
-        found,
         candidates=len(ranked),
         rank=None if own is None else own.rank,
         score=None if own is None else own.score,
@@ -131,22 +130,7 @@ def _ranked(found: SentenceFate, query: Query, ranks: OwnRanks) -> SentenceFate:
         best=ranked[0] if ranked else None,
         last_hit=last,
         last_candidate=ranked[-1] if ranked else None,
-        signals={} if own is None or last is None else _lower(result, order[own.rank - 1], order[last.rank - 1]),
-    )
-
-
-def _ranked_as_found(found: SentenceFate, hits: list[Hit]) -> SentenceFate:
-    ranked = [RankedSentence(*hit.key, rank, hit.score, hit.similarity) for rank, hit in enumerate(hits, 1)]
-    own = next((each for each in ranked if (each.doc_id, each.index) == (found.doc_id, found.index)), None)
-    return replace(
-        found,
-        candidates=len(ranked),
-        rank=None if own is None else own.rank,
-        score=None if own is None else own.score,
-        hits=len(hits),
-        best=ranked[0] if ranked else None,
-        last_hit=ranked[-1] if ranked else None,
-        last_candidate=ranked[-1] if ranked else None,
+        signals=signals,
     )
 
 
@@ -355,7 +339,8 @@ async def advise(
         text = f"With {' or '.join(each.written for each in good)} it is returned."
         return Advice(text, tuple(trials.tried), advised)
     tried = f" None of these returns it: {'; '.join(trials.tried)}." if trials.tried else ""
-    return Advice(f"{_without_settings(ranks)}{tried}".strip(), tuple(trials.tried))
+    cure = "Ask with words that it holds." if ranks.lexical_score == 0 else "Ask more closely to what it says."
+    return Advice(f"{cure}{tried}", tuple(trials.tried))
 
 
 class _Trials:
@@ -463,10 +448,3 @@ def _other_weights(request: Request, ranks: OwnRanks) -> Iterator[_Trial]:
         if each != weight:
             changed = replace(request.search, lexical_weight=each)
             yield _Trial({"lexical_weight": each}, replace(request, search=changed))
-
-
-def _without_settings(ranks: OwnRanks) -> str:
-    """Say what may help where no setting does."""
-    if ranks.lexical_score == 0:
-        return "Ask with words that it holds."
-    return "Ask more closely to what it says."

@@ -134,28 +134,38 @@ def _named(named: Heard) -> list[NameTrace]:
 
 async def _rankings(io: IO, request: Request, depth: int) -> tuple[Ranks, Ranks]:
     """Return the ranks and scores of sentences by meaning alone and by words alone."""
-    adapter = request.scope.adapter
-    by_meaning = replace(
-        request.search, lexical_weight=0.0, ranking=None, bm25_index=None, names=False, min_relevance=None
-    )
-    searched = await find_sentences(io, request.scope, by_meaning, depth)
-    dense = _ranked([(each, hit.score) for each, hit in zip(searched.sentences, searched.hits, strict=True)])
-    sentences = searched.sentences
-    lexical: Ranks = {}
-    found = await adapter.lexical_search(io, request.search.query, {"k": depth, **request.scope.search_settings})
+    searched = await found_by_meaning(io, request, depth)
+    scored, _ = await scored_by_words(io, request, depth, searched.sentences)
+    return _ranked([(hit.key, hit.score) for hit in searched.hits]), _ranked(scored)
+
+
+def _ranked(found: Sequence[tuple[SentenceKey, float]]) -> Ranks:
+    return {key: (rank, score) for rank, (key, score) in enumerate(found, 1)}
+
+
+async def found_by_meaning(io: IO, request: Request, depth: int) -> Found:
+    """Search by meaning alone."""
+    alone = replace(request.search, lexical_weight=0.0, ranking=None, bm25_index=None, names=False, min_relevance=None)
+    return await find_sentences(io, request.scope, alone, depth)
+
+
+async def scored_by_words(
+    io: IO, request: Request, depth: int, known: Sequence[StoredSentence]
+) -> tuple[list[tuple[SentenceKey, float]], bool]:
+    """Search by words alone: in the store if it can, else among known sentences.
+
+    Returns:
+        The sentences with their scores, best first; and whether the store was searched.
+    """
+    adapter, search = request.scope.adapter, request.search
+    found = await adapter.lexical_search(io, search.query, {"k": depth, **request.scope.search_settings})
     if found is not None:
-        lexical = _ranked([(adapter.read(document), score) for document, score in found])
-    elif request.search.bm25_index is not None:
-        await fill_bm25_index(io, adapter, request.search.bm25_index, sentences)
-        scores: list[tuple[int, float]] = await io.in_thread(
-            request.search.bm25_index.scores, request.search.query, sentences
-        )
-        lexical = _ranked([(sentences[number], score) for number, score in scores])
-    return dense, lexical
-
-
-def _ranked(found: Sequence[tuple[StoredSentence, float]]) -> Ranks:
-    return {each.key: (rank, score) for rank, (each, score) in enumerate(found, 1)}
+        return [(adapter.read(document).key, score) for document, score in found], True
+    if search.bm25_index is None:
+        return [], False
+    await fill_bm25_index(io, adapter, search.bm25_index, known)
+    scores: list[tuple[int, float]] = await io.in_thread(search.bm25_index.scores, search.query, known)
+    return [(known[number].key, score) for number, score in scores], False
 
 
 def contributions_of(searches: Sequence[tuple[Candidates, Reordered]]) -> dict[SentenceKey, Mapping[str, float]]:

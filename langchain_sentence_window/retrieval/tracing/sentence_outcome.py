@@ -9,7 +9,7 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.ranking.candidates import CANDIDATES
 from langchain_sentence_window.retrieval.query import Request
-from langchain_sentence_window.retrieval.search import fill_bm25_index, find_sentences
+from langchain_sentence_window.retrieval.tracing.explanation import found_by_meaning, scored_by_words
 
 Outcome: TypeAlias = Literal[
     "returned",
@@ -258,57 +258,24 @@ async def own_ranks(io: IO, request: Request, sentence: StoredSentence) -> OwnRa
     """Search by meaning alone and by words alone for a sentence's ranks, and for its scores among no others."""
     adapter, query = request.scope.adapter, request.search.query
     depth = MAX_RANK if adapter.ranks_candidates else max(CANDIDATES, request.fetch_k, request.k)
-    by_meaning = replace(
-        request.search,
-        lexical_weight=0.0,
-        ranking=None,
-        bm25_index=None,
-        names=False,
-        min_relevance=None,
-    )
-    searched = await find_sentences(io, request.scope, by_meaning, depth)
+    searched = await found_by_meaning(io, request, depth)
     at = next((at for at, each in enumerate(searched.sentences) if each.key == sentence.key), None)
     rank, cosine = (None, None) if at is None else (at + 1, searched.hits[at].score)
     alone = _alone(request.scope, sentence)
     if cosine is None and alone is not None:
         found = await alone.adapter.search(io, query, {"k": 1, **alone.search_settings})
         cosine = found[0][1] if found and adapter.read(found[0][0]).key == sentence.key else None
-    lexical_rank, lexical_score = await _by_words(
-        io, request, sentence, alone=alone, depth=depth, known=searched.sentences
-    )
+    scored, is_searched = await scored_by_words(io, request, depth, searched.sentences)
+    lexical_rank = next((place for place, (key, _) in enumerate(scored, 1) if key == sentence.key), None)
+    lexical_score: float | None = None
+    if lexical_rank is not None:
+        lexical_score = scored[lexical_rank - 1][1]
+    elif is_searched and alone is not None:
+        one = await adapter.lexical_search(io, query, {"k": 1, **alone.search_settings})
+        lexical_score = one[0][1] if one else 0.0
+    elif is_searched and len(scored) < depth:  # else it may not be among those whose words were compared
+        lexical_score = 0.0
     return OwnRanks(rank, cosine, lexical_rank, lexical_score, depth)
-
-
-async def _by_words(
-    io: IO,
-    request: Request,
-    sentence: StoredSentence,
-    *,
-    alone: Scope | None,
-    depth: int,
-    known: Sequence[StoredSentence],
-) -> tuple[int | None, float | None]:
-    """Return the rank and the score of a sentence by words."""
-    adapter, search = request.scope.adapter, request.search
-    settings: dict[str, Any] = {"k": depth, **request.scope.search_settings}
-    found = await adapter.lexical_search(io, search.query, settings)
-    if found is None:
-        if search.bm25_index is None:
-            return None, None
-        await fill_bm25_index(io, adapter, search.bm25_index, known)
-        scored = await io.in_thread(search.bm25_index.scores, search.query, known)
-        ranked = [(known[number].key, score) for number, score in scored]
-    else:
-        ranked = [(adapter.read(document).key, score) for document, score in found]
-    at = next((at for at, (key, _) in enumerate(ranked) if key == sentence.key), None)
-    if at is not None:
-        return at + 1, ranked[at][1]
-    if found is None:
-        return None, None  # it may not be among those whose words were compared
-    if alone is None:
-        return None, None if len(found) >= depth else 0.0
-    one = await adapter.lexical_search(io, search.query, {"k": 1, **alone.search_settings})
-    return None, one[0][1] if one else 0.0
 
 
 def _alone(scope: Scope, sentence: StoredSentence) -> Scope | None:
