@@ -25,13 +25,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
-from langchain_sentence_window._primitives import STORABLE_ID, Span
+from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, Span
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import INVISIBLE, disguised, escaped_offsets, looks, visible
 from langchain_sentence_window.answering.context import tagged
 from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
 from langchain_sentence_window.documents.window_documents import shown_text, unsearched, window_document
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -213,15 +213,24 @@ async def _read(io: IO, scope: Scope, given: str, sentences: Span, around: Span)
 
 
 async def _read_run(io: IO, scope: Scope, *, doc_id: str, sentences: Span, wanted: range) -> Document | None:
-    documents = await scope.fetch(io, [(doc_id, index) for index in wanted])
-    if documents is None:
-        raise no_reading()
-    read = by_key(map(scope.adapter.read, documents))
+    read = await read_sentences(io, scope, doc_id, wanted)
     run = _run_of([index for _, index in read], sentences, bound=scope.filter is not None)
     if not run:
         return None
     hits = tuple(as_hit(read[doc_id, index], 0.0) for index in run if sentences[0] <= index <= sentences[1])
     return await unsearched_window(io, scope, Window(doc_id, run[0], run[-1], hits), read)
+
+
+async def read_sentences(io: IO, scope: Scope, doc_id: str, indexes: range) -> dict[SentenceKey, StoredSentence]:
+    """Read those of a document's sentences that exist, by document and index.
+
+    Raises:
+        ToolException: The store can't fetch by id.
+    """
+    documents = await scope.fetch(io, [(doc_id, index) for index in indexes])
+    if documents is None:
+        raise no_reading()
+    return by_key(map(scope.adapter.read, documents))
 
 
 async def unsearched_window(io: IO, scope: Scope, window: Window, read: SentencesByKey) -> Document:

@@ -246,19 +246,22 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
 ) -> Comparison:
     """Ask each retriever all questions and score the passages; see `evaluate` and `compare`."""
     _check_order(retrievers, questions)
-    questions, budgets = _checked_questions(questions), checked_budgets(budgets)
+    questions = checked_questions(questions)
+    if not questions:
+        raise InvalidInputError("there are no questions; give at least one, e.g. from read_questions(path)")
+    budgets = checked_budgets(budgets)
     _check_retrievers(retrievers)
     unit = "characters" if count_tokens is None else "tokens"
     count: Callable[[str], int] = len
     if count_tokens is not None:
         count = checking_counter("count_tokens", checked_function("count_tokens", count_tokens))
-    sections: SectionStarts | None
+    windows = [each for each in retrievers.values() if isinstance(each, SentenceWindowRetriever)]
+    sections: SectionStarts | None = None
     if documents is not None:
         texts = texts_by_name(documents, questions)
         sections = await io.in_thread(sections_of_texts, texts)
-    else:
-        sections = await _stored_sections(io, retrievers.values(), questions)
-    windows = [each for each in retrievers.values() if isinstance(each, SentenceWindowRetriever)]
+    elif windows:
+        sections = await sections_in_store(io, windows[0].scope(), questions)
     for store in {id(each.vectorstore): each.vectorstore for each in windows}.values():
         scopes = [each.scope() for each in windows if each.vectorstore is store]
         await warn_of_unknown(io, scopes, [question.doc_id for question in questions])
@@ -266,7 +269,8 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
     total = len(retrievers) * len(questions)
     with counted(total, "Asking", show_progress=show_progress, on_progress=on_progress) as step:
         for name, retriever in retrievers.items():
-            best_first = _best_first(retriever)
+            is_ours = isinstance(retriever, SentenceWindowRetriever)
+            best_first = retriever.model_copy(update={"order": "relevance"}) if is_ours else retriever
             results: list[QuestionResult] = []
             for question in questions:
                 found: object = await io.call(best_first.invoke, best_first.ainvoke, question.question)
@@ -307,29 +311,6 @@ def _result(
         scores=tuple(score(context, question.doc_id, question.spans, count) for context in contexts),
         wrong_section=None if starts is None else is_wrong_section(first, question.doc_id, question.spans, starts),
     )
-
-
-async def _stored_sections(
-    io: IO, retrievers: Iterable[BaseRetriever], questions: Iterable[Question]
-) -> SectionStarts | None:
-    for retriever in retrievers:
-        if isinstance(retriever, SentenceWindowRetriever):
-            found: SectionStarts | None = await sections_in_store(io, retriever.scope(), list(questions))
-            return found
-    return None
-
-
-def _best_first(retriever: BaseRetriever) -> BaseRetriever:
-    if isinstance(retriever, SentenceWindowRetriever):
-        return retriever.model_copy(update={"order": "relevance"})
-    return retriever
-
-
-def _checked_questions(questions: Iterable[Question]) -> list[Question]:
-    found = checked_questions(questions)
-    if not found:
-        raise InvalidInputError("there are no questions; give at least one, e.g. from read_questions(path)")
-    return found
 
 
 def _check_order(retrievers: object, questions: object) -> None:

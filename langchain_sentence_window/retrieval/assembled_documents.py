@@ -123,7 +123,9 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
     """
     ranked: list[Ranked] = []
     for one in given.ranked:
-        cost = None if one.document is None else _cost_if_rewritten(one.document, one.window, given)
+        cost = None
+        if one.document is not None and one.document.page_content != window_text(one.window, given.sentences):
+            cost = given.count_tokens(shown_text(one.document))  # the reranker rewrote it
         is_open = cost is None and given.expansion.sizes[one.window.best.key] is None
         ranked.append(Ranked(one.window, is_open, cost))
     if given.k > MAX_JOINED and given.max_tokens is None:  # candidates to choose from, which are left as they are
@@ -131,13 +133,6 @@ async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
     else:
         made = await _each_text_once(io, given, ranked)
     return replace(made, documents=[with_counts(document, given.count_tokens) for document in made.documents])
-
-
-def _cost_if_rewritten(document: Document, window: Window, given: Assembling) -> int | None:
-    """Return the cost of a Document that a reranker returned, if its text isn't the window's any more."""
-    if document.page_content == window_text(window, given.sentences):
-        return None
-    return given.count_tokens(shown_text(document))
 
 
 async def _each_text_once(io: IO, given: Assembling, ranked: Sequence[Ranked]) -> AssembledDocuments:

@@ -172,7 +172,11 @@ class Query:
                 scope, self.ranked, expansion, sentences, request.k, request.max_tokens, request.count_tokens
             )
             assembled = await assemble_documents(io, given)
-        if self.reranker is None and not is_all and not self._is_full(assembled):
+        # More hits would hardly add anything if there are ``k`` windows, or the budget is spent.
+        is_full = len(assembled.documents) >= request.k or (
+            request.max_tokens is not None and assembled.assembly.cost >= FULL_SHARE * request.max_tokens
+        )
+        if self.reranker is None and not is_all and not is_full:
             return False
         if found.relevance is not None:
             assembled = assembled.supported({hit.key for hit in found.hits[: found.relevance.supported]})
@@ -191,13 +195,6 @@ class Query:
                 by_id = {each.metadata[WINDOW_ID]: window for each, window in zip(documents, self.windows, strict=True)}
                 self.ranked = [RankedWindow(by_id[each.metadata[WINDOW_ID]], each) for each in ranked]
         return read
-
-    def _is_full(self, assembled: AssembledDocuments) -> bool:
-        """Return whether more hits would hardly add anything: there are ``k`` windows, or the budget is spent."""
-        request = self.request
-        if len(assembled.documents) >= request.k:
-            return True
-        return request.max_tokens is not None and assembled.assembly.cost >= FULL_SHARE * request.max_tokens
 
     @contextmanager
     def _timed(self, stage: str) -> Iterator[None]:

@@ -383,7 +383,11 @@ async def _find(io: IO, search: Search, text: str, scope: Scope, k: int) -> Foun
         scored = await adapter.hybrid_search(io, search.query, settings | {"lexical_weight": search.lexical_weight})
         found, scores = _checked(scope, scored)
     else:
-        found, scores = await _by_meaning(io, scope, search.query, settings)
+        read = None if scope.filter is not None else await adapter.search_sentences(io, search.query, settings)
+        if read is None:
+            found, scores = _checked(scope, await adapter.search(io, search.query, settings))
+        else:
+            found, scores = [sentence for sentence, _ in read], [score for _, score in read]
     # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
     lexical: Mapping[int, float] = {}
     if search.bm25_index is not None and has_words:
@@ -398,17 +402,6 @@ async def _find(io: IO, search: Search, text: str, scope: Scope, k: int) -> Foun
     best = await io.compute(rank_found, search, alone, scores, lexical, k)
     whole = by_key(found)
     return replace(best, sentences=[whole[sentence.key] for sentence in best.sentences])
-
-
-async def _by_meaning(
-    io: IO, scope: Scope, query: str, settings: Mapping[str, Any]
-) -> tuple[list[StoredSentence], list[float]]:
-    """Search by meaning alone."""
-    adapter = scope.adapter
-    read = None if scope.filter is not None else await adapter.search_sentences(io, query, settings)
-    if read is None:
-        return _checked(scope, await adapter.search(io, query, settings))
-    return [sentence for sentence, _ in read], [score for _, score in read]
 
 
 def _checked(scope: Scope, scored: Scored) -> tuple[list[StoredSentence], list[float]]:

@@ -24,8 +24,8 @@ from langchain_sentence_window.answering.tools import (
     MAX_ARGUMENT_CHARS,
     label,
     no_document,
-    no_reading,
     read_doc_id,
+    read_sentences,
     unsearched_window,
 )
 from langchain_sentence_window.documents.keys import (
@@ -42,7 +42,7 @@ from langchain_sentence_window.documents.keys import (
     START_INDEX,
     TEXT,
 )
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit
 from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.documents.window_documents import shown_lead_ins, shown_text, unsearched
 from langchain_sentence_window.documents.window_merging import merge_windows
@@ -103,7 +103,7 @@ async def _excerpt(io: IO, scope: Scope, doc_id: str, passage: Sentences | None)
     first, last = passage or (0, MAX_FETCHED_SENTENCES)
     last = min(last, first + MAX_FETCHED_SENTENCES)
     margin = MAX_FETCHED_SENTENCES + 1 if passage else 1  # one more tells whether the document goes on
-    read = await _sentences(io, scope, doc_id, range(max(0, first - margin), last + margin + 1))
+    read = await read_sentences(io, scope, doc_id, range(max(0, first - margin), last + margin + 1))
     there = sorted(index for _, index in read if first <= index <= last)
     if not there:
         return None
@@ -126,7 +126,7 @@ async def read_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
 async def _all_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
     read: dict[SentenceKey, StoredSentence] = {}
     for start in range(0, MAX_DOCUMENT_SENTENCES, _BATCH_SIZE):
-        found = await _sentences(io, scope, doc_id, range(start, start + _BATCH_SIZE))
+        found = await read_sentences(io, scope, doc_id, range(start, start + _BATCH_SIZE))
         read |= found
         # Under a filter, sentences may be missing from the middle; without one, only the end has none after it.
         if len(found) < _BATCH_SIZE and scope.filter is None:
@@ -134,13 +134,6 @@ async def _all_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
     return [
         await _window(io, scope, read, doc_id, (run[0], run[-1])) for run in _runs(sorted(index for _, index in read))
     ]
-
-
-async def _sentences(io: IO, scope: Scope, doc_id: str, indexes: range) -> dict[SentenceKey, StoredSentence]:
-    documents = await scope.fetch(io, [(doc_id, index) for index in indexes])
-    if documents is None:
-        raise no_reading()
-    return by_key(map(scope.adapter.read, documents))
 
 
 async def _window(io: IO, scope: Scope, read: SentencesByKey, doc_id: str, sentences: Sentences) -> Document:

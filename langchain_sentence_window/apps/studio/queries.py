@@ -12,7 +12,7 @@ All places are spans of code points: of the answer, or of a document.
 
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal, TypeAlias, cast
@@ -320,11 +320,16 @@ async def explain(studio: Studio, given: Query) -> object:
     """Return the trace of a question, the names of its documents, and the meanings of its signals and codes."""
     retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     trace = await retriever.aexplain(given.query, **call)
+    found = trace.to_dict()
+    for window in found["windows"]:
+        del window["surroundings"]  # the sentences around it, which the document shows
+    # The call's filter; the retriever's own binds anyway, and isn't the page's to tell.
     return {
-        **_trace_dict(trace, call.get("filter")),
+        **found,
+        "settings": {**found["settings"], "filter": call.get("filter")},
         "reasons": LEFT_OUT,
         "names": await _names(retriever, trace),
-        "meanings": _meanings(trace),
+        "meanings": _meanings(name for hit in trace.hits for name in hit.signals),
     }
 
 
@@ -332,24 +337,11 @@ async def why(studio: Studio, given: OfSentence) -> object:
     """Return what became of a sentence, and the settings that would return it."""
     retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     fate = await retriever.awhy(given.query, given.doc_id, given.sentence, **call)
-    meanings = {name: SIGNALS[name].meaning for name in fate.signals if name in SIGNALS}
-    return {**fate.to_dict(), "is_shown": fate.is_shown, "meanings": meanings}
+    return {**fate.to_dict(), "is_shown": fate.is_shown, "meanings": _meanings(fate.signals)}
 
 
-def _trace_dict(trace: Trace, filter: Any) -> dict[str, Any]:
-    """Return a trace without the sentences around its windows, which the document shows, and with the call's filter.
-
-    The retriever's own filter binds anyway, and isn't the page's to tell.
-    """
-    found = trace.to_dict()
-    for window in found["windows"]:
-        del window["surroundings"]
-    return {**found, "settings": {**found["settings"], "filter": filter}}
-
-
-def _meanings(trace: Trace) -> dict[str, str]:
-    names = {name for hit in trace.hits for name in hit.signals}
-    return {name: SIGNALS[name].meaning for name in names if name in SIGNALS}
+def _meanings(signals: Iterable[str]) -> dict[str, str]:
+    return {name: SIGNALS[name].meaning for name in signals if name in SIGNALS}
 
 
 async def _names(retriever: SentenceWindowRetriever, trace: Trace) -> dict[str, str]:

@@ -50,13 +50,15 @@ from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
 from langchain_sentence_window.stores.faiss.database.reads import (
     NONE,
+    SOURCE_METADATA,
     FoundRows,
     Place,
     are_in,
+    damaged,
     found_rows,
     places_of,
     rows_at,
-    source_metadata_of,
+    select_lines,
     texts_by_place,
 )
 from langchain_sentence_window.stores.faiss.database.schema import TEXT
@@ -132,7 +134,10 @@ class FoundSentences:
         lines = list(zip(*((each if each is positions else each[positions]).tolist() for each in columns), strict=True))
         # Of each source document, its metadata as JSON; once it was asked for, as it was read.
         sources: dict[int, str | dict[str, Any]] = {NONE: {}}
-        sources |= source_metadata_of(self._snapshot.execute, sorted({line[3] for line in lines} - {NONE}))
+        keys = sorted({line[3] for line in lines} - {NONE})
+        sources |= dict(select_lines(self._snapshot.execute, SOURCE_METADATA, keys))
+        if len(sources) <= len(keys):
+            raise damaged("metadata that its sentences share")
         sentences: list[StoredSentence] = []
         for at, index, key, source_key, start, end, begin, size in lines:
             name, own, text = found.names[at], found.own[at], found.stored[begin : begin + size].decode(*TEXT)

@@ -305,7 +305,7 @@ _FOUND = f"""
     LEFT JOIN sections ON sections.section_key = here.section_key
     WHERE here.row IN ({{here}})
 """  # noqa: S608 - made of constants
-_SOURCE_METADATA = "SELECT json_group_array(json_array(source_key, metadata)) FROM sources WHERE source_key IN ({})"
+SOURCE_METADATA = "SELECT json_group_array(json_array(source_key, metadata)) FROM sources WHERE source_key IN ({})"
 
 
 @dataclass(slots=True)
@@ -401,18 +401,6 @@ def found_rows(execute: Execute, rows: Rows, *, beside: bool) -> FoundRows:
     )
     is_sentence = (found.section_keys != NONE).tolist()
     if not all(name and text for name, text, known in zip(names, shared, is_sentence, strict=True) if known):
-        raise damaged("metadata that its sentences share")
-    return found
-
-
-def source_metadata_of(execute: Execute, keys: Sequence[int]) -> dict[int, str]:
-    """Return the metadata of source documents, as JSON, by key.
-
-    Raises:
-        StoreError: The database lacks one.
-    """
-    found: dict[int, str] = dict(select_lines(execute, _SOURCE_METADATA, keys))
-    if len(found) < len(keys):
         raise damaged("metadata that its sentences share")
     return found
 
