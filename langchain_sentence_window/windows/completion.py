@@ -150,7 +150,7 @@ refers_back = re.compile(
 ).match
 """Matches a sentence that begins with a word that refers to what stands before it."""
 
-_MARKER = re.compile(r"[-*+•–]\s|\(?[0-9]{1,2}[.)]\s|\(?[a-z][.)]\s|\|")
+_begins_item = re.compile(r"\s*(?:[-*+•–]\s|\(?[0-9]{1,2}[.)]\s|\(?[a-z][.)]\s|\|)").match
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,7 @@ def needs_nothing(first: Line, last: Line) -> bool:
         or first.in_list
         or last.in_list
         or refers_back(first.text)
-        or _begins_item(first)
+        or _begins_item(first.text)
         # Of most sentences, the last character tells that they neither announce something nor are a label.
         or ((last.is_heading or last.text[-1:] not in _USUAL_ENDS) and (_announces(last) or _is_label(last)))
     )
@@ -304,11 +304,11 @@ def _whole_items(around: _Around, first: int, last: int) -> tuple[int, int]:
     """Add the rest of an item of which a part is in the window."""
     for _ in range(MAX_ADDED):
         line = around.line(first)
-        if not line.in_list or _begins_item(line) or not around.line(first - 1).in_list:
+        if not line.in_list or _begins_item(line.text) or not around.line(first - 1).in_list:
             break
         first -= 1
     for _ in range(MAX_ADDED):
-        if not around.line(last).in_list or not (after := around.line(last + 1)).in_list or _begins_item(after):
+        if not around.line(last).in_list or not (after := around.line(last + 1)).in_list or _begins_item(after.text):
             break
         last += 1
     return first, last
@@ -336,19 +336,15 @@ def _before_what_refers(around: _Around, first: int, *, opens_backward: bool) ->
             break
         first -= 1
     line = around.line(first)
-    if line.has_lead_in or not _begins_item(line):
+    if line.has_lead_in or not _begins_item(line.text):
         return first
     for index in range(first - 1, first - 1 - MAX_ADDED, -1):
         before = around.line(index)
         if before is _NO_LINE:
             break
-        if before.has_lead_in or not (before.in_list or _begins_item(before)):
+        if before.has_lead_in or not (before.in_list or _begins_item(before.text)):
             return index
     return first
-
-
-def _begins_item(line: Line) -> bool:
-    return _MARKER.match(line.text.lstrip()) is not None
 
 
 def _announces(line: Line) -> bool:
@@ -358,7 +354,7 @@ def _announces(line: Line) -> bool:
 def _is_label(line: Line) -> bool:
     if line.is_heading:
         return True
-    if line.text.rstrip().endswith(_ENDS_OF_LINES) or _begins_item(line):
+    if line.text.rstrip().endswith(_ENDS_OF_LINES) or _begins_item(line.text):
         return False
     lines = [each for each in map(str.strip, line.text.splitlines()) if each]
     return all(len(each) < MAX_LABEL_CHARS and not each.endswith(_ENDS_OF_LINES) for each in lines)

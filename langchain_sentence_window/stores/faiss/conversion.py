@@ -264,5 +264,5 @@ def texts_with_headings(rows: Iterable[tuple[int, str, str]]) -> Iterator[tuple[
     for row, text, section in rows:
         if section != last:
             heading = read_metadata([section])[0].get(HEADING) if _HEADING_IN_JSON in section else None
-            last, before = section, with_heading(heading, "")
+            last, before = section, f"{fitted_headings(heading)}\n" if isinstance(heading, str) and heading else ""
         yield row, before + text

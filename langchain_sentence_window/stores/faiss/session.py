@@ -195,13 +195,18 @@ class IndexSession:
         result = within(gates, partial(self._database.transact, work))
         self._rows_behind += rows_added
         if not is_part or self._rows_behind >= MAX_ROWS_BEHIND:
-            self.catch_up_after_parts()
+            if self._vectors.current[0] is not None:
+                self._vectors.catch_up(self._calls)
+            self._catch_up_words()
         return result
 
     def catch_up_after_parts(self) -> None:
         """Bring the caches up to date after writes of which each was a part; small writes leave words to a search."""
         if self._vectors.current[0] is not None:
             self._vectors.catch_up(self._calls)
+        self._catch_up_words()
+
+    def _catch_up_words(self) -> None:
         rows, self._rows_behind = self._rows_behind, 0
         if rows >= MIN_ROWS_TO_CATCH_UP:
             with suppress(StoreError):  # the next search by words tries again

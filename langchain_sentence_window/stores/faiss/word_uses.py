@@ -13,6 +13,7 @@ Samples of the sentences that hold a word: how many there are, and in which docu
 Questions repeat words, so samples are kept until the next write.
 """
 
+import json
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,14 +38,7 @@ from langchain_sentence_window.ranking.names import (
 )
 from langchain_sentence_window.ranking.words import words_of
 from langchain_sentence_window.stores.faiss.conversion import read_metadata
-from langchain_sentence_window.stores.faiss.database.reads import (
-    FirstSentence,
-    SourceMetadata,
-    are_in,
-    beginnings,
-    documents_of,
-    source_metadata,
-)
+from langchain_sentence_window.stores.faiss.database.reads import are_in, select_lines
 from langchain_sentence_window.stores.faiss.database.schema import TEXT, Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
@@ -107,7 +101,7 @@ class Naming:
         if allowed is None:
             are_several = len(snapshot.execute("SELECT 1 FROM documents LIMIT 2").fetchall()) > 1
         else:
-            ends = documents_of(snapshot.execute, [*allowed[:1].tolist(), *allowed[-1:].tolist()])
+            ends = _documents_of(snapshot, [*allowed[:1].tolist(), *allowed[-1:].tolist()])
             are_several = len(set(ends.values())) > 1
         if not are_several:
             return Evidence({}, {})
@@ -128,27 +122,51 @@ class Naming:
                 and _are_few(sample.documents, _MIN_SHARE_OF_FEW)
             ]
             more = [word for word in likely if few[word].sentences > _FEW]
-            uses |= _uses({**few, **self._samples.find(snapshot, searcher, more, _MANY, allowed)}, likely, named)
+            samples = {**few, **self._samples.find(snapshot, searcher, more, _MANY, allowed)}
+            uses |= {
+                word: (0, Counter(dict.fromkeys(named[word], 0)))
+                for word, sample in samples.items()
+                if not sample.sentences and word in named and len(named[word]) <= MAX_NAMED
+            }
+            uses |= {
+                word: (samples[word].documents.total(), Counter(dict(samples[word].documents.most_common(MAX_NAMED))))
+                for word in likely
+                if _are_few(samples[word].documents, MIN_SHARE)
+            }
         return _evidence(snapshot, words, uses, named, keys=keys, allowed=allowed)
-
-
-def _uses(found: Mapping[str, WordSample], likely: Sequence[str], named: Mapping[str, set[int]]) -> _Uses:
-    """Return the uses of words that are in names alone, and of those that most sentences of a few documents hold."""
-    uses: _Uses = {
-        word: (0, Counter(dict.fromkeys(named[word], 0)))
-        for word, sample in found.items()
-        if not sample.sentences and word in named and len(named[word]) <= MAX_NAMED
-    }
-    for word in likely:
-        documents = found[word].documents
-        if _are_few(documents, MIN_SHARE):
-            uses[word] = documents.total(), Counter(dict(documents.most_common(MAX_NAMED)))
-    return uses
 
 
 def _are_few(documents: Counter[int], share: float) -> bool:
     """Check whether a few documents hold that share of the sentences."""
     return 0 < share * documents.total() <= sum(count for _, count in documents.most_common(MAX_NAMED))
+
+
+_BEGINNINGS = """
+    SELECT documents.document, doc_id, row, text, ifnull(sources.metadata, '{}')
+    FROM json_each(?) AS given
+    CROSS JOIN documents ON documents.document = given.value
+    CROSS JOIN sentences ON sentences.document = documents.document AND sentence_index BETWEEN 0 AND ?
+    LEFT JOIN sources ON sources.source_key = sentences.source_key
+    ORDER BY documents.document, sentence_index
+"""
+
+
+class _FirstSentence(NamedTuple):
+    """One of the first sentences of a document.
+
+    Attributes:
+        document: The number of the document.
+        doc_id: Its name.
+        row: The row of the sentence.
+        text: Its text as it is stored.
+        source_metadata: What it shares with others of its document, as JSON.
+    """
+
+    document: int
+    doc_id: str
+    row: int
+    text: bytes
+    source_metadata: str
 
 
 def _evidence(
@@ -169,11 +187,12 @@ def _evidence(
     if not score:
         return Evidence({}, {})
     best = sorted(score, key=lambda document: (-score[document], document))[:_MAX_DOCUMENTS]
-    sentences = beginnings(snapshot.execute, best, _MAX_HEAD_SENTENCES)
+    read = snapshot.execute(_BEGINNINGS, [json.dumps(best), _MAX_HEAD_SENTENCES - 1])
+    sentences = list(map(_FirstSentence._make, read))
     if allowed is not None:
         sentences = [each for each in sentences if _is_in(each.row, allowed)]
     doc_ids = {each.document: each.doc_id for each in sentences}
-    by_document: dict[str, list[FirstSentence]] = {}
+    by_document: dict[str, list[_FirstSentence]] = {}
     for each in sentences:
         by_document.setdefault(each.doc_id, []).append(each)
     known = {
@@ -186,7 +205,7 @@ def _evidence(
 
 
 def _names(
-    sentences: Sequence[FirstSentence], keys: Sequence[str], words: set[str], named: Mapping[str, set[int]]
+    sentences: Sequence[_FirstSentence], keys: Sequence[str], words: set[str], named: Mapping[str, set[int]]
 ) -> DocumentNames:
     """Return the head of a document, and its names; those that the query holds and many documents may have aren't."""
     head = "\n".join(each.text.decode(*TEXT) for each in sentences)[:HEAD_CHARS]
@@ -288,10 +307,10 @@ class NameCatalog:
             changes = None if kept is None else snapshot.changes_since(*kept.version)
             changed = frozenset[int]() if kept is None or changes is None else kept.changed.union(changes.documents)
             if kept is None or changes is None or len(changed) > _MAX_CHANGED:
-                every = source_metadata(snapshot.execute, None, MAX_SOURCES + 1)
+                every = _source_metadata(snapshot, None)
                 kept = _Kept(version, _by_word(every, keys), frozenset(), _by_word(iter(()), keys))
             else:  # only what was changed since is read
-                of_changed = _by_word(source_metadata(snapshot.execute, sorted(changed), MAX_SOURCES + 1), keys)
+                of_changed = _by_word(_source_metadata(snapshot, sorted(changed)), keys)
                 kept = _Kept(version, kept.all, changed, of_changed)
             others = [(other, each) for other, each in self._kept.items() if other != of_keys]
             self._kept = dict([*others[1 - _MAX_KINDS :], (of_keys, kept)])
@@ -305,17 +324,28 @@ class NameCatalog:
         return {word: places for word, places in found.items() if 0 < len(places) <= _MAX_PLACES}
 
 
-def _by_word(sources: Iterator[SourceMetadata], keys: Sequence[str]) -> _ByWord:
+_SOURCES = "SELECT document, source_key, metadata FROM sources"
+
+
+def _source_metadata(snapshot: Snapshot, documents: Sequence[int] | None) -> Iterator[tuple[int, int, str]]:
+    """Yield the document, the row of the first sentence and the metadata as JSON of sources: of documents, or all."""
+    if documents is None:
+        return snapshot.execute(f"{_SOURCES} LIMIT ?", [MAX_SOURCES + 1])
+    of_these = "WHERE document IN (SELECT value FROM json_each(?))"
+    return snapshot.execute(f"{_SOURCES} {of_these} LIMIT ?", [json.dumps(documents), MAX_SOURCES + 1])
+
+
+def _by_word(sources: Iterator[tuple[int, int, str]], keys: Sequence[str]) -> _ByWord:
     hashes, documents, rows, count = array("q"), array("q"), array("q"), 0
     while found := list(islice(sources, _BATCH_SIZE)):
         count += len(found)
         if count > MAX_SOURCES:
             return _by_word(iter(()), keys)
-        for source, metadata in zip(found, read_metadata([each.metadata for each in found]), strict=True):
+        for (document, row, _), metadata in zip(found, read_metadata([each for _, _, each in found]), strict=True):
             words = {word for name in names_in(metadata, keys) for word in words_of(name)}
             hashes.extend(map(hash, words))
-            documents.extend([source.document] * len(words))
-            rows.extend([source.row] * len(words))
+            documents.extend([document] * len(words))
+            rows.extend([row] * len(words))
     columns = [np.array(each, dtype=np.int64) for each in (hashes, documents, rows)]
     order = np.argsort(columns[0], kind="stable")
     return _ByWord(*(column[order] for column in columns))
@@ -359,9 +389,17 @@ class WordSamples:
         missing = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words if word not in found}
         if missing:
             rows = np.unique(np.concatenate([rows for _, rows in missing.values()]))
-            documents: Mapping[int, int | None] = documents_of(snapshot.execute, rows.tolist()) if len(rows) else {}
+            documents: Mapping[int, int | None] = _documents_of(snapshot, rows.tolist()) if len(rows) else {}
             found |= {
                 word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
                 for word, (count, of_word) in missing.items()
             }
         return {word: found[word] for word in words}
+
+
+_DOCUMENTS_OF = "SELECT json_group_array(json_array(row, document)) FROM sentences WHERE row IN ({})"
+
+
+def _documents_of(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int | None]:
+    """Return the number of the document of each row, ``None`` if it has none; rows that don't exist are left out."""
+    return dict(select_lines(snapshot.execute, _DOCUMENTS_OF, rows))
