@@ -17,15 +17,14 @@ from langchain_sentence_window.documents.source_documents import (
     sentence_documents,
 )
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.splitting.blocks import Block, Structure
-from langchain_sentence_window.splitting.engines import Engine, Ruleset, Rulesets
+from langchain_sentence_window.splitting.blocks import Structure
+from langchain_sentence_window.splitting.engines import Engine, Rulesets
 from langchain_sentence_window.splitting.languages import language_of, language_of_parts
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
 if TYPE_CHECKING:
     from langchain_sentence_window.documents.joined_document import JoinedDocument
     from langchain_sentence_window.documents.part_groups import JoinParts
-    from langchain_sentence_window.splitting.markdown import FrontMatter
     from langchain_sentence_window.splitting.sentences import Sentence
 
 
@@ -114,9 +113,13 @@ class SentenceSplitter(BaseDocumentTransformer):
                 f"join_parts is {shown(join_parts)}; it must be True, False, or the metadata key that numbers parts"
             )
         self._join_parts = join_parts
-        self._structure: Structure = structure
         self._inline_window = None if inline_window is None else window_size(inline_window)
-        self._min_chars, self._max_chars, self._max_piece_chars = low, high, piece
+        self._cut: dict[str, Any] = {
+            "structure": structure,
+            "min_chars": low,
+            "max_chars": high,
+            "max_piece_chars": None if self._inline_window else piece,
+        }
         self._settings: dict[str, Any] = {
             "language": language,
             "engine": engine,
@@ -206,12 +209,13 @@ class SentenceSplitter(BaseDocumentTransformer):
             InvalidInputError: The text isn't a string, or the engine returned a span outside its text.
         """
         from langchain_sentence_window.splitting.markdown import read_front_matter
+        from langchain_sentence_window.splitting.sentences import split_text
 
         if not isinstance(text, str):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
         code = language or self.language_of(text, {})
         rules = self._rulesets.of(code)
-        return self._split(text, rules, None, read_front_matter(text))
+        return split_text(text, rules.words, engine=rules.engine, front_matter=read_front_matter(text), **self._cut)
 
     def split_documents(self, documents: Iterable[Document], *, limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents into sentence Documents for a vector store.
@@ -245,7 +249,7 @@ class SentenceSplitter(BaseDocumentTransformer):
     def split_joined(self, joined: "Iterable[JoinedDocument]", limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
         from langchain_sentence_window.splitting.markdown import read_front_matter
-        from langchain_sentence_window.splitting.sentences import moved
+        from langchain_sentence_window.splitting.sentences import moved, split_text
 
         fitter, made = MetadataFitter(limits), list[Document]()
         for document in joined:
@@ -258,28 +262,13 @@ class SentenceSplitter(BaseDocumentTransformer):
             sentences = list["Sentence"]()
             for start, end, blocks in document.segments:  # each by itself, at its place in the document
                 own = None if start else front_matter if end == len(text) else read_front_matter(text[:end])
-                found = self._split(text[start:end], rules, blocks, own)
+                found = split_text(
+                    text[start:end], rules.words, engine=rules.engine, blocks=blocks, front_matter=own, **self._cut
+                )
                 sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
             made += sentence_documents(document, sentences, front_matter, fitter, self._inline_window)
         fitter.warn()
         return made
-
-    def _split(
-        self, text: str, rules: Ruleset, blocks: Sequence[Block] | None, front_matter: "FrontMatter | None"
-    ) -> "list[Sentence]":
-        from langchain_sentence_window.splitting.sentences import split_text
-
-        return split_text(
-            text,
-            rules.words,
-            engine=rules.engine,
-            structure=self._structure,
-            blocks=blocks,
-            front_matter=front_matter,
-            min_chars=self._min_chars,
-            max_chars=self._max_chars,
-            max_piece_chars=None if self._inline_window else self._max_piece_chars,
-        )
 
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """Cut documents into sentence Documents; LangChain's name for `split_documents`."""

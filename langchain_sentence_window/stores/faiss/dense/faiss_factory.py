@@ -61,7 +61,20 @@ def choose(asked: str, dimension: int, count: int, present: str | None = None) -
         count: Their number.
         present: The name of the present index, if there is one. It is kept if the number is close to a limit.
     """
-    chosen = Choice(asked, "it was asked for") if asked != AUTO else _automatic(dimension, count, present)
+    numbers, size = count * dimension, f"{count:,} vectors of {dimension:,} numbers"
+    codes = _CODES.fullmatch(present or "")
+    clusters = int(codes[1] or 0) if codes else 0
+    if asked != AUTO:
+        chosen = Choice(asked, "it was asked for")
+    elif numbers > MAX_WHOLE_NUMBERS or (clusters > 1 and numbers > KEPT_SHARE * MAX_WHOLE_NUMBERS):
+        wanted = 1 << max(_MIN_CLUSTER_BITS, round(count.bit_length() / 2))  # about the square root of the number
+        if clusters > 1 and wanted < _MAX_CLUSTER_GROWTH * clusters:
+            wanted = clusters
+        chosen = Choice(_codes(dimension, wanted), f"{size} are too many to compare all of their codes")
+    elif numbers > MAX_EXACT_NUMBERS or (present not in (None, "Flat") and numbers > KEPT_SHARE * MAX_EXACT_NUMBERS):
+        chosen = Choice(_codes(dimension), f"{size} are compared by codes first")
+    else:
+        chosen = Choice("Flat", f"{size} are few enough to compare exactly")
     if chosen.name == present:
         return chosen
     fresh = make_faiss_index(chosen.name, dimension)
@@ -73,20 +86,6 @@ def choose(asked: str, dimension: int, count: int, present: str | None = None) -
 def is_automatic(asked: str, name: str) -> bool:
     """Return whether an index is one that `AUTO` chooses, for whatever number of vectors, and `AUTO` was asked for."""
     return asked == AUTO and (name == "Flat" or _CODES.fullmatch(name) is not None)
-
-
-def _automatic(dimension: int, count: int, present: str | None) -> Choice:
-    numbers, size = count * dimension, f"{count:,} vectors of {dimension:,} numbers"
-    codes = _CODES.fullmatch(present or "")
-    clusters = int(codes[1] or 0) if codes else 0
-    if numbers > MAX_WHOLE_NUMBERS or (clusters > 1 and numbers > KEPT_SHARE * MAX_WHOLE_NUMBERS):
-        wanted = 1 << max(_MIN_CLUSTER_BITS, round(count.bit_length() / 2))  # about the square root of the number
-        if clusters > 1 and wanted < _MAX_CLUSTER_GROWTH * clusters:
-            wanted = clusters
-        return Choice(_codes(dimension, wanted), f"{size} are too many to compare all of their codes")
-    if numbers > MAX_EXACT_NUMBERS or (present not in (None, "Flat") and numbers > KEPT_SHARE * MAX_EXACT_NUMBERS):
-        return Choice(_codes(dimension), f"{size} are compared by codes first")
-    return Choice("Flat", f"{size} are few enough to compare exactly")
 
 
 def _codes(dimension: int, clusters: int = 1) -> str:
