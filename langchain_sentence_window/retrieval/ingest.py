@@ -80,21 +80,21 @@ async def ingest_documents(
     groups = await with_known_parts(io, scope, groups, join)
     # In a thread, as `situate` may ask a model.
     doc_ids, sentences, contexts = await io.in_thread(prepare, groups)
-    is_logged = LOGGER.isEnabledFor(logging.INFO)
-    replaced = await _stored_before(io, scope, doc_ids) if is_logged else None
+    write = partial(replace_documents, show_progress=show_progress, bm25_index=bm25_index)
+    if not LOGGER.isEnabledFor(logging.INFO):
+        await write(io, scope, sentences, doc_ids, contexts)
+        return names
+    replaced = await _stored_before(io, scope, doc_ids)
     with counted_texts() as embedded:
-        await replace_documents(
-            io, scope, sentences, doc_ids, contexts, show_progress=show_progress, bm25_index=bm25_index
-        )
-    if is_logged:
-        log_ingest(
-            scope.adapter.name,
-            documents=len(doc_ids),
-            sentences=len(sentences),
-            embedded=embedded.count if _embeds_here(scope.adapter) else len(sentences),
-            replaced=replaced,
-            seconds=perf_counter() - start,
-        )
+        await write(io, scope, sentences, doc_ids, contexts)
+    log_ingest(
+        scope.adapter.name,
+        documents=len(doc_ids),
+        sentences=len(sentences),
+        embedded=embedded.count if _embeds_here(scope.adapter) else len(sentences),
+        replaced=replaced,
+        seconds=perf_counter() - start,
+    )
     return names
 
 
@@ -118,11 +118,11 @@ async def with_known_parts(io: IO, scope: Scope, groups: Sequence[Group], join: 
     Raises:
         InvalidInputError: The store can't be asked, and the first part is missing; or the filter forbids what it has.
     """
-    partial = [group for group in groups if not is_whole(group.parts)]
+    incomplete = [group for group in groups if not is_whole(group.parts)]
     # What the filter forbids isn't joined with what is given, so that no warning, error or callback tells of it.
-    stored = await sentences_to_change(io, scope, [group.doc_id for group in partial]) if partial else {}
+    stored = await sentences_to_change(io, scope, [group.doc_id for group in incomplete]) if incomplete else {}
     if stored is None:
-        for group in partial:
+        for group in incomplete:
             if not has_first(group.parts) and DOC_ID not in group.parts[0].document.metadata:
                 raise InvalidInputError(
                     f"{shown(group.doc_id)} was given without its first part, and {scope.adapter.name} can't fetch by "

@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
 
-from langchain_sentence_window._arguments import as_documents, check_order, checked_documents
+from langchain_sentence_window._arguments import as_documents, check_order, checked_documents, checked_texts
 from langchain_sentence_window._display import summary_repr
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, OpenFiles, run
 from langchain_sentence_window._primitives import Vectors
@@ -19,9 +19,10 @@ from langchain_sentence_window.embedding.embedder_state import watch_of
 from langchain_sentence_window.embedding.named_embedders import checked_embedding
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
+from langchain_sentence_window.stores.faiss.conversion import to_records
 from langchain_sentence_window.stores.faiss.database.database_opening import holds_index
 from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter
-from langchain_sentence_window.stores.faiss.database.schema import of_documents, with_ids
+from langchain_sentence_window.stores.faiss.database.schema import Record, of_documents, with_ids
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, as_folder
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.embedder_guard import EmbedderGuard
@@ -313,10 +314,8 @@ class FaissStore(OpenFiles, IndexSearch):
             EmbeddingError: The vectors are unusable, or of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
         """
-        flow = self._writer.replace(
-            BLOCKING, checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress
-        )
-        run(flow)
+        replacement = run(self.prepare_replacement(BLOCKING, sentences, doc_ids, contexts, within))
+        run(replacement.make(BLOCKING, show_progress=show_progress))
 
     async def areplace_documents(
         self,
@@ -328,9 +327,8 @@ class FaissStore(OpenFiles, IndexSearch):
         show_progress: bool = False,
     ) -> None:
         """Async version of `replace_documents`."""
-        await self._writer.replace(
-            ASYNC, checked_documents(sentences), doc_ids, contexts, within, show_progress=show_progress
-        )
+        replacement = await self.prepare_replacement(ASYNC, sentences, doc_ids, contexts, within)
+        await replacement.make(ASYNC, show_progress=show_progress)
 
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, or all that match a filter; ids that don't exist are ignored.
@@ -392,8 +390,22 @@ class FaissStore(OpenFiles, IndexSearch):
         contexts: Sequence[str] | None = None,
         within: Filter | None = None,
     ) -> Replacement:
-        """Prepare what `replace_documents` does, to be written alone or with others."""
-        return await self._writer.replacement(io, checked_documents(sentences), doc_ids, contexts, within)
+        """Prepare what `replace_documents` does, to be written alone or with others.
+
+        The last of several sentences with the same id counts.
+        """
+        given = checked_documents(sentences)
+        if contexts is not None:
+            contexts = checked_texts(contexts)
+        remove, forbidden = of_documents(checked_ids(doc_ids)), None
+        if within is not None:
+            by_id, filtered = with_ids([each.id for each in given if each.id]), compile_filter(within)
+            sql = f"({remove[0]} OR {by_id[0]}) AND NOT ({filtered[0]})"
+            forbidden = sql, [*remove[1], *by_id[1], *filtered[1]]
+        self._guard.refresh()
+        records: list[Record] = await io.in_thread(to_records, given, None, contexts)
+        latest = list({record.id: record for record in records}.values())
+        return Replacement(self._session, self._guard, latest, remove=remove, forbidden=forbidden)
 
     def catch_up(self) -> None:
         """Bring the indexes up to date after parts were written; else the next searches do."""

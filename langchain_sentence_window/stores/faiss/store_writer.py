@@ -17,18 +17,15 @@ from langchain_sentence_window._arguments import (
     as_iterator,
     check_document,
     checked_documents,
-    checked_texts,
 )
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import gathered
-from langchain_sentence_window.documents.keys import checked_ids
 from langchain_sentence_window.embedding.embedder import takes_several_calls, unit_vectors
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.stores.faiss.conversion import to_records
 from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter
-from langchain_sentence_window.stores.faiss.database.schema import Record, of_documents, to_halves, with_ids
+from langchain_sentence_window.stores.faiss.database.schema import Record, to_halves
 from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard
 from langchain_sentence_window.stores.faiss.origin import StaleVectorError, UnprovenError
 from langchain_sentence_window.stores.faiss.session import IndexSession
@@ -186,41 +183,6 @@ class StoreWriter:
             write = partial(self._session.origin.write, records=[records[i] for i in latest], vectors=unit)
             self._guard.run_proven(partial(self._session.write, write, rows_added=len(latest)), TEXTS_TO_WRITE)
         return [record.id for record in records]
-
-    async def replace(
-        self,
-        io: IO,
-        sentences: Sequence[Document],
-        doc_ids: Sequence[str],
-        contexts: Sequence[str] | None,
-        within: Filter | None,
-        *,
-        show_progress: bool,
-    ) -> None:
-        """Replace all sentences of some source documents; see `FaissStore.replace_documents`."""
-        replacement = await self.replacement(io, sentences, doc_ids, contexts, within)
-        await replacement.make(io, show_progress=show_progress)
-
-    async def replacement(
-        self,
-        io: IO,
-        sentences: Sequence[Document],
-        doc_ids: Sequence[str],
-        contexts: Sequence[str] | None,
-        within: Filter | None,
-    ) -> Replacement:
-        """Prepare what `replace` does; the last of several sentences with the same id counts."""
-        if contexts is not None:
-            contexts = checked_texts(contexts)
-        remove, forbidden = of_documents(checked_ids(doc_ids)), None
-        if within is not None:
-            by_id, filtered = with_ids([each.id for each in sentences if each.id]), compile_filter(within)
-            sql = f"({remove[0]} OR {by_id[0]}) AND NOT ({filtered[0]})"
-            forbidden = sql, [*remove[1], *by_id[1], *filtered[1]]
-        self._guard.refresh()
-        records: list[Record] = await io.in_thread(to_records, sentences, None, contexts)
-        latest = list({record.id: record for record in records}.values())
-        return Replacement(self._session, self._guard, latest, remove=remove, forbidden=forbidden)
 
     async def _add(
         self, io: IO, documents: Sequence[Document], ids: Sequence[str] | None, *, show_progress: bool
