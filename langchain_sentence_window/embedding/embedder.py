@@ -95,8 +95,12 @@ class QueryEmbedder:
 
     async def aembed(self, query: str) -> Vectors:
         """Async version of `embed`."""
+        return await self.ask(ASYNC, query)
+
+    async def ask(self, io: IO, query: str) -> Vectors:
+        """Embed a query within a flow, as `embed` does."""
         asked, kept = self._known(query)
-        return self._keep(asked, await embed_query(ASYNC, self._embedding, asked)) if kept is None else kept
+        return self._keep(asked, await embed_query(io, self._embedding, asked)) if kept is None else kept
 
     def _known(self, query: object) -> tuple[str, Vectors | None]:
         if not isinstance(query, str):

@@ -181,7 +181,7 @@ async def _as_questions(io: IO, guard: EmbedderGuard, sample: Sample) -> tuple[S
     """Embed a sample, or fewer of its sentences; return those with their vectors."""
     if not sample.texts:
         return sample, np.empty((0, 0), dtype=np.float32)
-    first = await _question(io, guard, sample.texts[0])
+    first = await guard.queries.ask(io, sample.texts[0])
     vectors: list[Vectors] = []
 
     async def keep(_: Sequence[str], part: Vectors) -> None:
@@ -194,12 +194,7 @@ async def _as_questions(io: IO, guard: EmbedderGuard, sample: Sample) -> tuple[S
     fewer = np.linspace(0, len(sample.texts) - 1, min(ASKED, len(sample.texts))).astype(int).tolist()
     texts = [sample.texts[at] for at in fewer]
     sample = sample._replace(rows=[sample.rows[at] for at in fewer], texts=texts)
-    return sample, np.stack([await _question(io, guard, text) for text in texts])
-
-
-async def _question(io: IO, guard: EmbedderGuard, text: str) -> Vectors:
-    vector: Vectors = await io.call(guard.queries.embed, guard.queries.aembed, text)
-    return vector
+    return sample, np.stack([await guard.queries.ask(io, text) for text in texts])
 
 
 def _is_same(one: Vectors, other: Vectors) -> bool:

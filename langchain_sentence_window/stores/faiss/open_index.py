@@ -345,7 +345,7 @@ async def _estimate(io: IO, session: IndexSession, guard: EmbedderGuard, asked: 
         sampled = await io.in_thread(session.read, lambda state: state.snapshot.sample_embedded(size))
         vectors = [vector for _, vector in sampled]
     else:
-        vectors = [await io.call(guard.queries.embed, guard.queries.aembed, text) for text in asked.questions]
+        vectors = [await guard.queries.ask(io, text) for text in asked.questions]
     stacked: Vectors = normalized(np.stack(vectors)) if vectors else np.empty((0, 0), dtype=np.float32)
     is_embedded = not isinstance(asked.questions, int)
     estimate = partial(estimate_recall, session, stacked, asked.k, asked.effort, is_embedded=is_embedded)

@@ -429,9 +429,7 @@ class IndexSearch(OpenIndex):
         Returns:
             Its unit vector, of shape ``(dimension,)``.
         """
-        queries = self._guard.queries
-        vector: Vectors = await io.call(queries.embed, queries.aembed, text)
-        return vector
+        return await self._guard.queries.ask(io, text)
 
     def read(self, work: Callable[[IndexState], T], *, words: bool = True) -> T:
         """Run a function of one state of the index, whatever is written meanwhile.

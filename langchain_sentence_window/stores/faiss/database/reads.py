@@ -315,7 +315,16 @@ def found_rows(execute: Execute, rows: Rows, *, beside: bool) -> FoundRows:
         raise damaged("sentences that its index contains")
     columns = list(zip(*table, strict=True)) if table else [()] * 14
     numbers = np.array(columns[:11], dtype=np.int64)
-    stored, starts = _placed([texts for _, texts in parts], [len(lines) for lines, _ in parts], numbers[6:9])
+    # The texts that the statements returned, joined, and where each of the sentences' texts begins.
+    stored = b"\n".join(joined for _, texts in parts for joined in texts)
+    starts, at, first = np.zeros_like(numbers[6:9]), 0, 0
+    for lines, texts in parts:
+        for kind, joined in enumerate(texts):
+            of_part = numbers[6 + kind, first : first + len(lines)]
+            taken = np.where(of_part == NONE, 0, of_part + 1)
+            starts[kind, first : first + len(lines)] = at + np.cumsum(taken) - taken
+            at += len(joined) + 1
+        first += len(lines)
     order = np.argsort(numbers[0], kind="stable")
     order = order[np.searchsorted(numbers[0][order], rows)]
     names, own, shared = ([column[at] for at in order.tolist()] for column in columns[11:])
@@ -339,20 +348,6 @@ def found_rows(execute: Execute, rows: Rows, *, beside: bool) -> FoundRows:
     if not all(name and text for name, text, known in zip(names, shared, is_sentence, strict=True) if known):
         raise damaged("metadata that its sentences share")
     return found
-
-
-def _placed(parts: Sequence[Sequence[bytes]], counts: Sequence[int], sizes: Rows) -> tuple[bytes, Rows]:
-    """Join the texts that the statements returned, and return where each of the sentences' texts begins."""
-    starts = np.zeros_like(sizes)
-    at, first = 0, 0
-    for texts, count in zip(parts, counts, strict=True):
-        for kind, joined in enumerate(texts):
-            of_part = sizes[kind, first : first + count]
-            taken = np.where(of_part == NONE, 0, of_part + 1)
-            starts[kind, first : first + count] = at + np.cumsum(taken) - taken
-            at += len(joined) + 1
-        first += count
-    return b"\n".join(joined for texts in parts for joined in texts), starts
 
 
 _BATCH_SIZE = 10_000
