@@ -22,15 +22,6 @@ def is_scalar(value: object) -> bool:
     return isinstance(value, str | int | float | bool)
 
 
-def plain(value: str | float) -> str | int | float:
-    """Convert a value of a subclass, such as a string enumeration, to the plain type that a store returns."""
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, bool):
-        return value
-    return int.__int__(value) if isinstance(value, int) else float.__float__(value)
-
-
 def is_index(value: object) -> bool:
     """Return whether a value can be an index."""
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MAX_INDEX
@@ -186,14 +177,20 @@ def _scalar(value: Any) -> str | float:
 
 
 def _finite(value: str | float) -> str | float:
-    converted = plain(value)
-    if isinstance(converted, float) and not math.isfinite(converted):
+    """Convert a value of a subclass too, such as a string enumeration, to the plain type that a store returns."""
+    if isinstance(value, str):
+        text = str.__str__(value)
+        # Two surrogates are one character there.
+        return str(json.loads(json.dumps(text))) if _PAIR.search(text) else text
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        number = int.__int__(value)
+        int.__repr__(number)  # fails where it has more digits than Python writes
+        return number
+    if not math.isfinite(value):
         raise ValueError("it isn't finite")
-    if isinstance(converted, str) and _PAIR.search(converted):
-        return str(json.loads(json.dumps(converted)))  # two surrogates, which are one character there
-    if isinstance(converted, int):
-        int.__repr__(converted)  # fails where it has more digits than Python writes
-    return converted
+    return float.__float__(value)
 
 
 def _iso(value: date | time) -> str:

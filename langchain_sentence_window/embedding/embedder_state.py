@@ -240,10 +240,15 @@ class Look(NamedTuple):
             now, then = self.parts.get(path), before.parts.get(path)
             if now is None or then is None:
                 counts = not any(isinstance(step, tuple) for step in path)
-            elif _is_same(now[0], then[0]):
-                continue
             else:
-                counts = not (is_whole(now[0]) and is_whole(then[0]) and 0 in (now[0], then[0]))
+                one, other = now[0], then[0]
+                if callable(one) and callable(other):
+                    is_same = one() is other() is not None
+                else:
+                    is_same = one == other or (one != one and other != other)  # noqa: PLR0124 - NaN
+                if is_same:
+                    continue
+                counts = not (is_whole(one) and is_whole(other) and 0 in (one, other))
             if counts or any(is_described for _, is_described in filter(None, (now, then))):
                 return True
         return False
@@ -422,9 +427,3 @@ def _reference(value: object) -> Callable[[], object]:
         return weakref.ref(value)
     except TypeError:
         return lambda: value
-
-
-def _is_same(one: object, other: object) -> bool:
-    if callable(one) and callable(other):
-        return one() is other() is not None
-    return one == other or (one != one and other != other)  # noqa: PLR0124 - NaN

@@ -16,6 +16,7 @@ from langchain_sentence_window.stores.faiss.database.database_file import Head
 from langchain_sentence_window.stores.faiss.database.filters import having_key
 from langchain_sentence_window.stores.faiss.database.reads import (
     BATCH_SIZE,
+    damaged,
     filled,
     vectors_in_order,
 )
@@ -179,9 +180,7 @@ class Snapshot:
             # Records of one section hold the same string, not copies of it.
             of_source, of_section = sources.get(source_key), sections.setdefault(section_key, section)
             if of_source is None or of_section is None:
-                raise StoreError(
-                    "the database lacks metadata that its sentences share, so it is damaged; restore it from a backup"
-                )
+                raise damaged("metadata that its sentences share")
             # Faster than Record(...).
             metadata = own or ""
             if own and start is not None:  # a row has it without its beginning
