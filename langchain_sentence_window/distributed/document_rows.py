@@ -103,10 +103,10 @@ class DocumentRows:
         return vectors
 
     def settings(self) -> str:
-        """Describe what decides which rows are made of a document."""
-        return describe_settings(
-            self._splitter, self._embedding, embed_headings=self._embed_headings, situate=self._situate
-        )
+        """Describe all that decides, besides a document itself, which rows are made of it."""
+        of_splitter = {name: _named(value) for name, value in self._splitter.settings.items()}
+        embedder, weights = describe_embedder(self._embedding.embedding), list(self._embedding.neighbor_weights)
+        return _canonical([FORMAT, of_splitter, embedder, weights, self._embed_headings, _named(self._situate)])
 
     @property
     def _embedding(self) -> NeighborMixedEmbeddings:
@@ -150,32 +150,11 @@ FORMAT = 1
 _DIGEST_SIZE = 16
 
 
-def describe_settings(
-    splitter: SentenceSplitter,
-    embedding: NeighborMixedEmbeddings,
-    *,
-    embed_headings: bool,
-    situate: Callable[..., Any] | None,
-) -> str:
-    """Describe all that decides, besides a document itself, which sentences and vectors are made of it."""
-    of_splitter = {name: _named(value) for name, value in splitter.settings.items()}
-    return _canonical(
-        [
-            FORMAT,
-            of_splitter,
-            describe_embedder(embedding.embedding),
-            list(embedding.neighbor_weights),
-            embed_headings,
-            _named(situate),
-        ]
-    )
-
-
 def fingerprint(settings: str, name: str, parts: Sequence[Part]) -> str:
     """Return the fingerprint of a document; parts that are numbered may come in any order.
 
     Args:
-        settings: As `describe_settings` returns them.
+        settings: As `DocumentRows.settings` returns them.
         name: The name of the document.
         parts: All of its parts.
 

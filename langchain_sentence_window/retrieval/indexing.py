@@ -28,7 +28,7 @@ from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_KEYS, sentence_id
-from langchain_sentence_window.documents.part_groups import Group, group_documents, warn_of_parts
+from langchain_sentence_window.documents.part_groups import Group, warn_of_parts
 from langchain_sentence_window.documents.source_documents import MetadataFitter, StoreLimits
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import (
@@ -243,36 +243,6 @@ class Preparation:
         by_id = {} if self.situate is None else {document.doc_id: document.document for document in joined}
         contexts = contexts_of(sentences, by_id, self.situate, headings=self.embed_headings)
         return Prepared([document.doc_id for document in joined], sentences, contexts)
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceRows:
-    """Turns documents into what a vector store holds: sentence Documents and their mixed vectors.
-
-    It can be pickled if its parts can. A document's parts must be in one call, as its sentences are mixed with each
-    other.
-
-    Attributes:
-        prepare: Splits documents.
-        embedding: Embeds and mixes.
-    """
-
-    prepare: Preparation
-    embedding: NeighborMixedEmbeddings
-
-    def __call__(self, documents: Sequence[Document]) -> tuple[list[Document], Vectors]:
-        """Split, embed and mix.
-
-        Returns:
-            The sentences, document by document, in order, and their unit vectors, shape ``(n, dimension)``.
-
-        Raises:
-            InvalidInputError: As for `group_documents` and `Preparation`.
-            EmbeddingError: The embedder returned the wrong number of vectors, or unusable ones.
-        """
-        prepared = self.prepare(group_documents(documents, self.prepare.splitter.join_parts))
-        flow = embed_and_mix(BLOCKING, self.embedding, prepared.sentences, prepared.contexts, show_progress=False)
-        return prepared.sentences, run(flow)
 
 
 Slice = tuple[Sequence[Document], Vectors]

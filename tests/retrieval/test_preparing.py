@@ -11,10 +11,10 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import NeighborMixedEmbeddings, SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window.distributed import DocumentRows
 from langchain_sentence_window.documents.source_documents import ANY_STORE
 from langchain_sentence_window.embedding import embedder
 from langchain_sentence_window.embedding.contextual_vectors import Situate
-from langchain_sentence_window.retrieval.indexing import Preparation, SentenceRows
 from tests.toys import WordEmbeddings, document
 
 TEXTS = ["# Cards\n\nA card is red. It has a seat.\n\n- One page.\n- Two pages.", "", "A refund. A seat! No card?"]
@@ -25,16 +25,18 @@ def line(_: Document, sentence: Document) -> str:
     return f"About {len(sentence.page_content)} characters."
 
 
-def rows(situate: Situate | None = None, splitter: SentenceSplitter | None = None) -> SentenceRows:
-    embedding = NeighborMixedEmbeddings(DeterministicFakeEmbedding(size=8))
-    return SentenceRows(Preparation(splitter or SentenceSplitter(), ANY_STORE, True, situate), embedding)
+EMBEDDING = NeighborMixedEmbeddings(DeterministicFakeEmbedding(size=8))
+
+
+def rows(situate: Situate | None = None, splitter: SentenceSplitter | None = None) -> DocumentRows:
+    return DocumentRows(EMBEDDING, splitter=splitter, situate=situate, limits=ANY_STORE)
 
 
 @pytest.mark.parametrize("situate", [None, line])
 def test_rows_are_what_a_store_gets(situate: Situate | None) -> None:
     made = rows(situate)
     sentences, vectors = made(DOCUMENTS)
-    store = InMemoryVectorStore(made.embedding)
+    store = InMemoryVectorStore(EMBEDDING)
     SentenceWindowRetriever(vectorstore=store, situate=situate).add_documents(DOCUMENTS)
     assert [each.id for each in sentences] == list(store.store)
     held = [each["vector"] for each in store.store.values()]
@@ -52,7 +54,7 @@ def test_documents_without_text_have_no_rows() -> None:
 def test_another_process_makes_the_same_rows() -> None:
     made = rows(line, SentenceSplitter(language="de", min_chars=3))
     sentences, vectors = made(DOCUMENTS)
-    again: SentenceRows = pickle.loads(pickle.dumps(made))  # noqa: S301
+    again: DocumentRows = pickle.loads(pickle.dumps(made))  # noqa: S301
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         others, other_vectors = pool.submit(again, DOCUMENTS).result()
     assert others == sentences
