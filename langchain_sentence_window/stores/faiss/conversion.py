@@ -66,7 +66,8 @@ def to_records(
     if contexts is not None and len(contexts) != len(documents):
         raise InvalidInputError(f"got {len(contexts)} contexts for {len(documents)} documents; give one for each")
     before = contexts if contexts is not None else [""] * len(documents)
-    parts, records = _MetadataParts(), list[Record]()
+    of_source, of_section, records = _SharedPart(), _SharedPart(), list[Record]()
+    keys, own_keys, source_keys, section_keys = list[str](), list[str](), list[str](), list[str]()
     for document, given_id, context in zip(documents, given, before, strict=True):
         id_ = str(uuid.uuid4()) if given_id is None else given_id
         text, metadata = document.page_content, document.metadata
@@ -76,9 +77,16 @@ def to_records(
             continue
         places = [metadata.get(key) for key in _PLACES]
         is_placed = all(type(place) is int and 0 <= place < MAX_INDEX for place in places)
-        shared = parts.split(metadata, is_placed=is_placed)
+        if list(metadata) != keys:
+            keys = list(metadata)
+            own_keys = [key for key in keys if key in PER_SENTENCE_KEYS]
+            section_keys = [key for key in keys if key in PER_SECTION_KEYS]
+            source_keys = [key for key in keys if key not in PER_SENTENCE_KEYS | PER_SECTION_KEYS]
+        own = {key: metadata[key] for key in own_keys if not is_placed or key not in _PLACES}
+        written = _to_json(own) if own or not is_placed else ""
+        shared = of_source.write(metadata, source_keys), of_section.write(metadata, section_keys)
         _, start, end = places if is_placed else (None, None, None)
-        records.append(Record(id_, text, *shared, doc_id, index, section, context, start, end))
+        records.append(Record(id_, text, written, *shared, doc_id, index, section, context, start, end))
     names = [*(each.id for each in records), *{each.doc_id: None for each in records if each.doc_id is not None}]
     if not (all(names) and STORABLE_ID.fullmatch("".join(names))):  # all at once, as almost always all can be stored
         for name in names:
@@ -172,36 +180,6 @@ class _SharedPart:
         self._keys, self._values, self._types = keys, values, list(map(type, values))
         self._text = _to_json(dict(zip(keys, values, strict=True)))
         return self._text
-
-
-@dataclass(eq=False, slots=True)
-class _MetadataParts:
-    """Writes metadata as JSON, in parts: a sentence's own, its source document's, and its section's."""
-
-    _keys: list[str] = field(default_factory=list)
-    _own: list[str] = field(default_factory=list)
-    _in_source: list[str] = field(default_factory=list)
-    _in_section: list[str] = field(default_factory=list)
-    _of_source: _SharedPart = field(default_factory=_SharedPart)
-    _of_section: _SharedPart = field(default_factory=_SharedPart)
-
-    def split(self, metadata: Mapping[str, Any], *, is_placed: bool) -> tuple[str, str, str]:
-        """Return the JSON of a sentence's own metadata, its source document's, and its section's.
-
-        Args:
-            metadata: The metadata.
-            is_placed: Whether the own metadata is without the places, and empty if there is no other.
-        """
-        keys = list(metadata)
-        if keys != self._keys:
-            self._keys = keys
-            self._own = [key for key in keys if key in PER_SENTENCE_KEYS]
-            self._in_section = [key for key in keys if key in PER_SECTION_KEYS]
-            self._in_source = [key for key in keys if key not in PER_SENTENCE_KEYS | PER_SECTION_KEYS]
-        own = {key: metadata[key] for key in self._own if not is_placed or key not in _PLACES}
-        written = _to_json(own) if own or not is_placed else ""
-        of_source = self._of_source.write(metadata, self._in_source)
-        return written, of_source, self._of_section.write(metadata, self._in_section)
 
 
 def _to_json(metadata: dict[str, Any]) -> str:

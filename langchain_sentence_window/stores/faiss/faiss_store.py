@@ -314,7 +314,8 @@ class FaissStore(OpenFiles, IndexSearch):
             EmbeddingError: The vectors are unusable, or of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
         """
-        replacement = run(self.prepare_replacement(BLOCKING, sentences, doc_ids, contexts, within))
+        given = checked_documents(sentences), doc_ids, None if contexts is None else checked_texts(contexts), within
+        replacement = run(self.prepare_replacement(BLOCKING, *given))
         run(replacement.make(BLOCKING, show_progress=show_progress))
 
     async def areplace_documents(
@@ -327,7 +328,8 @@ class FaissStore(OpenFiles, IndexSearch):
         show_progress: bool = False,
     ) -> None:
         """Async version of `replace_documents`."""
-        replacement = await self.prepare_replacement(ASYNC, sentences, doc_ids, contexts, within)
+        given = checked_documents(sentences), doc_ids, None if contexts is None else checked_texts(contexts), within
+        replacement = await self.prepare_replacement(ASYNC, *given)
         await replacement.make(ASYNC, show_progress=show_progress)
 
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
@@ -394,16 +396,13 @@ class FaissStore(OpenFiles, IndexSearch):
 
         The last of several sentences with the same id counts.
         """
-        given = checked_documents(sentences)
-        if contexts is not None:
-            contexts = checked_texts(contexts)
         remove, forbidden = of_documents(checked_ids(doc_ids)), None
         if within is not None:
-            by_id, filtered = with_ids([each.id for each in given if each.id]), compile_filter(within)
+            by_id, filtered = with_ids([each.id for each in sentences if each.id]), compile_filter(within)
             sql = f"({remove[0]} OR {by_id[0]}) AND NOT ({filtered[0]})"
             forbidden = sql, [*remove[1], *by_id[1], *filtered[1]]
         self._guard.refresh()
-        records: list[Record] = await io.in_thread(to_records, given, None, contexts)
+        records: list[Record] = await io.in_thread(to_records, sentences, None, contexts)
         latest = list({record.id: record for record in records}.values())
         return Replacement(self._session, self._guard, latest, remove=remove, forbidden=forbidden)
 
