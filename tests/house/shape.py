@@ -3,6 +3,7 @@
 Each function lists what breaks a rule. How much of it is allowed stands in ``limits.json``.
 """
 
+import ast
 import re
 import tomllib
 from collections import defaultdict
@@ -29,6 +30,7 @@ def faults() -> dict[str, list[str]]:
         "file names of banned words": banned_names(),
         "circles of modules": [" <-> ".join(each) for each in circles(imports())],
         "circles of folders": [" <-> ".join(each) for each in circles(folder_imports())],
+        "absolute imports in a folder": [line for each in modules().values() for line in absolute_imports(each)],
         "exceptions to the contracts": exceptions(),
         "modules with one importer": lone_modules(),
     }
@@ -57,6 +59,17 @@ def folder_imports() -> dict[str, frozenset[str]]:
             others = {modules()[each].folder for each in used} - {own, ""}
             graph[own] |= {each for each in others if not each.startswith(f"{own}/")}
     return graph
+
+
+def absolute_imports(module: Module) -> list[str]:
+    """List the lines of a module that import something of its own folder, or below it, by its whole name."""
+    found = []
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.ImportFrom(module=str(name), level=0) | ast.Import(names=[ast.alias(name=name)]):
+                if f"{name}.".startswith(f"{module.package}."):
+                    found.append(f"{module.path}:{node.lineno} imports {name}")
+    return found
 
 
 def exceptions() -> list[str]:

@@ -3,7 +3,7 @@
 import sys
 
 from tests.house.figures import MEDIAN, measure, measured_walks, median_lines, read_limits
-from tests.house.shape import faults
+from tests.house.shape import absolute_imports, faults
 from tests.house.tree import NAME, Module, circles, modules
 
 LOWER = ".venv/bin/python -m tests.house.figures --lower"
@@ -45,6 +45,16 @@ def test_relative_imports_are_read_as_absolute_ones() -> None:
         assert sorted(Module(path, code).imported) == sorted([b, c, c, y])
     for path in ("a.py", "__init__.py"):
         assert Module(path, "from ._io import IO").imported == [("langchain_sentence_window._io", "IO")]
+
+
+def test_absolute_imports_in_a_folder_are_found_wherever_they_stand() -> None:
+    b, x = "langchain_sentence_window.x.b", "langchain_sentence_window.x"
+    code = f"def f():\n    from {b} import C\nimport {b} as d\nfrom {x} import b\nfrom {x}y import z\nfrom .b import C"
+    for path in ("x/a.py", "x/__init__.py"):
+        found = [f"{path}:2 imports {b}", f"{path}:3 imports {b}", f"{path}:4 imports {x}"]
+        assert sorted(absolute_imports(Module(path, code))) == found
+    assert absolute_imports(Module("y/a.py", code)) == []
+    assert len(absolute_imports(Module("a.py", code))) == 4
 
 
 def test_circles_are_found_however_long_and_branches_are_none() -> None:
