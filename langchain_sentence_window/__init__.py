@@ -2,42 +2,32 @@
 
 from typing import TYPE_CHECKING
 
-from langchain_sentence_window._lazy import lazy_names
+from ._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.answering.chain import create_rag_chain
-    from langchain_sentence_window.answering.citations import Citation, find_citations
-    from langchain_sentence_window.answering.content_blocks import citation_blocks, cited_message
-    from langchain_sentence_window.answering.context import as_search_results, format_context
-    from langchain_sentence_window.answering.locations import describe_location
-    from langchain_sentence_window.answering.quotes.verification import (
-        QuotedPlace,
-        VerifiedQuote,
-        verify_quote,
-        verify_quotes,
-    )
-    from langchain_sentence_window.answering.tools import create_tools
-    from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server, serve_mcp
-    from langchain_sentence_window.documents.indexed_documents import IndexedDocument
-    from langchain_sentence_window.documents.splitter import SentenceSplitter
-    from langchain_sentence_window.documents.window_merging import merge_windows
-    from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
-    from langchain_sentence_window.embedding.named_embedders import load_embedding
-    from langchain_sentence_window.ranking.ranking import Ranking
-    from langchain_sentence_window.reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
-    from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
-    from langchain_sentence_window.retrieval.index_settings import (
-        IndexSettings,
-        check_index,
-        read_index_settings,
-        write_index_settings,
-    )
-    from langchain_sentence_window.retrieval.indexing import acopy_index, copy_index
-    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-    from langchain_sentence_window.retrieval.tracing.sentence_outcome import SentenceFate
-    from langchain_sentence_window.stores.bm25_index import BM25Index
-    from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
-    from langchain_sentence_window.stores.faiss.soundness import CheckResult
+    from .answering.chain import create_rag_chain
+    from .answering.citations import Citation, find_citations
+    from .answering.content_blocks import citation_blocks, cited_message
+    from .answering.context import as_search_results, format_context
+    from .answering.locations import describe_location
+    from .answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quote, verify_quotes
+    from .answering.tools import create_tools
+    from .apps.mcp.mcp_server import create_mcp_server, serve_mcp
+    from .documents.indexed_documents import IndexedDocument
+    from .documents.splitter import SentenceSplitter
+    from .documents.window_merging import merge_windows
+    from .embedding.contextual_vectors import NeighborMixedEmbeddings
+    from .embedding.named_embedders import load_embedding
+    from .ranking.ranking import Ranking
+    from .reranking.cross_encoder import CrossEncoderReranker, SentenceTransformerCrossEncoder
+    from .reranking.late_interaction import LateInteractionReranker
+    from .retrieval.index_settings import IndexSettings, check_index, read_index_settings, write_index_settings
+    from .retrieval.indexing import acopy_index, copy_index
+    from .retrieval.retriever import SentenceWindowRetriever
+    from .retrieval.tracing.sentence_outcome import SentenceFate
+    from .stores.bm25_index import BM25Index
+    from .stores.faiss.faiss_store import FaissStore
+    from .stores.faiss.soundness import CheckResult
 
 __version__ = "0.1.0"
 

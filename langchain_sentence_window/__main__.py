@@ -2,6 +2,6 @@
 
 import sys
 
-from langchain_sentence_window.apps.cli.main import main
+from .apps.cli.main import main
 
 sys.exit(main())

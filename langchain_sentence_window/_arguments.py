@@ -13,9 +13,9 @@ from langchain_core.messages import BaseMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import checked_list, gathered
-from langchain_sentence_window.errors import InvalidInputError
+from ._display import shown
+from ._validation import checked_list, gathered
+from .errors import InvalidInputError
 
 DocumentStream: TypeAlias = Iterable[Document] | AsyncIterable[Document]
 """Documents that are read one by one, by a call that keeps only some of them at a time."""

@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Self
 
 import pydantic
 
-from langchain_sentence_window._display import described, shown
-from langchain_sentence_window.errors import InvalidInputError
+from ._display import described, shown
+from .errors import InvalidInputError
 
 Check = Callable[[str, Any], Any]
 """Takes a setting's name and value, and returns a valid value or raises `InvalidInputError`."""

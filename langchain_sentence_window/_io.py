@@ -23,7 +23,7 @@ from typing import Any, Generic, NoReturn, ParamSpec, Protocol, Self, SupportsIn
 
 from langchain_core.runnables import run_in_executor
 
-from langchain_sentence_window.errors import StoreError
+from .errors import StoreError
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -25,7 +25,7 @@ def lazy_names(
         except ModuleNotFoundError as error:
             if error.name is None or error.name not in (needs or {}):
                 raise
-            from langchain_sentence_window.errors import MissingExtraError
+            from .errors import MissingExtraError
 
             raise MissingExtraError(error.name, (needs or {})[error.name]) from error
 
@@ -49,6 +49,6 @@ def of_extra(module: str, package: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        from langchain_sentence_window.errors import MissingExtraError
+        from .errors import MissingExtraError
 
         raise MissingExtraError(package, extra) from error

@@ -11,8 +11,8 @@ from typing import Any, SupportsIndex, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._display import shown
-from langchain_sentence_window.errors import InvalidInputError
+from ._display import shown
+from .errors import InvalidInputError
 
 T = TypeVar("T")
 

@@ -9,12 +9,12 @@ metadata of its document, so the index itself says what is left to do. `served_f
 
 from typing import TYPE_CHECKING
 
-from langchain_sentence_window._lazy import lazy_names
+from ._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, sync_files
-    from langchain_sentence_window.apps.folders.file_watch import watch_files
-    from langchain_sentence_window.apps.folders.found_files import served_file
+    from .apps.folders.file_sync import SyncProgress, SyncResult, sync_files
+    from .apps.folders.file_watch import watch_files
+    from .apps.folders.found_files import served_file
 
 __all__ = ["SyncProgress", "SyncResult", "served_file", "sync_files", "watch_files"]
 

@@ -9,10 +9,10 @@ markup. It needs the extra ``studio``.
 
 from typing import TYPE_CHECKING
 
-from langchain_sentence_window._lazy import lazy_names
+from ._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.apps.studio.page_server import create_studio, serve_studio
+    from .apps.studio.page_server import create_studio, serve_studio
 
 __all__ = ["create_studio", "serve_studio"]
 

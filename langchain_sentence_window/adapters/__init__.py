@@ -4,7 +4,8 @@
 """
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.registry import adapter_of, register
-from langchain_sentence_window.adapters.store_adapter import StoreAdapter
+
+from .registry import adapter_of, register
+from .store_adapter import StoreAdapter
 
 __all__ = ["IO", "StoreAdapter", "adapter_of", "register"]

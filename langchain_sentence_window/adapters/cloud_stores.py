@@ -7,11 +7,12 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.families import EmbeddedAdapter, FilteredByMappings, with_whole_numbers
-from langchain_sentence_window.adapters.store_adapter import Scored, batches
-from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
+
+from .families import EmbeddedAdapter, FilteredByMappings, with_whole_numbers
+from .store_adapter import Scored, batches
+from .traits import has_only
 
 _FETCHED = 100
 """Ids in one request, as they stand in its address."""

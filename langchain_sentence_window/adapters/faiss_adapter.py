@@ -12,7 +12,6 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.adapters.store_adapter import BulkLoader, Scored, StoreAdapter
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
@@ -21,6 +20,8 @@ from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 from langchain_sentence_window.stores.faiss.index_state import IndexState
 from langchain_sentence_window.stores.faiss.soundness import StoreStats
+
+from .store_adapter import BulkLoader, Scored, StoreAdapter
 
 T = TypeVar("T")
 

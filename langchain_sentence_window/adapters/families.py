@@ -8,9 +8,10 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.matchers import check_mappings, mapping_matcher
-from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
 from langchain_sentence_window.errors import InvalidInputError
+
+from .matchers import check_mappings, mapping_matcher
+from .store_adapter import Scored, StoreAdapter
 
 
 class GetWhereAdapter(StoreAdapter):

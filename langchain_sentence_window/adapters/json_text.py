@@ -14,9 +14,10 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.families import FilteredByMappings
-from langchain_sentence_window.adapters.store_adapter import Scored
-from langchain_sentence_window.adapters.traits import has_only, is_plain_text
+
+from .families import FilteredByMappings
+from .store_adapter import Scored
+from .traits import has_only, is_plain_text
 
 Contains = Callable[[str], str]
 """Returns a condition in SQL that the JSON text of metadata contains a string."""

@@ -7,11 +7,12 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window.adapters.families import DeleteFirstAdapter, GetWhereAdapter
-from langchain_sentence_window.adapters.matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
-from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
-from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.stores.faiss.database.filters import filter_keys
+
+from .families import DeleteFirstAdapter, GetWhereAdapter
+from .matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
+from .store_adapter import Scored, StoreAdapter
+from .traits import has_only
 
 
 class InMemoryAdapter(StoreAdapter):

@@ -11,12 +11,13 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count
-from langchain_sentence_window.adapters.families import DeleteFirstAdapter
-from langchain_sentence_window.adapters.store_adapter import BulkLoader, batches
-from langchain_sentence_window.adapters.traits import StoreTraits, has_only
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.metadata_values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
+
+from .families import DeleteFirstAdapter
+from .store_adapter import BulkLoader, batches
+from .traits import StoreTraits, has_only
 
 
 class MilvusLoader(BulkLoader):

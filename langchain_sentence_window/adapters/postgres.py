@@ -21,9 +21,14 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.adapters.families import GetWhereAdapter
-from langchain_sentence_window.adapters.postgres_loader import PostgresLoader
-from langchain_sentence_window.adapters.postgres_sql import (
+from langchain_sentence_window.documents.metadata_values import is_scalar
+from langchain_sentence_window.documents.source_documents import StoreLimits
+from langchain_sentence_window.embedding.embedder import embed_query
+from langchain_sentence_window.errors import InvalidInputError
+
+from .families import GetWhereAdapter
+from .postgres_loader import PostgresLoader
+from .postgres_sql import (
     PostgresEngine,
     PostgresQueries,
     TableNames,
@@ -35,12 +40,8 @@ from langchain_sentence_window.adapters.postgres_sql import (
     quoted,
     searches_plainly,
 )
-from langchain_sentence_window.adapters.store_adapter import BulkLoader, Read, ReadMethods, Scored, StoreAdapter
-from langchain_sentence_window.adapters.traits import has_only, is_plain_text
-from langchain_sentence_window.documents.metadata_values import is_scalar
-from langchain_sentence_window.documents.source_documents import StoreLimits
-from langchain_sentence_window.embedding.embedder import embed_query
-from langchain_sentence_window.errors import InvalidInputError
+from .store_adapter import BulkLoader, Read, ReadMethods, Scored, StoreAdapter
+from .traits import has_only, is_plain_text
 
 MAX_MATCHES = 20_000
 """Texts that hold one of the words by which texts are found. More words, the rarest first, aren't looked up."""

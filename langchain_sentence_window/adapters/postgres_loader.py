@@ -20,11 +20,12 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_flag, optional_count
-from langchain_sentence_window.adapters.postgres_sql import PostgresEngine, TableNames, all_rows, in_text, quoted
-from langchain_sentence_window.adapters.postgres_table import COLUMNS_OF, STAGED, Table
-from langchain_sentence_window.adapters.store_adapter import BulkLoader
-from langchain_sentence_window.adapters.traits import StoreTraits
 from langchain_sentence_window.errors import InvalidInputError, StoreError, wrong_size
+
+from .postgres_sql import PostgresEngine, TableNames, all_rows, in_text, quoted
+from .postgres_table import COLUMNS_OF, STAGED, Table
+from .store_adapter import BulkLoader
+from .traits import StoreTraits
 
 _UNIQUE_VIOLATION = "23505"
 _INDEX_NAME_SUFFIX = "langchainvectorindex"  # that of langchain-postgres

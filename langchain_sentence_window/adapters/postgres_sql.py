@@ -16,10 +16,11 @@ import orjson
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.store_adapter import Read, Scored
-from langchain_sentence_window.adapters.traits import Reachable
 from langchain_sentence_window.documents.sentence_documents import read_parts
 from langchain_sentence_window.errors import InvalidInputError
+
+from .store_adapter import Read, Scored
+from .traits import Reachable
 
 T = TypeVar("T")
 

@@ -14,9 +14,10 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.adapters.postgres_sql import TableNames, literal, quoted
-from langchain_sentence_window.adapters.store_adapter import encoded
 from langchain_sentence_window.errors import InvalidInputError, StoreError
+
+from .postgres_sql import TableNames, literal, quoted
+from .store_adapter import encoded
 
 STAGED = "sentence_window_staged"
 """The name of the temporary table."""

@@ -15,11 +15,12 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count, checked_flag
-from langchain_sentence_window.adapters.store_adapter import BulkLoader, Scored, StoreAdapter, batches
-from langchain_sentence_window.adapters.traits import StoreTraits, has_only
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
+
+from .store_adapter import BulkLoader, Scored, StoreAdapter, batches
+from .traits import StoreTraits, has_only
 
 _PAGE_SIZE = 1_000
 

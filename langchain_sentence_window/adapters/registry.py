@@ -5,17 +5,18 @@ from weakref import WeakKeyDictionary
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.adapters.cloud_stores import MongoDBAdapter, PineconeAdapter
-from langchain_sentence_window.adapters.faiss_adapter import FaissStoreAdapter
-from langchain_sentence_window.adapters.json_text import LanceDBAdapter, MariaDBAdapter
-from langchain_sentence_window.adapters.local_stores import ChromaAdapter, CommunityFaissAdapter, InMemoryAdapter
-from langchain_sentence_window.adapters.milvus import MilvusAdapter
-from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter, PostgresAdapter
-from langchain_sentence_window.adapters.qdrant import QdrantAdapter
-from langchain_sentence_window.adapters.search_engines import ElasticsearchAdapter, RedisAdapter
-from langchain_sentence_window.adapters.store_adapter import StoreAdapter
-from langchain_sentence_window.adapters.weaviate import WeaviateAdapter
 from langchain_sentence_window.errors import InvalidInputError
+
+from .cloud_stores import MongoDBAdapter, PineconeAdapter
+from .faiss_adapter import FaissStoreAdapter
+from .json_text import LanceDBAdapter, MariaDBAdapter
+from .local_stores import ChromaAdapter, CommunityFaissAdapter, InMemoryAdapter
+from .milvus import MilvusAdapter
+from .postgres import PGVectorStoreAdapter, PostgresAdapter
+from .qdrant import QdrantAdapter
+from .search_engines import ElasticsearchAdapter, RedisAdapter
+from .store_adapter import StoreAdapter
+from .weaviate import WeaviateAdapter
 
 _BUILT_IN: dict[str, type[StoreAdapter]] = {
     "langchain_sentence_window.stores.faiss": FaissStoreAdapter,

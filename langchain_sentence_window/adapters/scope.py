@@ -11,12 +11,13 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.adapters.matchers import Matcher, answering_at_once, key_of, own_copy
-from langchain_sentence_window.adapters.registry import adapter_of
-from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.index_state import unknown_keys
+
+from .matchers import Matcher, answering_at_once, key_of, own_copy
+from .registry import adapter_of
+from .store_adapter import StoreAdapter
 
 
 @dataclass(frozen=True, slots=True)

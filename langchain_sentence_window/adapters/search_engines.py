@@ -8,12 +8,13 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.families import EmbeddedAdapter
-from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
-from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.metadata_values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
+
+from .families import EmbeddedAdapter
+from .store_adapter import Scored, StoreAdapter
+from .traits import has_only
 
 _PAGE_SIZE = 1_000
 _KEPT_OPEN = "1m"

@@ -16,8 +16,6 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.adapters.matchers import Matcher
-from langchain_sentence_window.adapters.traits import StoreTraits
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, indexed_documents, runs_of
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
@@ -26,6 +24,9 @@ from langchain_sentence_window.embedding.contextual_vectors import CarriedVector
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates, Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
+
+from .matchers import Matcher
+from .traits import StoreTraits
 
 T = TypeVar("T")
 

@@ -14,11 +14,12 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import LONE_SURROGATE, SentenceKey
-from langchain_sentence_window.adapters.matchers import Matcher, mapping_matcher
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
 from langchain_sentence_window.documents.metadata_values import is_scalar, stored_filter
 from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.errors import InvalidInputError, StoreUnavailableError
+
+from .matchers import Matcher, mapping_matcher
 
 FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
 """Names of the metadata filter of a search, in the order of how common they are."""

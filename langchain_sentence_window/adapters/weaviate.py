@@ -11,11 +11,12 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters.families import EmbeddedAdapter, with_whole_numbers
-from langchain_sentence_window.adapters.store_adapter import Scored, SearchMethods, batches
-from langchain_sentence_window.adapters.traits import has_only
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
+
+from .families import EmbeddedAdapter, with_whole_numbers
+from .store_adapter import Scored, SearchMethods, batches
+from .traits import has_only
 
 _NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")

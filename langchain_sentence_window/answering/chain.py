@@ -28,13 +28,14 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sentence_window._arguments import checked_documents, checked_language_model, not_a_question
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_choice, checked_flag, gathered
-from langchain_sentence_window.answering.citation_format import HOW_TO_CITE, without_citations
-from langchain_sentence_window.answering.citations import Citation, find_citations
-from langchain_sentence_window.answering.content_blocks import cited_message
-from langchain_sentence_window.answering.context import format_context
-from langchain_sentence_window.answering.quoted_answer import Unverified, answer_in_quotes, quotes_as_cited
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.call_settings import warn_of_related
+
+from .citation_format import HOW_TO_CITE, without_citations
+from .citations import Citation, find_citations
+from .content_blocks import cited_message
+from .context import format_context
+from .quoted_answer import Unverified, answer_in_quotes, quotes_as_cited
 
 Citing: TypeAlias = Literal["numbers", "quotes"]
 """How an answer cites: by the numbers of the sources, or by quotes that are verified."""

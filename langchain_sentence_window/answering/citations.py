@@ -18,19 +18,14 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.answering.citation_format import citation_marks, each_once
-from langchain_sentence_window.answering.context import SearchResult, search_results
-from langchain_sentence_window.answering.locations import (
-    SourceTexts,
-    Stretch,
-    describe_location,
-    doc_id_of,
-    source_address,
-)
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, PAGES, SENTENCES, START_INDEX
 from langchain_sentence_window.documents.metadata_values import is_index
 from langchain_sentence_window.documents.window_runs import read_span
 from langchain_sentence_window.errors import InvalidInputError
+
+from .citation_format import citation_marks, each_once
+from .context import SearchResult, search_results
+from .locations import SourceTexts, Stretch, describe_location, doc_id_of, source_address
 
 
 @dataclass(frozen=True, slots=True)

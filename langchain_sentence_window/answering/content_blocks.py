@@ -21,8 +21,11 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer, checked_list
-from langchain_sentence_window.answering.citation_format import citation_marks, each_once
-from langchain_sentence_window.answering.citations import (
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, PAGES, SENTENCES, START_INDEX
+from langchain_sentence_window.errors import InvalidInputError
+
+from .citation_format import citation_marks, each_once
+from .citations import (
     LOCATION,
     NUMBER,
     SOURCE_END,
@@ -32,17 +35,8 @@ from langchain_sentence_window.answering.citations import (
     message_text,
     read_message_citations,
 )
-from langchain_sentence_window.answering.locations import (
-    SourceTexts,
-    Stretch,
-    doc_id_of,
-    document_title,
-    source_address,
-    split_text,
-)
-from langchain_sentence_window.answering.quotes.verification import VerifiedQuote
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, PAGES, SENTENCES, START_INDEX
-from langchain_sentence_window.errors import InvalidInputError
+from .locations import SourceTexts, Stretch, doc_id_of, document_title, source_address, split_text
+from .quotes.verification import VerifiedQuote
 
 MARK, VERDICT = "mark", "verdict"
 

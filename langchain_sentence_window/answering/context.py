@@ -14,14 +14,11 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._primitives import Span, encodable
-from langchain_sentence_window.answering.citation_format import (
-    MergedSpans,
-    escape_leading_numbers,
-    escape_numbers,
-    escape_tags,
-    source_number,
-)
-from langchain_sentence_window.answering.locations import (
+from langchain_sentence_window.documents.window_documents import read_lead_ins, shown_lead_ins
+from langchain_sentence_window.documents.window_runs import source_span
+
+from .citation_format import MergedSpans, escape_leading_numbers, escape_numbers, escape_tags, source_number
+from .locations import (
     SourceSentences,
     Stretch,
     describe_location,
@@ -33,8 +30,6 @@ from langchain_sentence_window.answering.locations import (
     stretch_of,
     text_key,
 )
-from langchain_sentence_window.documents.window_documents import read_lead_ins, shown_lead_ins
-from langchain_sentence_window.documents.window_runs import source_span
 
 GAP = "\n[...]\n"
 """Marks where text is left out because an earlier source shows it."""

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.documents.keys import (
     CONTRACT_KEYS,
     DOC_ID,
@@ -36,6 +35,8 @@ from langchain_sentence_window.documents.window_runs import (
     spans_of_sentences,
 )
 from langchain_sentence_window.splitting.blocks import trim
+
+from .citation_format import on_one_line
 
 MAX_LABEL_CHARS = 20
 """The most characters that a location shows of a page's label."""

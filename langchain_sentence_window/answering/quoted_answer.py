@@ -18,9 +18,10 @@ from langchain_core.runnables.utils import AddableDict
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.answering.citation_format import source_number, without_citations
-from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quote
 from langchain_sentence_window.errors import AnswerFormatError
+
+from .citation_format import source_number, without_citations
+from .quotes.verification import VerifiedQuote, verify_quote
 
 Unverified: TypeAlias = Literal["mark", "drop"]
 """How a statement without a verified quote is treated: it is marked with `UNVERIFIED`, or dropped."""

@@ -27,9 +27,6 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, Span
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.answering.citation_format import INVISIBLE, disguised, escaped_offsets, looks, visible
-from langchain_sentence_window.answering.context import tagged
-from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
 from langchain_sentence_window.documents.window_documents import shown_text, unsearched, window_document
@@ -37,6 +34,10 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowEr
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import fetch_lead_ins, in_one_state
 from langchain_sentence_window.windows.geometry import Window
+
+from .citation_format import INVISIBLE, disguised, escaped_offsets, looks, visible
+from .context import tagged
+from .locations import describe_location
 
 MAX_DOC_ID_CHARS = 1_000
 """The most characters of a ``doc_id`` that a label shows. Around a source of a longer one, no more can be read."""

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.distributed.bulk_writer import BulkWriter
-    from langchain_sentence_window.distributed.distributed_ingest import ingest
-    from langchain_sentence_window.distributed.document_rows import DocumentRows
-    from langchain_sentence_window.distributed.document_writer import DocumentWriter, IngestSummary, Outcome
+    from .bulk_writer import BulkWriter
+    from .distributed_ingest import ingest
+    from .document_rows import DocumentRows
+    from .document_writer import DocumentWriter, IngestSummary, Outcome
 
 __all__ = ["BulkWriter", "DocumentRows", "DocumentWriter", "IngestSummary", "Outcome", "ingest"]
 

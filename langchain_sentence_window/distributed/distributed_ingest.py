@@ -22,30 +22,16 @@ from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window._validation import as_number, checked_flag, optional_count
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.store_adapter import batches
-from langchain_sentence_window.distributed.bulk_writer import MakeStore, OpenStore, checked_store_maker
-from langchain_sentence_window.distributed.document_rows import MakeEmbedding, checked_splitter
-from langchain_sentence_window.distributed.document_writer import (
-    DocumentWriter,
-    IngestSummary,
-    Outcome,
-    Tally,
-    checked_namespace,
-    describe_error,
-)
-from langchain_sentence_window.distributed.ingest_files import find_files
-from langchain_sentence_window.distributed.ray_ingest import (
-    Workers,
-    cluster,
-    dataset_of,
-    outcomes,
-    private_settings,
-    ray_data,
-    workers_of,
-)
 from langchain_sentence_window.documents.source_documents import FIRST_SENTENCES, IngestState
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.errors import IngestError, InvalidInputError
+
+from .bulk_writer import MakeStore, OpenStore, checked_store_maker
+from .document_rows import MakeEmbedding, checked_splitter
+from .document_writer import DocumentWriter, IngestSummary, Outcome, Tally, checked_namespace, describe_error
+from .ingest_files import find_files
+from .ray_ingest import Workers, cluster, dataset_of, outcomes, private_settings, ray_data, workers_of
 
 if TYPE_CHECKING:
     from ray.data import Dataset

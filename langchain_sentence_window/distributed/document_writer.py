@@ -12,14 +12,6 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_flag
-from langchain_sentence_window.distributed.bulk_writer import MakeStore, OpenStore, checked_store_maker
-from langchain_sentence_window.distributed.document_rows import (
-    DocumentRows,
-    MakeEmbedding,
-    checked_maker,
-    checked_splitter,
-    fingerprint,
-)
 from langchain_sentence_window.documents.keys import DOC_ID, INGEST_STATE
 from langchain_sentence_window.documents.part_groups import Group, group_documents
 from langchain_sentence_window.documents.source_documents import IngestState, with_state
@@ -27,6 +19,9 @@ from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.indexing import Prepared
+
+from .bulk_writer import MakeStore, OpenStore, checked_store_maker
+from .document_rows import DocumentRows, MakeEmbedding, checked_maker, checked_splitter, fingerprint
 
 Status: TypeAlias = Literal["written", "unchanged", "pending", "failed", "stopped"]
 """Tells a document's fate. ``pending``: a dry run would have written it. ``stopped``: the store didn't answer."""

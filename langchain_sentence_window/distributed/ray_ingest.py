@@ -18,8 +18,6 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.distributed.document_writer import DocumentWriter, Outcome, describe_error
-from langchain_sentence_window.distributed.ingest_files import load_bytes, load_path
 from langchain_sentence_window.documents.part_groups import (
     Group,
     JoinParts,
@@ -29,6 +27,9 @@ from langchain_sentence_window.documents.part_groups import (
 )
 from langchain_sentence_window.documents.source_documents import JSON, MetadataFitter
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+
+from .document_writer import DocumentWriter, Outcome, describe_error
+from .ingest_files import load_bytes, load_path
 
 BLOCK_BYTES = 100_000
 """Bytes of the documents in a task of a worker. Small, so that workers end together, and little is lost with one."""

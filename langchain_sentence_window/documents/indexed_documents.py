@@ -7,20 +7,13 @@ from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.documents.joined_document import PartSpan, read_spans, shared_metadata
-from langchain_sentence_window.documents.joining import BLANK_LINE
-from langchain_sentence_window.documents.metadata_values import own_values
-from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.source_parts import (
-    PART,
-    TITLE,
-    Continuation,
-    Part,
-    page_of,
-    part_of,
-    source_of,
-)
 from langchain_sentence_window.splitting.blocks import MAX_LEVEL, PROSE, Block
+
+from .joined_document import PartSpan, read_spans, shared_metadata
+from .joining import BLANK_LINE
+from .metadata_values import own_values
+from .sentence_documents import StoredSentence
+from .source_parts import PART, TITLE, Continuation, Part, page_of, part_of, source_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.documents.keys import END_INDEX, PART_SPANS, START_INDEX
-from langchain_sentence_window.documents.metadata_values import is_index, is_scalar
-from langchain_sentence_window.documents.source_parts import IDENTITY_KEYS, PAGE_LABEL, PART, Part, page_of
 from langchain_sentence_window.splitting.blocks import Block, trim
+
+from .keys import END_INDEX, PART_SPANS, START_INDEX
+from .metadata_values import is_index, is_scalar
+from .source_parts import IDENTITY_KEYS, PAGE_LABEL, PART, Part, page_of
 
 
 class Piece(NamedTuple):

@@ -21,10 +21,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.documents.joined_document import JoinedDocument, Piece, Segment
-from langchain_sentence_window.documents.source_parts import Part, docling_headings
 from langchain_sentence_window.splitting.blocks import HEADING, MAX_HEADING_CHARS, PROSE, Block, trim
 from langchain_sentence_window.splitting.rules import MARKER
+
+from .joined_document import JoinedDocument, Piece, Segment
+from .source_parts import Part, docling_headings
 
 MAX_WHITE_SPACE = 20
 """Characters of the widest gap between two chunks that is taken for the white space that a splitter strips."""

@@ -27,18 +27,12 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.documents.joined_document import SPAN
-from langchain_sentence_window.documents.keys import END_INDEX, HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
-from langchain_sentence_window.documents.source_parts import (
-    LAYOUT,
-    PAGE,
-    PAGE_LABEL,
-    TOTAL_PAGES,
-    Continuation,
-    write_layout,
-)
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block, trim
+
+from .joined_document import SPAN
+from .keys import END_INDEX, HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
+from .source_parts import LAYOUT, PAGE, PAGE_LABEL, TOTAL_PAGES, Continuation, write_layout
 
 _OURS = frozenset({SOURCE, PAGE, PAGE_LABEL, TOTAL_PAGES, LAYOUT})
 

@@ -19,10 +19,11 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import STORABLE_ID
-from langchain_sentence_window.documents.joined_document import JoinedDocument, Piece, Segment
-from langchain_sentence_window.documents.keys import DOC_ID, MAX_ID_CHARS, SOURCE, checked_id, storable_text
-from langchain_sentence_window.documents.source_parts import Part, part_of, source_of, total_pages
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+
+from .joined_document import JoinedDocument, Piece, Segment
+from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, checked_id, storable_text
+from .source_parts import Part, part_of, source_of, total_pages
 
 JoinParts: TypeAlias = bool | str
 """Whether the parts of a source are joined; a metadata key that numbers them, if loaders don't."""
@@ -52,7 +53,7 @@ class Group(NamedTuple):
     def joined(self) -> JoinedDocument:
         """Join the parts."""
         if len(self.parts) != 1:
-            from langchain_sentence_window.documents.joining import join_parts
+            from .joining import join_parts
 
             return join_parts(self.doc_id, self.parts)
         (part,) = self.parts

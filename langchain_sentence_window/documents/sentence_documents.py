@@ -13,8 +13,12 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
-from langchain_sentence_window.documents.joined_document import PartSpan, cut_spans, read_spans
-from langchain_sentence_window.documents.keys import (
+from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.splitting.blocks import PROSE
+from langchain_sentence_window.windows.geometry import Hit
+
+from .joined_document import PartSpan, cut_spans, read_spans
+from .keys import (
     CONTRACT_KEYS,
     DOC_ID,
     END_INDEX,
@@ -39,10 +43,7 @@ from langchain_sentence_window.documents.keys import (
     WINDOW_TEXT,
     sentence_id,
 )
-from langchain_sentence_window.documents.metadata_values import checked, number
-from langchain_sentence_window.errors import IncompleteWindowError
-from langchain_sentence_window.splitting.blocks import PROSE
-from langchain_sentence_window.windows.geometry import Hit
+from .metadata_values import checked, number
 
 
 @dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long

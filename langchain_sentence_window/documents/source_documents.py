@@ -22,8 +22,12 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.documents.joined_document import JoinedDocument, first_piece, write_spans
-from langchain_sentence_window.documents.keys import (
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.splitting.blocks import PROSE
+from langchain_sentence_window.windows.geometry import Hit, Window, expand
+
+from .joined_document import JoinedDocument, first_piece, write_spans
+from .keys import (
     CONTRACT_KEYS,
     DOC_ID,
     END_INDEX,
@@ -53,11 +57,8 @@ from langchain_sentence_window.documents.keys import (
     sentence_id,
     storable_text,
 )
-from langchain_sentence_window.documents.metadata_values import is_scalar, json_item
-from langchain_sentence_window.documents.source_parts import NAMING_KEYS
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.splitting.blocks import PROSE
-from langchain_sentence_window.windows.geometry import Hit, Window, expand
+from .metadata_values import is_scalar, json_item
+from .source_parts import NAMING_KEYS
 
 if TYPE_CHECKING:
     from langchain_sentence_window.splitting.markdown import FrontMatter

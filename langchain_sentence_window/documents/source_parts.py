@@ -38,8 +38,6 @@ from typing import Any, Literal, Self, TypeAlias, cast
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.documents.keys import END_INDEX, SOURCE, START_INDEX
-from langchain_sentence_window.documents.metadata_values import is_scalar
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
@@ -54,6 +52,9 @@ from langchain_sentence_window.splitting.blocks import (
     Block,
     trim,
 )
+
+from .keys import END_INDEX, SOURCE, START_INDEX
+from .metadata_values import is_scalar
 
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
 ROW, SEQ_NUM = "row", "seq_num"

@@ -15,12 +15,6 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import as_call, shown
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.documents.source_documents import (
-    ANY_STORE,
-    MetadataFitter,
-    StoreLimits,
-    sentence_documents,
-)
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
 from langchain_sentence_window.splitting.blocks import Structure
 from langchain_sentence_window.splitting.engines import Engine, knows, make_engine
@@ -40,10 +34,13 @@ from langchain_sentence_window.splitting.languages import (
 )
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
+from .source_documents import ANY_STORE, MetadataFitter, StoreLimits, sentence_documents
+
 if TYPE_CHECKING:
-    from langchain_sentence_window.documents.joined_document import JoinedDocument
-    from langchain_sentence_window.documents.part_groups import JoinParts
     from langchain_sentence_window.splitting.sentences import Sentence
+
+    from .joined_document import JoinedDocument
+    from .part_groups import JoinParts
 
 
 MAX_CHARS = 2_000
@@ -257,7 +254,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             InvalidInputError: Two documents have the same id, one isn't a Document, or the metadata of one names a
                 language that isn't known.
         """
-        from langchain_sentence_window.documents.part_groups import group_documents, warn_of_parts
+        from .part_groups import group_documents, warn_of_parts
 
         groups = group_documents(checked_documents(documents), self.join_parts)
         joined = [group.joined() for group in groups]

@@ -18,8 +18,11 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.documents.joined_document import as_entries, shared_metadata
-from langchain_sentence_window.documents.keys import (
+from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.windows.geometry import Window
+
+from .joined_document import as_entries, shared_metadata
+from .keys import (
     ALSO_IN,
     DOC_ID,
     END_INDEX,
@@ -34,9 +37,9 @@ from langchain_sentence_window.documents.keys import (
     TEXT,
     WINDOW_ID,
 )
-from langchain_sentence_window.documents.metadata_values import is_scalar, own_values
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
-from langchain_sentence_window.documents.window_fields import (
+from .metadata_values import is_scalar, own_values
+from .sentence_documents import SentencesByKey, StoredSentence, by_key
+from .window_fields import (
     FIELDS,
     CountTokens,
     CutWindow,
@@ -47,9 +50,7 @@ from langchain_sentence_window.documents.window_fields import (
     part_spans,
     places_in,
 )
-from langchain_sentence_window.documents.window_runs import cut_parts, read_parts, source_span
-from langchain_sentence_window.errors import IncompleteWindowError
-from langchain_sentence_window.windows.geometry import Window
+from .window_runs import cut_parts, read_parts, source_span
 
 
 def window_document(window: Window, sentences: SentencesByKey) -> Document:

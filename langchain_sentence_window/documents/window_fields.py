@@ -47,15 +47,12 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, as_number
-from langchain_sentence_window.documents.joined_document import (
-    PartSpan,
-    as_entries,
-    joined_spans,
-    page_labels_of,
-    pages_of,
-    read_spans,
-)
-from langchain_sentence_window.documents.keys import (
+from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window.splitting.lead_ins import lead_in_part
+from langchain_sentence_window.windows.geometry import Hit, Window
+
+from .joined_document import PartSpan, as_entries, joined_spans, page_labels_of, pages_of, read_spans
+from .keys import (
     ALSO_IN,
     DOC_ID,
     END_INDEX,
@@ -79,11 +76,8 @@ from langchain_sentence_window.documents.keys import (
     WINDOW_ID,
     window_id,
 )
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
-from langchain_sentence_window.documents.window_runs import RunHit, WindowRun, read_span
-from langchain_sentence_window.errors import IncompleteWindowError
-from langchain_sentence_window.splitting.lead_ins import lead_in_part
-from langchain_sentence_window.windows.geometry import Hit, Window
+from .sentence_documents import SentencesByKey, StoredSentence
+from .window_runs import RunHit, WindowRun, read_span
 
 CountTokens: TypeAlias = Callable[[str], int]
 """Counts the tokens of a text."""

@@ -15,13 +15,14 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_list
-from langchain_sentence_window.documents.joined_document import PartSpan
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, START_INDEX, WINDOW_ID
-from langchain_sentence_window.documents.metadata_values import own_values
-from langchain_sentence_window.documents.window_documents import counts_anew, unite_equal
-from langchain_sentence_window.documents.window_fields import FIELDS, CountTokens, JoinedRuns, estimate_tokens
-from langchain_sentence_window.documents.window_runs import RunHit, WindowRun, cut_parts, fit, is_rising, read_run
 from langchain_sentence_window.errors import InvalidInputError
+
+from .joined_document import PartSpan
+from .keys import DOC_ID, END_INDEX, START_INDEX, WINDOW_ID
+from .metadata_values import own_values
+from .window_documents import counts_anew, unite_equal
+from .window_fields import FIELDS, CountTokens, JoinedRuns, estimate_tokens
+from .window_runs import RunHit, WindowRun, cut_parts, fit, is_rising, read_run
 
 
 def merge_windows(windows: Iterable[Document], *, count_tokens: CountTokens = estimate_tokens) -> list[Document]:

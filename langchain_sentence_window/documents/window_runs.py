@@ -13,8 +13,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, as_number
-from langchain_sentence_window.documents.joined_document import SPAN, PartSpan
-from langchain_sentence_window.documents.keys import (
+
+from .joined_document import SPAN, PartSpan
+from .keys import (
     DOC_ID,
     END_INDEX,
     HITS,
@@ -27,8 +28,8 @@ from langchain_sentence_window.documents.keys import (
     SEPARATOR,
     START_INDEX,
 )
-from langchain_sentence_window.documents.metadata_values import is_index, is_scalar
-from langchain_sentence_window.documents.source_parts import page_of
+from .metadata_values import is_index, is_scalar
+from .source_parts import page_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,12 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_neighbor_weights
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SECTION_START, SENTENCE_INDEX
 from langchain_sentence_window.documents.metadata_values import is_index, stored_form
-from langchain_sentence_window.embedding.embedder import embed_in_slices, embed_query, embed_texts
-from langchain_sentence_window.embedding.named_embedders import checked_embedding
-from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS, NOWHERE, Positions, mix_neighbors
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from langchain_sentence_window.splitting.blocks import shorten, shorten_path
+
+from .embedder import embed_in_slices, embed_query, embed_texts
+from .named_embedders import checked_embedding
+from .vectors import NEIGHBOR_WEIGHTS, NOWHERE, Positions, mix_neighbors
 
 
 class NeighborMixedEmbeddings(Embeddings):

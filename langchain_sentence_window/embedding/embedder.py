@@ -14,8 +14,9 @@ from tqdm.auto import tqdm
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, IO
 from langchain_sentence_window._primitives import Vectors, encodable
-from langchain_sentence_window.embedding.vectors import is_usual, normalized, to_row, to_rows
 from langchain_sentence_window.errors import InvalidInputError
+
+from .vectors import is_usual, normalized, to_row, to_rows
 
 EMBED_BATCH_SIZE = 256
 """Texts of one call of an embedder; their vectors come as lists, which take several times the memory of arrays."""

@@ -25,13 +25,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._arguments import is_embedder
-from langchain_sentence_window.embedding.named_embedders import (
-    SHOWN,
-    is_numeric_setting,
-    is_operational,
-    is_secret,
-    without_secrets,
-)
+
+from .named_embedders import SHOWN, is_numeric_setting, is_operational, is_secret, without_secrets
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -10,11 +10,11 @@ budget of characters or tokens is spent; the last one is cut. The score is how m
 was read. Every question is scored. A question without results scores 0.
 """
 
-from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking, afit_ranking, fit_ranking
-from langchain_sentence_window.evaluation.measurement import acompare, aevaluate, asweep, compare, evaluate, sweep
-from langchain_sentence_window.evaluation.metrics import Averages, MeanCI, Passage, Score
-from langchain_sentence_window.evaluation.questions import Question, read_questions, write_questions
-from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report
+from .fitted_ranking import FittedRanking, afit_ranking, fit_ranking
+from .measurement import acompare, aevaluate, asweep, compare, evaluate, sweep
+from .metrics import Averages, MeanCI, Passage, Score
+from .questions import Question, read_questions, write_questions
+from .report import Comparison, QuestionResult, Report
 
 __all__ = [
     "Averages",

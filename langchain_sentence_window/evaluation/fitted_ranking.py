@@ -21,14 +21,15 @@ from langchain_sentence_window._display import aligned, shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.fitting_examples import FittingExample, find_examples, stacked
-from langchain_sentence_window.evaluation.fitting_objective import Stack, minimize, smoothed_recall
-from langchain_sentence_window.evaluation.measurement import BUDGETS, OnProgress, checked_budgets
-from langchain_sentence_window.evaluation.metrics import CONFIDENCE, MeanCI, mean_cis
-from langchain_sentence_window.evaluation.questions import Question, checked_questions
 from langchain_sentence_window.ranking.candidates import Indexes, Numbers
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS, Ranking
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+from .fitting_examples import FittingExample, find_examples, stacked
+from .fitting_objective import Stack, minimize, smoothed_recall
+from .measurement import BUDGETS, OnProgress, checked_budgets
+from .metrics import CONFIDENCE, MeanCI, mean_cis
+from .questions import Question, checked_questions
 
 _LISTED_CHANGES = 5
 

@@ -13,10 +13,6 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, as_hit, by_key
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.fitting_objective import Stack
-from langchain_sentence_window.evaluation.measurement import OnProgress, counted
-from langchain_sentence_window.evaluation.metrics import covered, union
-from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.candidates import CANDIDATES, LEXICAL_WEIGHT, Candidates, Numbers
 from langchain_sentence_window.ranking.ranking import SIGNALS, Ranking, signals
 from langchain_sentence_window.retrieval.expansion import ExpansionPolicy, expand_hit
@@ -24,6 +20,11 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 from langchain_sentence_window.retrieval.search import find_sentences
 from langchain_sentence_window.retrieval.stored_sentences import fetch_available
 from langchain_sentence_window.windows.completion import MAX_FORWARD
+
+from .fitting_objective import Stack
+from .measurement import OnProgress, counted
+from .metrics import covered, union
+from .questions import Question
 
 WindowSpan: TypeAlias = tuple[str, int, int]
 """The document of a window, and its half-open span there."""

@@ -30,8 +30,11 @@ from langchain_sentence_window._validation import (
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.source_documents import found_span
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.metrics import Count, Passage, is_wrong_section, score, within_budget
-from langchain_sentence_window.evaluation.questions import (
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.settings import RELATED_NAMES
+
+from .metrics import Count, Passage, is_wrong_section, score, within_budget
+from .questions import (
     Question,
     SectionStarts,
     checked_questions,
@@ -40,9 +43,7 @@ from langchain_sentence_window.evaluation.questions import (
     texts_by_name,
     warn_of_unknown,
 )
-from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report
-from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.settings import RELATED_NAMES
+from .report import Comparison, QuestionResult, Report
 
 OnProgress: TypeAlias = Callable[[int, int], None]
 """Called with the number of steps done, and of all steps. What it raises ends the work."""

@@ -14,7 +14,8 @@ from langchain_sentence_window._display import aligned, shown
 from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._validation import as_integer, listed, optional_count
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.metrics import (
+
+from .metrics import (
     CONFIDENCE,
     METRICS,
     SHARES,
@@ -28,7 +29,7 @@ from langchain_sentence_window.evaluation.metrics import (
     title,
     within_budget,
 )
-from langchain_sentence_window.evaluation.questions import Question, texts_by_name
+from .questions import Question, texts_by_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.loaders.file_loader import load_file
-    from langchain_sentence_window.loaders.pdf.pdf_file import PDFLoader, load_pdf
-    from langchain_sentence_window.loaders.pdf.sentence_places import PageBox, SentencePlace, highlight, locate
+    from .file_loader import load_file
+    from .pdf.pdf_file import PDFLoader, load_pdf
+    from .pdf.sentence_places import PageBox, SentencePlace, highlight, locate
 
 __all__ = ["PDFLoader", "PageBox", "SentencePlace", "highlight", "load_file", "load_pdf", "locate"]
 

@@ -19,13 +19,14 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.source_parts import FILE_STATE, LAYOUT, TITLE, write_layout
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
-from langchain_sentence_window.loaders.file_bytes import EmptyFileError, FileBytes, read_file
-from langchain_sentence_window.loaders.pdf.pdf_file import read_pdf
 from langchain_sentence_window.splitting.markdown import read_front_matter
 
+from .file_bytes import EmptyFileError, FileBytes, read_file
+from .pdf.pdf_file import read_pdf
+
 if TYPE_CHECKING:
-    from langchain_sentence_window.loaders.files.html_pages import HtmlPage
-    from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
+    from .files.html_pages import HtmlPage
+    from .pdf.pdf_process import PdfProcess
 
 
 CONTENT_TYPE = "content_type"
@@ -142,10 +143,10 @@ def _read(content_type: str, data: bytes, name: str, source: str) -> list[Docume
 
 def _page(content_type: str, data: bytes, name: str) -> "HtmlPage":
     if content_type == _HTML:
-        from langchain_sentence_window.loaders.files.html_pages import read_html
+        from .files.html_pages import read_html
 
         return read_html(decode(data, name, is_html=True), name)
-    from langchain_sentence_window.loaders.files.docx import read_docx
+    from .files.docx import read_docx
 
     return read_docx(data, name)
 

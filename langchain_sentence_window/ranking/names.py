@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
-from langchain_sentence_window.ranking.words import Token, is_small, runs_of, tokens_of, words_of
+from .words import Token, is_small, runs_of, tokens_of, words_of
 
 HEAD_CHARS = 1_500
 """The characters at the beginning of a document in which its names are looked for."""

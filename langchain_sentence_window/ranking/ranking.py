@@ -25,23 +25,10 @@ import numpy as np
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number, checked_list, checked_weight
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.candidates import (
-    CANDIDATES,
-    Candidates,
-    Indexes,
-    JoinedTexts,
-    Numbers,
-    standardized,
-)
-from langchain_sentence_window.ranking.words import (
-    Flags,
-    QueryTerms,
-    WordMatches,
-    find_words,
-    inverse_document_frequency,
-    query_terms,
-)
 from langchain_sentence_window.windows.completion import MAX_LABEL_CHARS, MIN_CHARS, is_label
+
+from .candidates import CANDIDATES, Candidates, Indexes, JoinedTexts, Numbers, standardized
+from .words import Flags, QueryTerms, WordMatches, find_words, inverse_document_frequency, query_terms
 
 NEAR = 2
 """Sentences between which scores count as near, in the same section."""

@@ -21,7 +21,8 @@ import numpy as np
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import finite_numbers
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.candidates import Indexes, Numbers
+
+from .candidates import Indexes, Numbers
 
 SAMPLED_SENTENCES = 100
 """Sentences of a collection whose closest matches make its scale. See the benchmarks page."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.ranking.candidates import JoinedTexts
+from .candidates import JoinedTexts
 
 _UNSPACED = (
     # All but their digits, which are words as other digits are.

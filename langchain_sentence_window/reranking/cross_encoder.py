@@ -20,13 +20,8 @@ from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._validation import as_number, checked_count, gathered, optional_count
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.reranking.reranker import (
-    DEFAULT_MAX_TOKENS,
-    Reranker,
-    hits_in,
-    text_or_passages,
-    token_counts,
-)
+
+from .reranker import DEFAULT_MAX_TOKENS, Reranker, hits_in, text_or_passages, token_counts
 
 MIN_PASSAGE_TOKENS = 32
 """Tokens that are left for a passage, however long the query is."""

@@ -19,15 +19,9 @@ from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import zscores
-from langchain_sentence_window.reranking.reranker import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
-from langchain_sentence_window.reranking.token_matching import (
-    Floats,
-    Tokens,
-    frequency_ranks,
-    joined,
-    soft_maxsim,
-    token_weights,
-)
+
+from .reranker import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
+from .token_matching import Floats, Tokens, frequency_ranks, joined, soft_maxsim, token_weights
 
 _ranks: WeakKeyDictionary[Any, Floats] = (
     WeakKeyDictionary()

@@ -24,9 +24,6 @@ from langchain_sentence_window.documents.window_documents import (
 )
 from langchain_sentence_window.documents.window_fields import lead_ins
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.expansion import UNREAD as _UNREAD
-from langchain_sentence_window.retrieval.expansion import Expansion, Sentences, line_of, read_windows
-from langchain_sentence_window.retrieval.stored_sentences import fetch_available, wanted_lead_ins
 from langchain_sentence_window.windows.assembly import (
     IS_EQUAL,
     IS_UNSUPPORTED,
@@ -40,6 +37,10 @@ from langchain_sentence_window.windows.assembly import (
 )
 from langchain_sentence_window.windows.completion import Line
 from langchain_sentence_window.windows.geometry import Window
+
+from .expansion import UNREAD as _UNREAD
+from .expansion import Expansion, Sentences, line_of, read_windows
+from .stored_sentences import fetch_available, wanted_lead_ins
 
 _MAX_ROUNDS = 6
 """The most calls that read what decides about windows. One is usual."""

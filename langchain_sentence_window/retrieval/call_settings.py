@@ -19,16 +19,11 @@ from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_o
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.retrieval.expansion import read_expansion
-from langchain_sentence_window.retrieval.query import Request, checked_query
-from langchain_sentence_window.retrieval.search import Search
-from langchain_sentence_window.retrieval.settings import (
-    OF_CALL,
-    RELATED_NAMES,
-    SETTINGS,
-    CallSettings,
-    RetrieverSettings,
-)
+
+from .expansion import read_expansion
+from .query import Request, checked_query
+from .search import Search
+from .settings import OF_CALL, RELATED_NAMES, SETTINGS, CallSettings, RetrieverSettings
 
 _GIVEN = frozenset({"query", "k", "lexical_weight"})
 """Arguments of a search that the retriever gives."""

@@ -9,8 +9,8 @@ from langchain_core.indexing import DeleteResponse, UpsertResponse
 from langchain_core.indexing.base import DocumentIndex
 from langchain_core.runnables import RunnableConfig
 
-from langchain_sentence_window.retrieval.call_settings import with_configured
-from langchain_sentence_window.retrieval.document_methods import DocumentMethods
+from .call_settings import with_configured
+from .document_methods import DocumentMethods
 
 
 class WindowDocumentIndex(DocumentIndex):

@@ -13,7 +13,8 @@ from langchain_sentence_window.adapters.scope import check_binds
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.keys import checked_ids
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.call_settings import QueryMethods
+
+from .call_settings import QueryMethods
 
 
 class DocumentMethods(QueryMethods):
@@ -112,13 +113,13 @@ class DocumentMethods(QueryMethods):
         Raises:
             IncompleteWindowError: The store can't fetch by id, or lacks sentences.
         """
-        from langchain_sentence_window.retrieval.stored_sentences import read_documents
+        from .stored_sentences import read_documents
 
         return run(read_documents(BLOCKING, self.scope(), checked_ids(ids)))
 
     async def aget(self, ids: Sequence[str]) -> list[Document]:
         """Async version of `get`."""
-        from langchain_sentence_window.retrieval.stored_sentences import read_documents
+        from .stored_sentences import read_documents
 
         wanted = checked_ids(ids)
         return await arun(lambda io: read_documents(io, self.scope(), wanted))
@@ -126,7 +127,7 @@ class DocumentMethods(QueryMethods):
     async def _delete(
         self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any
     ) -> Sequence[str]:
-        from langchain_sentence_window.retrieval.indexing import delete_documents
+        from .indexing import delete_documents
 
         check_binds(filter)
         names = None if ids is None and (source is not None or filter is not None) else checked_ids(ids)
@@ -134,8 +135,8 @@ class DocumentMethods(QueryMethods):
         return await delete_documents(io, scope, names, source=wanted, bm25_index=self.bm25_index)
 
     async def _add(self, io: IO, documents: list[Document] | DocumentStream, *, show_progress: bool) -> list[str]:
-        from langchain_sentence_window.retrieval.indexing import Preparation
-        from langchain_sentence_window.retrieval.ingest import ingest_documents, ingest_stream
+        from .indexing import Preparation
+        from .ingest import ingest_documents, ingest_stream
 
         scope = self.scope()
         prepare = Preparation(self.splitter, scope.adapter.limits, self.embed_headings, self.situate)

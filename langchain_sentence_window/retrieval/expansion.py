@@ -19,13 +19,6 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.retrieval.stored_sentences import (
-    Available,
-    fetch_available,
-    fetch_lead_ins,
-    fetch_sentences,
-    wanted_lead_ins,
-)
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
 from langchain_sentence_window.windows.assembly import NEAR
 from langchain_sentence_window.windows.completion import (
@@ -38,6 +31,8 @@ from langchain_sentence_window.windows.completion import (
     strong_score,
 )
 from langchain_sentence_window.windows.geometry import Hit, Window, WindowSize, best_windows, expand, window_size
+
+from .stored_sentences import Available, fetch_available, fetch_lead_ins, fetch_sentences, wanted_lead_ins
 
 MIN_HITS_TO_COMPARE = 10
 """The fewest hits that a search divides into strong and weak ones. With a smaller ``fetch_k``, all are strong."""

@@ -19,7 +19,6 @@ from langchain_sentence_window._validation import listed
 from langchain_sentence_window.embedding.named_embedders import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.ranking import Ranking
-from langchain_sentence_window.retrieval.settings import REMEMBERED, SETTINGS
 from langchain_sentence_window.stores.faiss.database.store_files import (
     SETTINGS_FILE,
     as_folder,
@@ -28,6 +27,8 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     replace_file,
 )
 from langchain_sentence_window.stores.faiss.soundness import CheckResult, check_folder
+
+from .settings import REMEMBERED, SETTINGS
 
 MAX_BYTES = 8_000_000
 """Size of the largest settings file: about 100,000 sources."""

@@ -42,10 +42,11 @@ from langchain_sentence_window.embedding.contextual_vectors import (
 from langchain_sentence_window.embedding.embedder import check_same_embedder
 from langchain_sentence_window.embedding.embedder_state import describe_embedder
 from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError
-from langchain_sentence_window.retrieval.stored_sentences import fetch_documents as fetch_sentences
-from langchain_sentence_window.retrieval.stored_sentences import sentences_to_change, whole_documents
 from langchain_sentence_window.stores.bm25_index import BM25Index
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+from .stored_sentences import fetch_documents as fetch_sentences
+from .stored_sentences import sentences_to_change, whole_documents
 
 MAX_UNSEEN = 4_096
 """The most sentences of a document in a store that can't fetch by id. It isn't known how many such a store holds, so

@@ -41,10 +41,11 @@ from langchain_sentence_window.documents.source_parts import Part
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
 from langchain_sentence_window.embedding.embedder import also_on_embedded_texts, counted_texts
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.retrieval.indexing import Preparation, Prepared, replace_documents
-from langchain_sentence_window.retrieval.stored_sentences import sentences_to_change
-from langchain_sentence_window.retrieval.telemetry import LOGGER, log_ingest
 from langchain_sentence_window.stores.bm25_index import BM25Index
+
+from .indexing import Preparation, Prepared, replace_documents
+from .stored_sentences import sentences_to_change
+from .telemetry import LOGGER, log_ingest
 
 
 async def ingest_documents(

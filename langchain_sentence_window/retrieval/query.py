@@ -27,24 +27,13 @@ from langchain_sentence_window.documents.sentence_documents import SentencesByKe
 from langchain_sentence_window.documents.window_documents import window_position
 from langchain_sentence_window.documents.window_fields import FIELDS
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.assembled_documents import (
-    AssembledDocuments,
-    Assembling,
-    RankedWindow,
-    assemble_documents,
-)
-from langchain_sentence_window.retrieval.expansion import (
-    Expansion,
-    ExpansionPolicy,
-    ReadAhead,
-    Sentences,
-    plan_expansion,
-    read_windows,
-)
-from langchain_sentence_window.retrieval.search import Found, Search, find_sentences
-from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 from langchain_sentence_window.windows.assembly import MAX_JOINED, NEAR, TIGHT_FIRST, WIDENING, Order, arrange
 from langchain_sentence_window.windows.geometry import Window, best_windows
+
+from .assembled_documents import AssembledDocuments, Assembling, RankedWindow, assemble_documents
+from .expansion import Expansion, ExpansionPolicy, ReadAhead, Sentences, plan_expansion, read_windows
+from .search import Found, Search, find_sentences
+from .stored_sentences import in_one_state
 
 MAX_QUERY_CHARS = 32_000
 """The most characters of a query, about 8,000 tokens. Common embedders read fewer."""

@@ -14,22 +14,24 @@ from langchain_sentence_window._arguments import DocumentStream, as_documents_or
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window.embedding.named_embedders import checked_embedding, load_embedding
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval.call_settings import QueryMethods, with_configured
-from langchain_sentence_window.retrieval.document_methods import DocumentMethods
-from langchain_sentence_window.retrieval.index_settings import read_files, read_index_settings, write_files
-from langchain_sentence_window.retrieval.query import Query, Request
-from langchain_sentence_window.retrieval.settings import CallSettings
-from langchain_sentence_window.retrieval.telemetry import observed, search_params
 from langchain_sentence_window.stores.faiss.database.store_files import as_folder
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 from langchain_sentence_window.stores.faiss.soundness import StoreStats
 
+from .call_settings import QueryMethods, with_configured
+from .document_methods import DocumentMethods
+from .index_settings import read_files, read_index_settings, write_files
+from .query import Query, Request
+from .settings import CallSettings
+from .telemetry import observed, search_params
+
 if TYPE_CHECKING:
     from langchain_core.indexing.base import DocumentIndex
 
-    from langchain_sentence_window.retrieval.tracing.sentence_outcome import SentenceFate
-    from langchain_sentence_window.retrieval.tracing.trace import Trace
     from langchain_sentence_window.stores.faiss.soundness import CheckResult
+
+    from .tracing.sentence_outcome import SentenceFate
+    from .tracing.trace import Trace
 
 
 class IndexMethods(QueryMethods):
@@ -186,7 +188,7 @@ class IndexMethods(QueryMethods):
         Raises:
             InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
         """
-        from langchain_sentence_window.retrieval.index_settings import with_settings_checked
+        from .index_settings import with_settings_checked
 
         store = self._whole_store("check")
         result = store.check()
@@ -309,7 +311,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         Example:
             >>> index(documents, record_manager, retriever.as_document_index(), cleanup="full")  # doctest: +SKIP
         """
-        from langchain_sentence_window.retrieval.document_index import WindowDocumentIndex
+        from .document_index import WindowDocumentIndex
 
         return WindowDocumentIndex(retriever=self)
 
@@ -345,7 +347,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         Returns:
             The trace. ``print`` it, show it in a notebook, or call its ``to_dict``.
         """
-        from langchain_sentence_window.retrieval.tracing.explanation import explain
+        from .tracing.explanation import explain
 
         return run(explain(BLOCKING, self._configured_request(query, config, settings), self.reranker))
 
@@ -353,7 +355,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         self, query: str, config: RunnableConfig | None = None, **settings: Unpack[CallSettings]
     ) -> "Trace":
         """Async version of `explain`."""
-        from langchain_sentence_window.retrieval.tracing.explanation import explain
+        from .tracing.explanation import explain
 
         return await arun(lambda io: explain(io, self._configured_request(query, config, settings), self.reranker))
 
@@ -384,7 +386,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         Raises:
             InvalidInputError: The sentence isn't a whole number from 0, or the store can't read a single sentence.
         """
-        from langchain_sentence_window.retrieval.tracing.diagnosis import checked_key, why
+        from .tracing.diagnosis import checked_key, why
 
         key = checked_key(doc_id, sentence)
         request = self._configured_request(query, config, settings)
@@ -399,7 +401,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         **settings: Unpack[CallSettings],
     ) -> "SentenceFate":
         """Async version of `why`."""
-        from langchain_sentence_window.retrieval.tracing.diagnosis import checked_key, why
+        from .tracing.diagnosis import checked_key, why
 
         key = checked_key(doc_id, sentence)
         request = self._configured_request(query, config, settings)
@@ -435,7 +437,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         cls, io: IO, documents: object, embedding: Embeddings, settings: Mapping[str, Any]
     ) -> list[Document] | DocumentStream:
         """Check all arguments of `from_documents` before anything is created, and read the beginning of a stream."""
-        from langchain_sentence_window.retrieval.ingest import read_beginning
+        from .ingest import read_beginning
 
         given = as_documents_or_stream(documents, is_async=io is ASYNC)
         cls._check_settings(embedding, settings)

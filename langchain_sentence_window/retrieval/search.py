@@ -46,11 +46,12 @@ from langchain_sentence_window.ranking.names import Evidence as NameEvidence
 from langchain_sentence_window.ranking.ranking import Evidence, Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
 from langchain_sentence_window.ranking.words import words_of
-from langchain_sentence_window.retrieval.expansion import ReadAhead, Wanted
 from langchain_sentence_window.stores.bm25_index import BM25Index
 from langchain_sentence_window.stores.faiss.index_state import IndexState
 from langchain_sentence_window.stores.faiss.search_reads import FoundCandidates
 from langchain_sentence_window.windows.geometry import Hit
+
+from .expansion import ReadAhead, Wanted
 
 MinRelevance: TypeAlias = Literal["auto"] | None
 """``auto`` leaves out what the question doesn't support, see `langchain_sentence_window.ranking.relevance`."""

@@ -12,7 +12,8 @@ from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._validation import checked_callback, checked_function
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
-from langchain_sentence_window.retrieval.expansion import WindowSetting, read_expansion
+
+from .expansion import WindowSetting, read_expansion
 
 
 def _as_python(value: Any) -> str:

@@ -34,9 +34,12 @@ from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, MAX_WEIGHT
-from langchain_sentence_window.retrieval.expansion import WindowSetting
-from langchain_sentence_window.retrieval.search import MinRelevance
-from langchain_sentence_window.retrieval.setting_rows import (
+from langchain_sentence_window.stores.bm25_index import BM25Index
+from langchain_sentence_window.windows.assembly import ORDERS, Order
+
+from .expansion import WindowSetting
+from .search import MinRelevance
+from .setting_rows import (
     NOT_SETTINGS,
     CallSetting,
     Setting,
@@ -52,8 +55,6 @@ from langchain_sentence_window.retrieval.setting_rows import (
     traced_ranking,
     traced_window,
 )
-from langchain_sentence_window.stores.bm25_index import BM25Index
-from langchain_sentence_window.windows.assembly import ORDERS, Order
 
 _COUNT = "a whole number, 1 or more"
 

@@ -27,7 +27,8 @@ from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.relevance import Relevance
-from langchain_sentence_window.retrieval.query import Query, Request
+
+from .query import Query, Request
 
 
 @contextmanager

@@ -12,12 +12,8 @@ from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer, checked_callback
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.splitting.languages import (
-    is_known,
-    known_languages,
-    load_language,
-    unknown_code,
-)
+
+from .languages import is_known, known_languages, load_language, unknown_code
 
 Engine: TypeAlias = Callable[[str], Iterable[Span]]
 """A sentence engine: takes the text of one paragraph and returns ``(start, end)`` of each sentence."""

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from langchain_sentence_window._primitives import COLONS, Span
-from langchain_sentence_window.splitting.blocks import CODE, HTML, LIST_ITEM, MESSAGE, PROSE, TABLE_ROW, Block
-from langchain_sentence_window.splitting.transcripts import STAMP, speaker_end
+
+from .blocks import CODE, HTML, LIST_ITEM, MESSAGE, PROSE, TABLE_ROW, Block
+from .transcripts import STAMP, speaker_end
 
 
 def find_lead_ins(text: str, blocks: Sequence[Block], sentences: Sequence[Sequence[Span]]) -> list[int | None]:

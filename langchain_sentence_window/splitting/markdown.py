@@ -21,7 +21,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from langchain_sentence_window._primitives import MAX_INDEX, STORABLE_ID
-from langchain_sentence_window.splitting.blocks import (
+
+from .blocks import (
     CODE,
     FRONT_MATTER,
     HEADING,

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from langchain_sentence_window.splitting.blocks import MAX_MARKED_HEADING_CHARS, wiki_heading
-from langchain_sentence_window.splitting.languages import Language
+from .blocks import MAX_MARKED_HEADING_CHARS, wiki_heading
+from .languages import Language
 
 MIN_COLUMN_CHARS = 40
 """Characters of the narrowest column whose lines may be wrapped."""

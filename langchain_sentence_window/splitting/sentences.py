@@ -11,7 +11,8 @@ from itertools import accumulate, pairwise, zip_longest
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import COLONS, Span
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.splitting.blocks import (
+
+from .blocks import (
     CODE,
     CONTENTS,
     FRONT_MATTER,
@@ -29,13 +30,13 @@ from langchain_sentence_window.splitting.blocks import (
     plain_block,
     shorten_path,
 )
-from langchain_sentence_window.splitting.engines import Engine
-from langchain_sentence_window.splitting.languages import Language
-from langchain_sentence_window.splitting.lead_ins import find_lead_ins
-from langchain_sentence_window.splitting.markdown import FrontMatter, is_markdown, parse_markdown
-from langchain_sentence_window.splitting.rules import Gap, column_width, find_gaps, goes_on, is_casual, sentence_starts
-from langchain_sentence_window.splitting.structure import join_markers, refine_blocks
-from langchain_sentence_window.splitting.transcripts import speaker_end
+from .engines import Engine
+from .languages import Language
+from .lead_ins import find_lead_ins
+from .markdown import FrontMatter, is_markdown, parse_markdown
+from .rules import Gap, column_width, find_gaps, goes_on, is_casual, sentence_starts
+from .structure import join_markers, refine_blocks
+from .transcripts import speaker_end
 
 _UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER, CONTENTS})
 

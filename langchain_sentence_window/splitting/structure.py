@@ -13,7 +13,8 @@ from dataclasses import replace
 from itertools import groupby, zip_longest
 
 from langchain_sentence_window._primitives import COLONS, Span
-from langchain_sentence_window.splitting.blocks import (
+
+from .blocks import (
     CONTENTS,
     HEADING,
     LIST_ITEM,
@@ -25,8 +26,8 @@ from langchain_sentence_window.splitting.blocks import (
     title_key,
     trim,
 )
-from langchain_sentence_window.splitting.rules import MARKER
-from langchain_sentence_window.splitting.transcripts import cut_messages
+from .rules import MARKER
+from .transcripts import cut_messages
 
 
 def refine_blocks(text: str, blocks: Iterable[Block]) -> list[Block]:

@@ -27,7 +27,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MESSAGE, PROSE, Block, trim
+
+from .blocks import HEADING, LIST_ITEM, MESSAGE, PROSE, Block, trim
 
 
 @dataclass(frozen=True, slots=True)

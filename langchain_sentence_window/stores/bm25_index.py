@@ -21,10 +21,11 @@ from langchain_sentence_window.documents.keys import HEADING, checked_ids, sente
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import SPREAD, spread
-from langchain_sentence_window.stores.faiss.conversion import with_heading
-from langchain_sentence_window.stores.faiss.database.locks import AccessLock
-from langchain_sentence_window.stores.faiss.database.store_files import as_folder, make_folder, refuse_links
-from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex
+
+from .faiss.conversion import with_heading
+from .faiss.database.locks import AccessLock
+from .faiss.database.store_files import as_folder, make_folder, refuse_links
+from .faiss.lexical_index import LexicalIndex
 
 _SECONDS_TO_WAIT = 10.0
 """How long a query waits for another process that writes to the index which it has to fill."""

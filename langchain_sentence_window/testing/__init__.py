@@ -22,7 +22,7 @@ import pytest
 # Failing assertions then show the values that were compared.
 pytest.register_assert_rewrite("langchain_sentence_window.testing.suite")
 
-from langchain_sentence_window.testing.material import DIMENSION, StoreAbilities, WordVectors, find_abilities  # noqa: E402  # noqa: E402
-from langchain_sentence_window.testing.suite import MakeStore, SentenceWindowStoreTests  # noqa: E402
+from .material import DIMENSION, StoreAbilities, WordVectors, find_abilities  # noqa: E402  # noqa: E402
+from .suite import MakeStore, SentenceWindowStoreTests  # noqa: E402
 
 __all__ = ["DIMENSION", "MakeStore", "SentenceWindowStoreTests", "StoreAbilities", "WordVectors", "find_abilities"]

@@ -21,8 +21,9 @@ from langchain_sentence_window.errors import IncompleteWindowError, InvalidInput
 from langchain_sentence_window.retrieval.indexing import acopy_index, copy_index
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
-from langchain_sentence_window.testing.material import Way, WordVectors, either_way, find_abilities, source, stories
-from langchain_sentence_window.testing.material import count_calls as _count_calls
+
+from .material import Way, WordVectors, either_way, find_abilities, source, stories
+from .material import count_calls as _count_calls
 
 SAME_SCORE = 2e-3
 """Scores that differ by less are a tie, as stores keep vectors in different precisions."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from langchain_sentence_window.testing.suite import ABILITIES, SentenceWindowStoreTests
+from .suite import ABILITIES, SentenceWindowStoreTests
 
 _COLUMNS = {
     "filters": "filters",

@@ -10,7 +10,8 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window._validation import not_a_function
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.windows.completion import (
+
+from .completion import (
     MAX_COMPLETED,
     Lookup,
     complete,
@@ -19,7 +20,7 @@ from langchain_sentence_window.windows.completion import (
     says_something,
     with_whole_sentences,
 )
-from langchain_sentence_window.windows.geometry import Hit, Window, in_order, smaller
+from .geometry import Hit, Window, in_order, smaller
 
 Order: TypeAlias = Literal["relevance", "document", "edges"]
 """The order of windows in a context.

@@ -16,7 +16,8 @@ from typing import TypeAlias
 
 from langchain_sentence_window._primitives import COLONS, ENDS_OF_SENTENCES, SentenceKey, Span
 from langchain_sentence_window._validation import not_a_function
-from langchain_sentence_window.windows.geometry import Hit, Window, each_of, not_of
+
+from .geometry import Hit, Window, each_of, not_of
 
 MIN_CHARS = 100
 """Characters of a window of ``auto`` that say enough. See the benchmarks page."""

@@ -15,8 +15,9 @@ from typing import Literal
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.answering.citation_format import citation_marks
 from langchain_sentence_window.answering.locations import plain_splitter
-from langchain_sentence_window.answering.quotes.normalized_text import is_unspaced
 from langchain_sentence_window.splitting.blocks import trim
+
+from .normalized_text import is_unspaced
 
 
 @dataclass(frozen=True, slots=True)

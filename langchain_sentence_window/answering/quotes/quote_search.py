@@ -13,7 +13,10 @@ from functools import cached_property
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.quotes.normalized_text import (
+from langchain_sentence_window.documents.window_documents import read_lead_ins
+from langchain_sentence_window.documents.window_runs import source_span
+
+from .normalized_text import (
     PlainText,
     broken_words,
     compounds_of,
@@ -25,8 +28,6 @@ from langchain_sentence_window.answering.quotes.normalized_text import (
     rest_of_sentence,
     units,
 )
-from langchain_sentence_window.documents.window_documents import read_lead_ins
-from langchain_sentence_window.documents.window_runs import source_span
 
 _FINAL = ".,;:!。，、；！"
 """Marks that a quotation may end with where the source has another one or goes on."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from langchain_sentence_window.answering.quotes.normalized_text import PlainText, cuts_token, is_unspaced
-from langchain_sentence_window.answering.quotes.quote_search import Found, Passage, Source
+from .normalized_text import PlainText, cuts_token, is_unspaced
+from .quote_search import Found, Passage, Source
 
 MAX_PIECES = 32
 """The most stretches of a quotation; one that would need more isn't made of any."""

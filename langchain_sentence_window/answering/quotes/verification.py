@@ -13,20 +13,13 @@ from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, gathered
 from langchain_sentence_window.answering.citation_format import MARKS, each_once, looks
 from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of
-from langchain_sentence_window.answering.quotes.answer_quotes import AnswerQuote, Cited, find_quoted, quotes_in
-from langchain_sentence_window.answering.quotes.quote_search import (
-    Found,
-    InOrder,
-    Source,
-    Wanted,
-    find_in,
-    find_in_order,
-    pieces_of,
-)
-from langchain_sentence_window.answering.quotes.stitching import Stitching
 from langchain_sentence_window.documents.window_documents import narrowed_window
 from langchain_sentence_window.documents.window_runs import pages_touched, source_span
 from langchain_sentence_window.errors import InvalidInputError
+
+from .answer_quotes import AnswerQuote, Cited, find_quoted, quotes_in
+from .quote_search import Found, InOrder, Source, Wanted, find_in, find_in_order, pieces_of
+from .stitching import Stitching
 
 Verdict: TypeAlias = Literal["verbatim", "normalized", "stitched", "misattributed", "not_found"]
 """How a quotation agrees with the sources, see `VerifiedQuote`."""

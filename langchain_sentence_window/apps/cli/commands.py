@@ -15,22 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 from typer.core import TyperGroup
 
-from langchain_sentence_window.apps.cli import options
-from langchain_sentence_window.apps.cli.output import (
-    FAILED,
-    MISSING_EXTRA,
-    USAGE,
-    Output,
-    above_bars,
-    counted,
-    one_line,
-)
-from langchain_sentence_window.apps.cli.query_commands import ask, evaluate, explain, fit, mcp, serve, sweep, why
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError, SentenceWindowWarning
 
+from . import options
+from .output import FAILED, MISSING_EXTRA, USAGE, Output, above_bars, counted, one_line
+from .query_commands import ask, evaluate, explain, fit, mcp, serve, sweep, why
+
 if TYPE_CHECKING:
-    from langchain_sentence_window.apps.cli.opened_index import DocumentNames
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+
+    from .opened_index import DocumentNames
 
 
 _HELP = """Search your documents for sentences, and read the windows around them.
@@ -87,8 +81,8 @@ def index(
     Markdown, text, HTML, PDF and Word are read. Files that are in the index and haven't changed are passed over, so
     the same command goes on where it was stopped. Without --index, the index is .sentence-window in this folder.
     """
-    from langchain_sentence_window.apps.cli.index_sync import follow
-    from langchain_sentence_window.apps.cli.opened_index import new_index
+    from .index_sync import follow
+    from .opened_index import new_index
 
     out = Output(as_json=as_json, quiet=quiet)
     follow(out, new_index(index), [*paths], embedding, delete=False, watch=watch, strict=strict)
@@ -112,10 +106,11 @@ def sync(
     Afterwards the index equals the files and folders that are given, or all that it was made from. Documents from
     elsewhere stay.
     """
-    from langchain_sentence_window.apps.cli.index_sync import follow
-    from langchain_sentence_window.apps.cli.opened_index import existing_index
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+    from .index_sync import follow
+    from .opened_index import existing_index
 
     out = Output(as_json=as_json, quiet=quiet)
     given = [*(paths or [])]
@@ -141,8 +136,8 @@ def ls(
     quiet: options.Quiet = False,
 ) -> None:
     """List the documents of an index."""
-    from langchain_sentence_window.apps.cli.opened_index import EMPTY, DocumentNames, existing_index, open_to_read
-    from langchain_sentence_window.apps.cli.typed_values import read_filter
+    from .opened_index import EMPTY, DocumentNames, existing_index, open_to_read
+    from .typed_values import read_filter
 
     out = Output(as_json=as_json, quiet=quiet)
     with open_to_read(existing_index(index)) as retriever:
@@ -158,8 +153,9 @@ def ls(
 
 def _list(out: Output, documents: Sequence["IndexedDocument"], names: "DocumentNames") -> None:
     """Write a table of documents."""
-    from langchain_sentence_window.apps.cli.output import one_line
     from langchain_sentence_window.documents.keys import PAGES, SENTENCES
+
+    from .output import one_line
 
     ids = {names.shown(each.doc_id): each.doc_id for each in documents}
     columns = {
@@ -188,7 +184,9 @@ def show(
     quiet: options.Quiet = False,
 ) -> None:
     """Show the text of a document as the index holds it."""
-    from langchain_sentence_window.apps.cli.opened_index import (
+    from langchain_sentence_window.documents.keys import SENTENCES
+
+    from .opened_index import (
         existing_index,
         find_documents,
         open_to_read,
@@ -197,7 +195,6 @@ def show(
         show_sentences,
         written,
     )
-    from langchain_sentence_window.documents.keys import SENTENCES
 
     out = Output(as_json=as_json, quiet=quiet)
     chosen = None if window is None else read_range(window)
@@ -231,8 +228,8 @@ def rm(
 
     Their files stay where they are, and sync would add them again.
     """
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, find_documents, open_to_read, written
-    from langchain_sentence_window.apps.cli.typed_values import read_filter
+    from .opened_index import existing_index, find_documents, open_to_read, written
+    from .typed_values import read_filter
 
     out = Output(as_json=as_json, quiet=quiet)
     if not documents and filter is None:
@@ -251,10 +248,11 @@ def rm(
 
 def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
     """Show what an index holds, its size, and what it remembers."""
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
-    from langchain_sentence_window.apps.cli.typed_values import settings_text
     from langchain_sentence_window.documents.keys import SENTENCES
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
+
+    from .opened_index import existing_index, open_to_read
+    from .typed_values import settings_text
 
     out = Output(as_json=as_json, quiet=quiet)
     folder = existing_index(index)
@@ -288,8 +286,9 @@ def _written(size: float) -> str:
 
 def check(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
     """Verify everything that an index holds."""
-    from langchain_sentence_window.apps.cli.opened_index import existing_index
     from langchain_sentence_window.retrieval.index_settings import check_index
+
+    from .opened_index import existing_index
 
     out = Output(as_json=as_json, quiet=quiet)
     with out.waiting("Checking …"):
@@ -308,8 +307,9 @@ def backup(
     quiet: options.Quiet = False,
 ) -> None:
     """Copy an index into another folder, also while it is used."""
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_to_read
     from langchain_sentence_window.documents.keys import SENTENCES
+
+    from .opened_index import existing_index, open_to_read
 
     out = Output(as_json=as_json, quiet=quiet)
     with open_to_read(existing_index(index)) as retriever:
@@ -328,10 +328,11 @@ def restore(
     quiet: options.Quiet = False,
 ) -> None:
     """Replace an index with a backup, which is checked first."""
-    from langchain_sentence_window.apps.cli.opened_index import check_writable, existing_index, new_index, open_to_read
     from langchain_sentence_window.documents.keys import SENTENCES
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+    from .opened_index import check_writable, existing_index, new_index, open_to_read
 
     out = Output(as_json=as_json, quiet=quiet)
     source, folder = existing_index(backup), new_index(index)
@@ -358,8 +359,8 @@ def config(
     quiet: options.Quiet = False,
 ) -> None:
     """Show or change what an index remembers."""
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, remember
-    from langchain_sentence_window.apps.cli.typed_values import changed_settings, settings_text
+    from .opened_index import existing_index, remember
+    from .typed_values import changed_settings, settings_text
 
     out = Output(as_json=as_json, quiet=quiet)
     folder = existing_index(index)

@@ -13,15 +13,6 @@ from langchain_core.embeddings import Embeddings
 from tqdm import tqdm
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.apps.cli.opened_index import (
-    check_writable,
-    load,
-    made_or_opened,
-    other_embedders,
-    remember,
-    written,
-)
-from langchain_sentence_window.apps.cli.output import FAILED, MISSING_EXTRA, Output, counted, ending
 from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, sync_files
 from langchain_sentence_window.apps.folders.file_watch import watch_files
 from langchain_sentence_window.apps.hosts import at_interrupt
@@ -30,6 +21,9 @@ from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+from .opened_index import check_writable, load, made_or_opened, other_embedders, remember, written
+from .output import FAILED, MISSING_EXTRA, Output, counted, ending
 
 _BAR = "{percentage:3.0f}% |{bar:10}| {n_fmt}/{total_fmt} files, {elapsed}{postfix}"
 _SOME, _NAME_COLUMNS = 3, 30

@@ -3,7 +3,7 @@
 import sys
 from importlib.util import find_spec
 
-from langchain_sentence_window.apps.cli.output import MISSING_EXTRA
+from .output import MISSING_EXTRA
 
 
 def main() -> int:
@@ -20,7 +20,7 @@ def main() -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal of another encoding shows "?" instead of failing
-    from langchain_sentence_window.apps.cli.commands import app
+    from .commands import app
 
     app(prog_name="sentence-window")
     return 0

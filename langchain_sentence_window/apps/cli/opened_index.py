@@ -23,17 +23,6 @@ from rich.text import Text
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.apps.cli.options import INDEX_VARIABLE
-from langchain_sentence_window.apps.cli.output import (
-    CUT,
-    WEAK,
-    Output,
-    ending,
-    one_line,
-    printable,
-    unescaped,
-    visibly_escaped,
-)
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.embedding.named_embedders import (
@@ -46,6 +35,9 @@ from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundEr
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+
+from .options import INDEX_VARIABLE
+from .output import CUT, WEAK, Output, ending, one_line, printable, unescaped, visibly_escaped
 
 if TYPE_CHECKING:
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever

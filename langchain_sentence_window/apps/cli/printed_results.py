@@ -12,17 +12,6 @@ from langchain_sentence_window.answering.chain import create_rag_chain
 from langchain_sentence_window.answering.citations import Citation
 from langchain_sentence_window.answering.locations import describe_location
 from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quotes
-from langchain_sentence_window.apps.cli.opened_index import nearer, nothing_found, written
-from langchain_sentence_window.apps.cli.output import (
-    MARKED,
-    STRONG,
-    WEAK,
-    Output,
-    counted,
-    one_line,
-    printable,
-    shortened,
-)
 from langchain_sentence_window.documents.keys import (
     ALSO_IN,
     END_INDEX,
@@ -36,6 +25,9 @@ from langchain_sentence_window.documents.window_runs import sentence_numbers, so
 from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, Trace, WindowTrace, largest_signals
+
+from .opened_index import nearer, nothing_found, written
+from .output import MARKED, STRONG, WEAK, Output, counted, one_line, printable, shortened
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

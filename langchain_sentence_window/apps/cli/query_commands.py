@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from langchain_sentence_window.apps.cli import options
-from langchain_sentence_window.apps.cli.output import NOTHING, Output, counted
 from langchain_sentence_window.apps.hosts import OpenServerError
 from langchain_sentence_window.errors import InvalidInputError
+
+from . import options
+from .output import NOTHING, Output, counted
 
 if TYPE_CHECKING:
     from langchain_sentence_window.evaluation.questions import Question
@@ -41,15 +42,15 @@ def ask(
 
     With --model, a chat model answers from them, and the answer's citations and quotations are checked.
     """
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, nothing_found, open_index
-    from langchain_sentence_window.apps.cli.printed_results import as_dict, show_windows
+    from .opened_index import existing_index, nothing_found, open_index
+    from .printed_results import as_dict, show_windows
 
     out = Output(as_json=as_json, quiet=quiet)
     asked, settings = _question(question), _settings(k, window, max_tokens, filter, more)
     with open_index(out, existing_index(index), embedding) as retriever:
         out.elapsed()
         if model is not None:
-            from langchain_sentence_window.apps.cli.printed_results import answer
+            from .printed_results import answer
 
             answer(out, retriever, model, asked, settings)
             return
@@ -76,8 +77,8 @@ def explain(
     quiet: options.Quiet = False,
 ) -> None:
     """Show what became of every hit and window of a question."""
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, nothing_found, open_index
-    from langchain_sentence_window.apps.cli.printed_results import show_trace
+    from .opened_index import existing_index, nothing_found, open_index
+    from .printed_results import show_trace
 
     out = Output(as_json=as_json, quiet=quiet)
     asked, settings = _question(question), _settings(k, window, max_tokens, filter, more)
@@ -105,8 +106,9 @@ def why(
     quiet: options.Quiet = False,
 ) -> None:
     """Say why a question finds a sentence, or doesn't."""
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, find_documents, open_index, written
     from langchain_sentence_window.documents.keys import SENTENCES
+
+    from .opened_index import existing_index, find_documents, open_index, written
 
     out = Output(as_json=as_json, quiet=quiet)
     asked, settings = _question([question]), _settings(k, window, max_tokens, filter, more)
@@ -142,7 +144,7 @@ def _settings(
     k: int | None, window: str | None, max_tokens: int | None, filter: str | None, more: list[str] | None
 ) -> dict[str, Any]:
     """Return the settings of a call."""
-    from langchain_sentence_window.apps.cli.typed_values import call_settings, read_filter
+    from .typed_values import call_settings, read_filter
 
     settings = call_settings(more, window, k=k, max_tokens=max_tokens)
     return settings if filter is None else settings | {"filter": read_filter(filter)}
@@ -182,10 +184,11 @@ def evaluate(
     quiet: options.Quiet = False,
 ) -> None:
     """Measure how much of the right text is found."""
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_index
-    from langchain_sentence_window.apps.cli.typed_values import call_settings, read_filter
     from langchain_sentence_window.evaluation.measurement import evaluate as measure
     from langchain_sentence_window.evaluation.questions import read_questions
+
+    from .opened_index import existing_index, open_index
+    from .typed_values import call_settings, read_filter
 
     out = Output(as_json=as_json, quiet=quiet)
     asked, sizes = read_questions(questions), _budgets(budgets)
@@ -216,10 +219,11 @@ def sweep(
     quiet: options.Quiet = False,
 ) -> None:
     """Measure each combination of some settings."""
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_index
-    from langchain_sentence_window.apps.cli.typed_values import call_settings, read_filter, read_numbers
     from langchain_sentence_window.evaluation.measurement import sweep as measure
     from langchain_sentence_window.evaluation.questions import read_questions
+
+    from .opened_index import existing_index, open_index
+    from .typed_values import call_settings, read_filter, read_numbers
 
     out = Output(as_json=as_json, quiet=quiet)
     asked, sizes = read_questions(questions), _budgets(budgets)
@@ -254,10 +258,11 @@ def fit(
 
     It is saved if questions that it wasn't fitted to gain by it.
     """
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_index, remember
-    from langchain_sentence_window.apps.cli.typed_values import RANKING_FILE, changed_settings
     from langchain_sentence_window.evaluation.fitted_ranking import fit_ranking
     from langchain_sentence_window.evaluation.questions import read_questions
+
+    from .opened_index import existing_index, open_index, remember
+    from .typed_values import RANKING_FILE, changed_settings
 
     out = Output(as_json=as_json, quiet=quiet)
     asked, sizes, folder = read_questions(questions), _budgets(budgets), existing_index(index)
@@ -296,8 +301,9 @@ def _show(out: Output, measured: "Report | Comparison", plot: Path | None) -> No
 def _named(out: Output, retriever: "SentenceWindowRetriever", questions: list["Question"]) -> list["Question"]:
     """Return questions with the ids of documents that they name by their path, or its end; warn of those unknown."""
     from langchain_sentence_window._validation import listed
-    from langchain_sentence_window.apps.cli.opened_index import EMPTY, DocumentNames
     from langchain_sentence_window.evaluation.questions import UnknownDocumentsWarning
+
+    from .opened_index import EMPTY, DocumentNames
 
     known = DocumentNames(retriever.documents())
     found = {name: known.named(name) for name in dict.fromkeys(question.doc_id for question in questions)}
@@ -317,8 +323,9 @@ def _named(out: Output, retriever: "SentenceWindowRetriever", questions: list["Q
 
 
 def _budgets(given: str | None) -> Any:
-    from langchain_sentence_window.apps.cli.typed_values import read_numbers
     from langchain_sentence_window.evaluation.measurement import BUDGETS
+
+    from .typed_values import read_numbers
 
     sizes = BUDGETS if given is None else read_numbers("--budgets", given)
     if any(size < 1 for size in sizes):
@@ -368,14 +375,15 @@ def serve(
     quiet: options.Quiet = False,
 ) -> None:
     """Serve a page to ask, look into, tune and measure an index."""
-    from langchain_sentence_window.apps.cli.opened_index import check_writable, existing_index, open_index
     from langchain_sentence_window.apps.studio.page_server import serve_studio
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
+
+    from .opened_index import check_writable, existing_index, open_index
 
     out, folder = Output(quiet=quiet), existing_index(index)
     chat_model = None
     if model is not None:
-        from langchain_sentence_window.apps.cli.printed_results import chat_model as make_model
+        from .printed_results import chat_model as make_model
 
         chat_model = make_model(model)
     if not read_only:
@@ -411,9 +419,10 @@ def mcp(
     quiet: options.Quiet = False,
 ) -> None:
     """Serve an index to agents (Model Context Protocol)."""
-    from langchain_sentence_window.apps.cli.opened_index import existing_index, open_index
-    from langchain_sentence_window.apps.cli.typed_values import read_filter
     from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server, serve_mcp
+
+    from .opened_index import existing_index, open_index
+    from .typed_values import read_filter
 
     out = Output(as_json=True, quiet=quiet)  # stdout belongs to the client
     bound = read_filter(filter)

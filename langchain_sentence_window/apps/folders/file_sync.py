@@ -11,15 +11,6 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_callback, checked_flag
-from langchain_sentence_window.apps.folders.found_files import (
-    FailedFile,
-    FailedFiles,
-    FoundFile,
-    FoundFiles,
-    check_found,
-    checked_paths,
-    find_files,
-)
 from langchain_sentence_window.documents.part_groups import group_documents
 from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.documents.source_parts import FILE_STATE, FileState
@@ -34,6 +25,8 @@ from langchain_sentence_window.loaders.file_bytes import EmptyFileError, read_fi
 from langchain_sentence_window.loaders.file_loader import convert
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess, PdfProcessError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+from .found_files import FailedFile, FailedFiles, FoundFile, FoundFiles, check_found, checked_paths, find_files
 
 MAX_BATCH_FILES = 32
 """Files that are added in one call, so that their sentences are embedded together."""

@@ -10,11 +10,12 @@ from typing import Any
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._validation import checked_callback, checked_flag
-from langchain_sentence_window.apps.folders.file_sync import OnProgress, SyncResult, index_folder, sync
-from langchain_sentence_window.apps.folders.found_files import FailedFiles, checked_paths, is_below
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+from .file_sync import OnProgress, SyncResult, index_folder, sync
+from .found_files import FailedFiles, checked_paths, is_below
 
 DEBOUNCE_MS = 1_000
 """Milliseconds that changes are gathered for, as an editor makes several for one save."""

@@ -11,9 +11,10 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.apps.hosts import LOOPBACK, checked_names
-from langchain_sentence_window.apps.mcp.mcp_passages import Text
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+from .mcp_passages import Text
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -78,8 +79,8 @@ def create_mcp_server(
     _check_server(retriever, name, about, text, url)
     _check_timeout(timeout)
     server_class = _sdk("mcp.server").MCPServer
-    from langchain_sentence_window.apps.mcp.mcp_tools import mcp_tools
-    from langchain_sentence_window.apps.mcp.mcp_transports import PATH, Health
+    from .mcp_tools import mcp_tools
+    from .mcp_transports import PATH, Health
 
     tools = mcp_tools(retriever, about=about, text=text, url_of=url, timeout=timeout)
     with _leaving_logging_alone():
@@ -125,7 +126,7 @@ def serve_mcp(
         raise InvalidInputError(f"serve_mcp takes what create_mcp_server returns, not {type(server).__name__}")
     if not isinstance(transport, str) or transport not in get_args(Transport):
         raise InvalidInputError(f"transport is {shown(transport)}; it must be one of {', '.join(get_args(Transport))}")
-    from langchain_sentence_window.apps.mcp.mcp_transports import http_app, run_http, run_stdio
+    from .mcp_transports import http_app, run_http, run_stdio
 
     if transport == "stdio":
         run_stdio(server)

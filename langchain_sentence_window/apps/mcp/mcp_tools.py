@@ -29,7 +29,11 @@ from langchain_sentence_window.answering.tools import (
     explained,
     no_document,
 )
-from langchain_sentence_window.apps.mcp.mcp_passages import (
+from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SENTENCES
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+from .mcp_passages import (
     EXPLANATIONS,
     MAX_PASSAGE_ID_CHARS,
     NOT_IN_DOCUMENT,
@@ -48,9 +52,6 @@ from langchain_sentence_window.apps.mcp.mcp_passages import (
     sources_of,
     verified,
 )
-from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SENTENCES
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError
-from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 READ_ONLY = {"read_only_hint": True, "destructive_hint": False, "idempotent_hint": True, "open_world_hint": False}
 

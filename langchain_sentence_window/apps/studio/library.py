@@ -14,28 +14,6 @@ from starlette.routing import BaseRoute, Route
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, index_folder, sync_files
-from langchain_sentence_window.apps.studio.page_state import (
-    Job,
-    Sort,
-    Stopped,
-    Studio,
-    base_name,
-    calling,
-    check_writable,
-    reading,
-    row,
-    studio_of,
-)
-from langchain_sentence_window.apps.studio.replies import (
-    Arguments,
-    Refused,
-    error_dict,
-    fields_of,
-    not_found,
-    reply,
-    reply_to,
-)
-from langchain_sentence_window.apps.studio.uploads import MAX_UPLOAD_BYTES, MAX_WAITING, Upload, discard
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.source_parts import FileState
 from langchain_sentence_window.embedding.embedder import on_embedded_texts
@@ -45,6 +23,10 @@ from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 from langchain_sentence_window.retrieval import indexing
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
+
+from .page_state import Job, Sort, Stopped, Studio, base_name, calling, check_writable, reading, row, studio_of
+from .replies import Arguments, Refused, error_dict, fields_of, not_found, reply, reply_to
+from .uploads import MAX_UPLOAD_BYTES, MAX_WAITING, Upload, discard
 
 MAX_ROWS = 500
 """The most documents of one reply, as a table shows only some."""

@@ -14,21 +14,9 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from langchain_sentence_window.apps.studio.document_blocks import (
-    CODE,
-    HEADING,
-    ITEM,
-    MARK,
-    NUMBER,
-    PARAGRAPH,
-    RULE,
-    TABLE,
-    Block,
-    Row,
-    Run,
-    tiled,
-)
 from langchain_sentence_window.splitting.markdown import LINE, block_parser
+
+from .document_blocks import CODE, HEADING, ITEM, MARK, NUMBER, PARAGRAPH, RULE, TABLE, Block, Row, Run, tiled
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

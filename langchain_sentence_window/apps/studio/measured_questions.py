@@ -11,18 +11,19 @@ from starlette.routing import BaseRoute
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window.apps.studio.page_state import Job, Studio, calling, check_writable, reading
-from langchain_sentence_window.apps.studio.question_list import Entry, Gold
-from langchain_sentence_window.apps.studio.read_document import read_document
-from langchain_sentence_window.apps.studio.replies import LINES, Arguments, Refused, fields_of
-from langchain_sentence_window.apps.studio.runs import difference
-from langchain_sentence_window.apps.studio.setting_form import FORM, to_ask
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare
 from langchain_sentence_window.evaluation.questions import Question, parse_questions
 from langchain_sentence_window.evaluation.report import Comparison, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import OF_CALL, REMEMBERED, SETTINGS
+
+from .page_state import Job, Studio, calling, check_writable, reading
+from .question_list import Entry, Gold
+from .read_document import read_document
+from .replies import LINES, Arguments, Refused, fields_of
+from .runs import difference
+from .setting_form import FORM, to_ask
 
 FILE_NAME = "questions.jsonl"
 

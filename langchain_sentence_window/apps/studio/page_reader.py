@@ -24,14 +24,15 @@ from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.folders.found_files import served_below
-from langchain_sentence_window.apps.studio.page_state import Studio, reading
-from langchain_sentence_window.apps.studio.read_document import ReadDocument, read_document
-from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused, as_json
 from langchain_sentence_window.documents.page_documents import PagedSentence
 from langchain_sentence_window.documents.source_parts import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.loaders.file_bytes import Root, open_file
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfBytes, PdfProcess
+
+from .page_state import Studio, reading
+from .read_document import ReadDocument, read_document
+from .replies import JSON, Arguments, Refused, as_json
 
 MIN_WIDTH = 200
 MAX_WIDTH = 2_400

@@ -31,14 +31,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.hosts import LOOPBACK, as_sent, check_token, checked_names, name_list
-from langchain_sentence_window.apps.studio import library, measured_questions, page_reader, page_state, queries, tuning
-from langchain_sentence_window.apps.studio.page_state import Jobs, Library, Studio, reading
-from langchain_sentence_window.apps.studio.question_list import GoldTexts, QuestionList
-from langchain_sentence_window.apps.studio.replies import Arguments
-from langchain_sentence_window.apps.studio.runs import Runs
-from langchain_sentence_window.apps.studio.uploads import Uploads, kept_files
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+
+from . import library, measured_questions, page_reader, page_state, queries, tuning
+from .page_state import Jobs, Library, Studio, reading
+from .question_list import GoldTexts, QuestionList
+from .replies import Arguments
+from .runs import Runs
+from .uploads import Uploads, kept_files
 
 _PARTS = (queries, tuning, page_reader, library, measured_questions, page_state)
 

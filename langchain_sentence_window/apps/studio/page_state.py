@@ -18,24 +18,15 @@ from starlette.routing import BaseRoute, Route
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS
-from langchain_sentence_window.apps.studio.replies import (
-    Arguments,
-    Refused,
-    body_of,
-    error_dict,
-    fields_of,
-    lines,
-    not_found,
-    reply,
-    reply_to,
-)
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
+from .replies import Arguments, Refused, body_of, error_dict, fields_of, lines, not_found, reply, reply_to
+
 if TYPE_CHECKING:
-    from langchain_sentence_window.apps.studio.question_list import GoldTexts, QuestionList
-    from langchain_sentence_window.apps.studio.runs import Runs
-    from langchain_sentence_window.apps.studio.uploads import Uploads
+    from .question_list import GoldTexts, QuestionList
+    from .runs import Runs
+    from .uploads import Uploads
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,6 @@ from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.locations import describe_location, document_title, name_of
 from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, quotes_as_cited
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
-from langchain_sentence_window.apps.studio.page_state import Studio, calling, reading
-from langchain_sentence_window.apps.studio.replies import Arguments, Refused, fields_of, lines
-from langchain_sentence_window.apps.studio.setting_form import to_ask
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, SOURCE, START_INDEX
 from langchain_sentence_window.documents.window_fields import FIELDS
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
@@ -55,6 +52,10 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.tracing.explanation import LEFT_OUT
 from langchain_sentence_window.retrieval.tracing.trace import Trace
+
+from .page_state import Studio, calling, reading
+from .replies import Arguments, Refused, fields_of, lines
+from .setting_form import to_ask
 
 MAX_EXAMPLES = 3
 MAX_EXAMPLE_CHARS = 200

@@ -9,12 +9,13 @@ from typing import Any, Literal, TypeAlias
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.apps.studio.read_document import read_document
-from langchain_sentence_window.apps.studio.replies import Refused
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation.questions import Question, parse_questions, question_line
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.stores.faiss.database.store_files import open_regular, replace_file
+
+from .read_document import read_document
+from .replies import Refused
 
 MAX_UNDONE = 50
 """Changes that can be undone."""

@@ -11,9 +11,6 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._primitives import LONE_SURROGATE
 from langchain_sentence_window.answering.locations import name_of
-from langchain_sentence_window.apps.studio.document_blocks import GAP, Block, PlainSentence, Sentences, plain_blocks
-from langchain_sentence_window.apps.studio.markdown_blocks import markdown_blocks
-from langchain_sentence_window.apps.studio.replies import not_found
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_SPANS
 from langchain_sentence_window.documents.page_documents import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
@@ -24,6 +21,10 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 from langchain_sentence_window.retrieval.stored_sentences import read_sentences
 from langchain_sentence_window.splitting.blocks import TABLE_ROW
 from langchain_sentence_window.splitting.markdown import is_markdown
+
+from .document_blocks import GAP, Block, PlainSentence, Sentences, plain_blocks
+from .markdown_blocks import markdown_blocks
+from .replies import not_found
 
 DocumentKind: TypeAlias = Literal["markdown", "text", "pdf"]
 

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.apps.studio.question_list import Entry
-from langchain_sentence_window.apps.studio.replies import fields_of, not_found
 from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking
 from langchain_sentence_window.evaluation.metrics import MeanCI, Passage, mean_cis, union, within_budget
 from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.evaluation.report import QuestionResult, Report
+
+from .question_list import Entry
+from .replies import fields_of, not_found
 
 MAX_RUNS = 200
 """Runs that are remembered; the oldest are forgotten."""

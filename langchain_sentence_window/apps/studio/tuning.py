@@ -13,19 +13,6 @@ from starlette.routing import BaseRoute
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.folders.file_sync import index_folder
-from langchain_sentence_window.apps.studio.measured_questions import asked_entries
-from langchain_sentence_window.apps.studio.page_state import (
-    Changed,
-    Job,
-    Studio,
-    calling,
-    changing,
-    check_writable,
-    reading,
-)
-from langchain_sentence_window.apps.studio.queries import Query, card, search
-from langchain_sentence_window.apps.studio.replies import JSON, Arguments, Refused, fields_of
-from langchain_sentence_window.apps.studio.setting_form import FORM, RERANKER, described, to_ask
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking, afit_ranking
 from langchain_sentence_window.evaluation.measurement import BUDGETS
@@ -34,6 +21,12 @@ from langchain_sentence_window.reranking.late_interaction import LateInteraction
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import REMEMBERED
+
+from .measured_questions import asked_entries
+from .page_state import Changed, Job, Studio, calling, changing, check_writable, reading
+from .queries import Query, card, search
+from .replies import JSON, Arguments, Refused, fields_of
+from .setting_form import FORM, RERANKER, described, to_ask
 
 MAX_KEYS = 100
 """Keys of metadata that the page offers for a filter."""

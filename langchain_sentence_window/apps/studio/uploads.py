@@ -23,7 +23,6 @@ from typing import Any
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.folders.file_sync import index_folder
-from langchain_sentence_window.apps.studio.replies import Refused
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.stores.faiss.database.store_files import (
@@ -32,6 +31,8 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     remove_file,
     replace_file,
 )
+
+from .replies import Refused
 
 MAX_UPLOAD_BYTES = 100_000_000
 """Bytes of the largest file."""

@@ -21,8 +21,9 @@ from typing import Any
 from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.errors import DocumentReadError, MissingExtraError
 from langchain_sentence_window.loaders.file_bytes import clean_text
-from langchain_sentence_window.loaders.files.html_elements import etree
-from langchain_sentence_window.loaders.files.html_pages import MAX_ATTRIBUTES, MAX_TITLE_CHARS, HtmlPage, read_html
+
+from .html_elements import etree
+from .html_pages import MAX_ATTRIBUTES, MAX_TITLE_CHARS, HtmlPage, read_html
 
 MAX_XML_BYTES = 64 * 1024 * 1024
 """Bytes of all XML in a file, unpacked."""

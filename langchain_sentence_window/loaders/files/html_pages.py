@@ -15,7 +15,19 @@ from typing import Any, NamedTuple
 
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders.file_bytes import clean_text
-from langchain_sentence_window.loaders.files.html_elements import (
+from langchain_sentence_window.splitting.blocks import (
+    CODE,
+    HEADING,
+    LIST_ITEM,
+    MAX_HEADING_CHARS,
+    MAX_LEVEL,
+    MAX_MARKED_HEADING_CHARS,
+    PROSE,
+    TABLE_ROW,
+    Block,
+)
+
+from .html_elements import (
     MAX_LABEL_CHARS,
     InlineText,
     MarkdownText,
@@ -29,17 +41,6 @@ from langchain_sentence_window.loaders.files.html_elements import (
     is_shown,
     walk_shown,
     without_unseen,
-)
-from langchain_sentence_window.splitting.blocks import (
-    CODE,
-    HEADING,
-    LIST_ITEM,
-    MAX_HEADING_CHARS,
-    MAX_LEVEL,
-    MAX_MARKED_HEADING_CHARS,
-    PROSE,
-    TABLE_ROW,
-    Block,
 )
 
 MAX_TAGS = 2_000_000

@@ -25,15 +25,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.loaders.pdf.pdfium import (
-    MAX_POINTS,
-    Boxes,
-    Indexes,
-    Mask,
-    PageFrame,
-    pdfium_raw,
-    read_frame,
-)
+from .pdfium import MAX_POINTS, Boxes, Indexes, Mask, PageFrame, pdfium_raw, read_frame
 
 CharacterBoxes: TypeAlias = npt.NDArray[np.float32]
 """Rectangles of shape ``(n, 4)``: left, top, right and bottom, in points of the displayed page."""

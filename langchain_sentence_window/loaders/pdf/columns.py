@@ -14,7 +14,7 @@ from itertools import accumulate, groupby, pairwise
 from math import ceil, floor
 from typing import TypeAlias
 
-from langchain_sentence_window.loaders.pdf.lines import Run, median
+from .lines import Run, median
 
 _REACH = 2.5
 _MAX_REACH = 100.0

@@ -13,10 +13,10 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from langchain_sentence_window.loaders.pdf.columns import Gutter, common_gutters, find_gutter
-from langchain_sentence_window.loaders.pdf.hyphens import Vocabulary
-from langchain_sentence_window.loaders.pdf.lines import Line, median
-from langchain_sentence_window.loaders.pdf.paragraphs import LARGE, Typography
+from .columns import Gutter, common_gutters, find_gutter
+from .hyphens import Vocabulary
+from .lines import Line, median
+from .paragraphs import LARGE, Typography
 
 
 @dataclass(frozen=True, slots=True)

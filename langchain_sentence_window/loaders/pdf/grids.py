@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.loaders.pdf.pdfium import Boxes, Indexes, Mask
+from .pdfium import Boxes, Indexes, Mask
 
 TOLERANCE = 3.0
 """Points by which lines that meet may miss each other."""

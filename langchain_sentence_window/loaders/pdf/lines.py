@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.loaders.pdf.characters import HYPHEN, PageCharacters
-from langchain_sentence_window.loaders.pdf.characters import CharacterBoxes as Boxes
-from langchain_sentence_window.loaders.pdf.pdfium import turned_back
+
+from .characters import HYPHEN, PageCharacters
+from .characters import CharacterBoxes as Boxes
+from .pdfium import turned_back
 
 
 @dataclass(frozen=True, slots=True, eq=False)

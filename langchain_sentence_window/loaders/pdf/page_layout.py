@@ -11,22 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window.documents.source_parts import Continuation
-from langchain_sentence_window.loaders.pdf.characters import PageCharacters
-from langchain_sentence_window.loaders.pdf.columns import Gutter, reading_order
-from langchain_sentence_window.loaders.pdf.hyphens import HYPHENS, SOFT_HYPHEN, Vocabulary, drops_hyphen, rejoins
-from langchain_sentence_window.loaders.pdf.lines import Ink, Line, Run, find_runs, join_lines, page_inks
-from langchain_sentence_window.loaders.pdf.page_tables import Table, find_aligned_tables, find_ruled_tables, find_tables
-from langchain_sentence_window.loaders.pdf.paragraphs import (
-    Paragraph,
-    Typography,
-    ends_sentence,
-    find_paragraphs,
-    goes_on,
-    goes_on_below,
-    mark_headings,
-)
-from langchain_sentence_window.loaders.pdf.pdfium import Boxes
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE, TABLE_ROW, Block
+
+from .characters import PageCharacters
+from .columns import Gutter, reading_order
+from .hyphens import HYPHENS, SOFT_HYPHEN, Vocabulary, drops_hyphen, rejoins
+from .lines import Ink, Line, Run, find_runs, join_lines, page_inks
+from .page_tables import Table, find_aligned_tables, find_ruled_tables, find_tables
+from .paragraphs import Paragraph, Typography, ends_sentence, find_paragraphs, goes_on, goes_on_below, mark_headings
+from .pdfium import Boxes
 
 _SMALL_TYPE = 0.92
 _MIN_RULE = 8

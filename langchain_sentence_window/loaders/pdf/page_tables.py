@@ -20,11 +20,11 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.loaders.pdf.characters import PageCharacters
-from langchain_sentence_window.loaders.pdf.grids import Grid, find_grids
-from langchain_sentence_window.loaders.pdf.lines import Ink, Line, Run, join_lines, part_of
-from langchain_sentence_window.loaders.pdf.paragraphs import has_marker
-from langchain_sentence_window.loaders.pdf.pdfium import Boxes
+from .characters import PageCharacters
+from .grids import Grid, find_grids
+from .lines import Ink, Line, Run, join_lines, part_of
+from .paragraphs import has_marker
+from .pdfium import Boxes
 
 MAX_CELL_CHARS = 400
 """Characters without spaces; a longer cell is prose."""

@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from langchain_sentence_window.loaders.pdf.lines import Line, cut_line
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MAX_LEVEL, PROSE, title_key
 from langchain_sentence_window.splitting.structure import PAGE_NUMBER
+
+from .lines import Line, cut_line
 
 BULLETS = "•●○◦▪▫■□‣⁃·∙➢➤✓❖*"
 """Marks that begin an item of a list."""

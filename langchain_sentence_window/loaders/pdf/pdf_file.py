@@ -19,28 +19,14 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.page_documents import page_document
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.loaders.file_bytes import clean_text, reason
-from langchain_sentence_window.loaders.pdf.characters import PackedPage, PageCharacters, pack, read_characters, unpack
-from langchain_sentence_window.loaders.pdf.file_facts import FileFacts, find_facts, kept_facts
-from langchain_sentence_window.loaders.pdf.hyphens import drops_hyphen
-from langchain_sentence_window.loaders.pdf.lines import Line
-from langchain_sentence_window.loaders.pdf.page_layout import (
-    PageLayout,
-    PageRuns,
-    PageText,
-    continuation,
-    lay_out,
-    page_runs,
-    write_page,
-)
-from langchain_sentence_window.loaders.pdf.pdfium import (
-    PDFIUM_LOCK,
-    pdfium,
-    pdfium_raw,
-    read_frame,
-    read_rules,
-    shows_picture,
-)
 from langchain_sentence_window.splitting.blocks import MAX_LEVEL, title_key
+
+from .characters import PackedPage, PageCharacters, pack, read_characters, unpack
+from .file_facts import FileFacts, find_facts, kept_facts
+from .hyphens import drops_hyphen
+from .lines import Line
+from .page_layout import PageLayout, PageRuns, PageText, continuation, lay_out, page_runs, write_page
+from .pdfium import PDFIUM_LOCK, pdfium, pdfium_raw, read_frame, read_rules, shows_picture
 
 PdfSource: TypeAlias = str | Path | bytes
 """The path of a PDF, or its bytes."""

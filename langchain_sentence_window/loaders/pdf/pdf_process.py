@@ -329,7 +329,7 @@ class _Reader:
             case "greet":
                 return None, b""
             case "load":
-                from langchain_sentence_window.loaders.pdf.pdf_file import read_pdf
+                from .pdf_file import read_pdf
 
                 pages = read_pdf(self._data, request["name"], request["source"])
                 return [(page.page_content, page.metadata) for page in pages], b""
@@ -353,7 +353,7 @@ class _Reader:
         return written.getvalue()
 
     def _boxes(self, request: dict[str, Any]) -> list[list[tuple[float, ...]]]:
-        from langchain_sentence_window.loaders.pdf.sentence_places import locate_in
+        from .sentence_places import locate_in
 
         sentences = [
             PagedSentence(**{**each, "pieces": tuple(PagePiece(**piece) for piece in each["pieces"])})
@@ -363,7 +363,7 @@ class _Reader:
         return [[(box.x0, box.y0, box.x1, box.y1) for box in each.boxes] for each in found]
 
     def _opened(self, name: str) -> Any:
-        from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
+        from .pdf_file import open_pdf
 
         if self._file is None:
             self._file = open_pdf(self._data, name=name)

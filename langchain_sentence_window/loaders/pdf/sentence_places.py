@@ -23,18 +23,11 @@ from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.page_documents import PagedSentence, PagePiece, sentences_on_pages
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.loaders.pdf.characters import PageCharacters, line_boxes, read_characters
-from langchain_sentence_window.loaders.pdf.page_layout import MADE, PageText
-from langchain_sentence_window.loaders.pdf.pdf_file import PdfFile, PdfSource, open_pdf
-from langchain_sentence_window.loaders.pdf.pdfium import (
-    PDFIUM_LOCK,
-    Boxes,
-    Indexes,
-    Mask,
-    PageFrame,
-    pdfium_raw,
-    read_frame,
-)
+
+from .characters import PageCharacters, line_boxes, read_characters
+from .page_layout import MADE, PageText
+from .pdf_file import PdfFile, PdfSource, open_pdf
+from .pdfium import PDFIUM_LOCK, Boxes, Indexes, Mask, PageFrame, pdfium_raw, read_frame
 
 _MARGIN = 10.0
 """Points around a text in which characters are looked for that its boxes might touch."""

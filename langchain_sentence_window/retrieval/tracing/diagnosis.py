@@ -23,18 +23,11 @@ from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.expansion import read_expansion
 from langchain_sentence_window.retrieval.query import Query, Request
 from langchain_sentence_window.retrieval.telemetry import observed
-from langchain_sentence_window.retrieval.tracing.explanation import Outcomes
-from langchain_sentence_window.retrieval.tracing.sentence_outcome import (
-    AdvisedSettings,
-    Outcome,
-    OwnRanks,
-    RankedSentence,
-    SentenceFate,
-    ordinal,
-    own_ranks,
-)
 from langchain_sentence_window.windows.assembly import IS_EQUAL, IS_UNSUPPORTED
 from langchain_sentence_window.windows.geometry import Window
+
+from .explanation import Outcomes
+from .sentence_outcome import AdvisedSettings, Outcome, OwnRanks, RankedSentence, SentenceFate, ordinal, own_ranks
 
 _MISSING = "there is no such sentence in what the retriever's filter lets through"
 

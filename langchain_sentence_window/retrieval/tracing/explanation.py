@@ -25,17 +25,6 @@ from langchain_sentence_window.retrieval.search import Found, fill_bm25_index, f
 from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.stored_sentences import fetch_sentences
 from langchain_sentence_window.retrieval.telemetry import observed
-from langchain_sentence_window.retrieval.tracing.trace import (
-    TRIMMED,
-    WIDENED,
-    CandidateTrace,
-    HitTrace,
-    NameTrace,
-    SentenceTrace,
-    Trace,
-    WindowEnd,
-    WindowTrace,
-)
 from langchain_sentence_window.windows.assembly import (
     DOES_NOT_FIT,
     IS_BEYOND_K,
@@ -45,6 +34,8 @@ from langchain_sentence_window.windows.assembly import (
     IS_UNSUPPORTED,
 )
 from langchain_sentence_window.windows.geometry import Hit, Window
+
+from .trace import TRIMMED, WIDENED, CandidateTrace, HitTrace, NameTrace, SentenceTrace, Trace, WindowEnd, WindowTrace
 
 Ranks: TypeAlias = Mapping[SentenceKey, tuple[int, float]]
 """Ranks, from 1, and scores by sentence."""

@@ -9,7 +9,8 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.ranking.candidates import CANDIDATES
 from langchain_sentence_window.retrieval.query import Request
-from langchain_sentence_window.retrieval.tracing.explanation import found_by_meaning, scored_by_words
+
+from .explanation import found_by_meaning, scored_by_words
 
 Outcome: TypeAlias = Literal[
     "returned",

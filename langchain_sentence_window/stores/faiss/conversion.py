@@ -34,9 +34,10 @@ from langchain_sentence_window.documents.metadata_values import json_item, own_v
 from langchain_sentence_window.documents.sentence_documents import own_metadata
 from langchain_sentence_window.embedding.contextual_vectors import fitted_headings, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.database.filters import STAND_IN, with_nul, without_nul
-from langchain_sentence_window.stores.faiss.database.reads import ListedSource
-from langchain_sentence_window.stores.faiss.database.schema import Record
+
+from .database.filters import STAND_IN, with_nul, without_nul
+from .database.reads import ListedSource
+from .database.schema import Record
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ENCODER = json.JSONEncoder(allow_nan=False)

@@ -26,9 +26,10 @@ from langchain_sentence_window.embedding.embedder_state import Watch, describe_e
 from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddings
 from langchain_sentence_window.errors import IndexMismatchError
 from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.stores.faiss.estimates import ClosestMatches, Sample
-from langchain_sentence_window.stores.faiss.origin import Origin, RecordedEmbedder, UnprovenError
-from langchain_sentence_window.stores.faiss.session import IndexSession
+
+from .estimates import ClosestMatches, Sample
+from .origin import Origin, RecordedEmbedder, UnprovenError
+from .session import IndexSession
 
 T = TypeVar("T")
 

@@ -18,13 +18,14 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.errors import wrong_size
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.relevance import closest_match
-from langchain_sentence_window.stores.faiss.database.reads import placed_texts
-from langchain_sentence_window.stores.faiss.database.schema import State
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.dense.dense_index import Place, next_part, start_of
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import compare_in_blocks, make_faiss_index, threads_for
-from langchain_sentence_window.stores.faiss.index_state import IndexAtState, IndexState
-from langchain_sentence_window.stores.faiss.session import IndexSession
+
+from .database.reads import placed_texts
+from .database.schema import State
+from .database.snapshot import Snapshot
+from .dense.dense_index import Place, next_part, start_of
+from .dense.faiss_factory import compare_in_blocks, make_faiss_index, threads_for
+from .index_state import IndexAtState, IndexState
+from .session import IndexSession
 
 MAX_CHANGE = 0.1
 """The share of the sentences that may be added, and that may be removed, before the matches are found again."""

@@ -19,18 +19,19 @@ from langchain_sentence_window.embedding.embedder_state import watch_of
 from langchain_sentence_window.embedding.named_embedders import checked_embedding
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
-from langchain_sentence_window.stores.faiss.conversion import to_records
-from langchain_sentence_window.stores.faiss.database.database_opening import holds_index
-from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter
-from langchain_sentence_window.stores.faiss.database.schema import Record, of_documents, with_ids
-from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, as_folder
-from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.embedder_guard import EmbedderGuard
-from langchain_sentence_window.stores.faiss.estimates import ClosestMatches
-from langchain_sentence_window.stores.faiss.index_state import checked_effort
-from langchain_sentence_window.stores.faiss.session import IndexSession
-from langchain_sentence_window.stores.faiss.store_searches import IndexSearch
-from langchain_sentence_window.stores.faiss.store_writer import Replacement, StoreWriter
+
+from .conversion import to_records
+from .database.database_opening import holds_index
+from .database.filters import Filter, compile_filter
+from .database.schema import Record, of_documents, with_ids
+from .database.store_files import DATABASE_FILE, as_folder
+from .database.transaction import Transaction
+from .embedder_guard import EmbedderGuard
+from .estimates import ClosestMatches
+from .index_state import checked_effort
+from .session import IndexSession
+from .store_searches import IndexSearch
+from .store_writer import Replacement, StoreWriter
 
 
 class FaissStore(OpenFiles, IndexSearch):

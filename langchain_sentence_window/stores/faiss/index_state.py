@@ -19,16 +19,17 @@ from langchain_sentence_window.embedding.vectors import mix_some
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, fused_scores, spread
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
-from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few
-from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, filter_keys
-from langchain_sentence_window.stores.faiss.database.reads import MAX_ROWS_AROUND, are_in, neighbors, vectors_around
-from langchain_sentence_window.stores.faiss.database.schema import Record, Version
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.dense.dense_index import DenseIndex
-from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
-from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
-from langchain_sentence_window.stores.faiss.origin import Origin
-from langchain_sentence_window.stores.faiss.search_reads import (
+
+from .database.conditions import Condition, for_few
+from .database.filters import Filter, compile_filter, filter_keys
+from .database.reads import MAX_ROWS_AROUND, are_in, neighbors, vectors_around
+from .database.schema import Record, Version
+from .database.snapshot import Snapshot
+from .dense.dense_index import DenseIndex
+from .dense.quantized import QuantizedIndex
+from .lexical_index import LexicalSearcher
+from .origin import Origin
+from .search_reads import (
     FoundCandidates,
     Pairs,
     Rank,
@@ -39,7 +40,7 @@ from langchain_sentence_window.stores.faiss.search_reads import (
     order_by,
     read_candidates,
 )
-from langchain_sentence_window.stores.faiss.word_uses import Naming
+from .word_uses import Naming
 
 _MAX_FILTERS = 8
 _MAX_KEY_LENGTH = 10_000

@@ -17,15 +17,16 @@ import numpy as np
 from langchain_sentence_window._primitives import Rows, encodable
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.words import separated
-from langchain_sentence_window.stores.faiss.conversion import texts_with_headings
-from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.locks import AccessLock, within
-from langchain_sentence_window.stores.faiss.database.reads import are_in
-from langchain_sentence_window.stores.faiss.database.schema import Version
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.store_files import Seal, is_intact, seal_of, seals_in
-from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.search_reads import with_tied
+
+from .conversion import texts_with_headings
+from .database.database import Database
+from .database.locks import AccessLock, within
+from .database.reads import are_in
+from .database.schema import Version
+from .database.snapshot import Snapshot
+from .database.store_files import Seal, is_intact, seal_of, seals_in
+from .database.transaction import Transaction
+from .search_reads import with_tied
 
 T = TypeVar("T")
 

@@ -22,19 +22,20 @@ from langchain_sentence_window.embedding.vectors import normalized
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
-from langchain_sentence_window.stores.faiss.conversion import to_documents, to_indexed_documents
-from langchain_sentence_window.stores.faiss.database.filters import Filter, compile_filter, compile_for_sources
-from langchain_sentence_window.stores.faiss.database.reads import count_sources, list_sources
-from langchain_sentence_window.stores.faiss.database.restoring import restore_index
-from langchain_sentence_window.stores.faiss.database.store_files import as_folder
-from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard, closest_matches
-from langchain_sentence_window.stores.faiss.estimates import ClosestMatches, RecallEstimate, estimate_recall
-from langchain_sentence_window.stores.faiss.index_state import checked_effort
-from langchain_sentence_window.stores.faiss.session import IndexSession
-from langchain_sentence_window.stores.faiss.soundness import StoreStats
+
+from .conversion import to_documents, to_indexed_documents
+from .database.filters import Filter, compile_filter, compile_for_sources
+from .database.reads import count_sources, list_sources
+from .database.restoring import restore_index
+from .database.store_files import as_folder
+from .embedder_guard import TEXTS_TO_WRITE, EmbedderGuard, closest_matches
+from .estimates import ClosestMatches, RecallEstimate, estimate_recall
+from .index_state import checked_effort
+from .session import IndexSession
+from .soundness import StoreStats
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.stores.faiss.soundness import CheckResult
+    from .soundness import CheckResult
 
 
 SAMPLED_QUESTIONS = 100

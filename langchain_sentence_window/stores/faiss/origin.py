@@ -9,10 +9,11 @@ import numpy as np
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.embedder_state import Proofs
 from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError, wrong_size
-from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.schema import Record, Version, to_halves
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+
+from .database.conditions import Condition
+from .database.schema import Record, Version, to_halves
+from .database.snapshot import Snapshot
+from .database.transaction import Transaction
 
 _FACT = "embedder"
 

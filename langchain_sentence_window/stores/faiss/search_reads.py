@@ -47,8 +47,9 @@ from langchain_sentence_window.ranking.candidates import (
     Numbers,
 )
 from langchain_sentence_window.splitting.blocks import PROSE
-from langchain_sentence_window.stores.faiss.conversion import read_metadata
-from langchain_sentence_window.stores.faiss.database.reads import (
+
+from .conversion import read_metadata
+from .database.reads import (
     NONE,
     SOURCE_METADATA,
     FoundRows,
@@ -61,8 +62,8 @@ from langchain_sentence_window.stores.faiss.database.reads import (
     select_lines,
     texts_by_place,
 )
-from langchain_sentence_window.stores.faiss.database.schema import TEXT
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
+from .database.schema import TEXT
+from .database.snapshot import Snapshot
 
 Rank: TypeAlias = Callable[[Candidates], npt.ArrayLike]
 """Takes candidates, best first by the search, and returns a score for each; higher is better."""

@@ -12,33 +12,28 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.database import Database, OneState
-from langchain_sentence_window.stores.faiss.database.database_file import run_slowly
-from langchain_sentence_window.stores.faiss.database.database_opening import has_traces_of_index
-from langchain_sentence_window.stores.faiss.database.locks import (
-    FORKS,
-    SEARCHES,
-    AccessLock,
-    register_for_forks,
-    within,
-)
-from langchain_sentence_window.stores.faiss.database.reads import vectors_in_order
-from langchain_sentence_window.stores.faiss.database.schema import Record
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, LEXICAL_FOLDER, make_folder
-from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.dense.dense_cache import BackgroundChange, VectorCache
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO, check_index_name
-from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
-from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex
-from langchain_sentence_window.stores.faiss.index_state import IndexAtState, IndexState, SearchCache
-from langchain_sentence_window.stores.faiss.lexical_index import LexicalCache
-from langchain_sentence_window.stores.faiss.origin import Origin
-from langchain_sentence_window.stores.faiss.search_reads import best_pairs
-from langchain_sentence_window.stores.faiss.soundness import StoreStats, bytes_by_part
+
+from .database.database import Database, OneState
+from .database.database_file import run_slowly
+from .database.database_opening import has_traces_of_index
+from .database.locks import FORKS, SEARCHES, AccessLock, register_for_forks, within
+from .database.reads import vectors_in_order
+from .database.schema import Record
+from .database.snapshot import Snapshot
+from .database.store_files import DATABASE_FILE, LEXICAL_FOLDER, make_folder
+from .database.transaction import Transaction
+from .dense.dense_cache import BackgroundChange, VectorCache
+from .dense.faiss_factory import AUTO, check_index_name
+from .dense.fine_vectors import DamagedRecordError
+from .dense.vector_index import VectorIndex
+from .index_state import IndexAtState, IndexState, SearchCache
+from .lexical_index import LexicalCache
+from .origin import Origin
+from .search_reads import best_pairs
+from .soundness import StoreStats, bytes_by_part
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.stores.faiss.soundness import CheckResult
+    from .soundness import CheckResult
 
 T = TypeVar("T")
 
@@ -276,7 +271,7 @@ class IndexSession:
 
     def check(self) -> "CheckResult":
         """Check everything that the index holds; see `check_folder`."""
-        from langchain_sentence_window.stores.faiss.soundness import check_folder, check_memory
+        from .soundness import check_folder, check_memory
 
         folder = self.folder
         return self.step(lambda: check_memory(self._database) if folder is None else check_folder(folder))

@@ -15,20 +15,15 @@ from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
 from langchain_sentence_window.embedding.vectors import mix_neighbors
 from langchain_sentence_window.errors import IncompleteWindowError, IndexNotFoundError, SentenceWindowError, StoreError
-from langchain_sentence_window.stores.faiss.conversion import texts_with_headings, to_documents
-from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.database_file import (
-    HEAD_FILE,
-    SEAL_FILE,
-    DatabaseFile,
-    read_head,
-    read_seal,
-)
-from langchain_sentence_window.stores.faiss.database.database_opening import holds_index
-from langchain_sentence_window.stores.faiss.database.reads import vectors_in_order
-from langchain_sentence_window.stores.faiss.database.schema import Changes
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.store_files import (
+
+from .conversion import texts_with_headings, to_documents
+from .database.database import Database
+from .database.database_file import HEAD_FILE, SEAL_FILE, DatabaseFile, read_head, read_seal
+from .database.database_opening import holds_index
+from .database.reads import vectors_in_order
+from .database.schema import Changes
+from .database.snapshot import Snapshot
+from .database.store_files import (
     DATABASE_FILE,
     LEXICAL_FOLDER,
     VECTOR_FILES,
@@ -38,10 +33,10 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     size_of,
     vector_files,
 )
-from langchain_sentence_window.stores.faiss.dense.dense_cache import VECTORS_FACT
-from langchain_sentence_window.stores.faiss.dense.dense_index import DenseIndex, file_name, load_index
-from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
-from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher, copied_index, recorded_index
+from .dense.dense_cache import VECTORS_FACT
+from .dense.dense_index import DenseIndex, file_name, load_index
+from .dense.fine_vectors import DamagedRecordError
+from .lexical_index import LexicalSearcher, copied_index, recorded_index
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,14 +24,15 @@ from langchain_sentence_window.embedding.embedder import unit_vector
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
-from langchain_sentence_window.stores.faiss.conversion import to_documents
-from langchain_sentence_window.stores.faiss.database.filters import Filter
-from langchain_sentence_window.stores.faiss.database.schema import Record
-from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_READ
-from langchain_sentence_window.stores.faiss.index_state import IndexState, checked_effort, condition_of
-from langchain_sentence_window.stores.faiss.open_index import OpenIndex
-from langchain_sentence_window.stores.faiss.origin import UnprovenError
-from langchain_sentence_window.stores.faiss.search_reads import Rank
+
+from .conversion import to_documents
+from .database.filters import Filter
+from .database.schema import Record
+from .embedder_guard import TEXTS_TO_READ
+from .index_state import IndexState, checked_effort, condition_of
+from .open_index import OpenIndex
+from .origin import UnprovenError
+from .search_reads import Rank
 
 T = TypeVar("T")
 

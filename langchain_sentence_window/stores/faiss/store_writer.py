@@ -23,12 +23,13 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import gathered
 from langchain_sentence_window.embedding.embedder import takes_several_calls, unit_vectors
 from langchain_sentence_window.errors import SentenceWindowError
-from langchain_sentence_window.stores.faiss.conversion import to_records
-from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.schema import Record, to_halves
-from langchain_sentence_window.stores.faiss.embedder_guard import TEXTS_TO_WRITE, EmbedderGuard
-from langchain_sentence_window.stores.faiss.origin import StaleVectorError, UnprovenError
-from langchain_sentence_window.stores.faiss.session import IndexSession
+
+from .conversion import to_records
+from .database.conditions import Condition
+from .database.schema import Record, to_halves
+from .embedder_guard import TEXTS_TO_WRITE, EmbedderGuard
+from .origin import StaleVectorError, UnprovenError
+from .session import IndexSession
 
 MAX_UNSTAGED = 8_192
 """Vectors that are kept in memory alone."""

@@ -37,11 +37,12 @@ from langchain_sentence_window.ranking.names import (
     WordUse,
 )
 from langchain_sentence_window.ranking.words import words_of
-from langchain_sentence_window.stores.faiss.conversion import read_metadata
-from langchain_sentence_window.stores.faiss.database.reads import are_in, select_lines
-from langchain_sentence_window.stores.faiss.database.schema import TEXT, Version
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
+
+from .conversion import read_metadata
+from .database.reads import are_in, select_lines
+from .database.schema import TEXT, Version
+from .database.snapshot import Snapshot
+from .lexical_index import LexicalSearcher
 
 
 class WordSample(NamedTuple):

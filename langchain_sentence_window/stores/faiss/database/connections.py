@@ -23,16 +23,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.database_file import (
-    SEAL_FILE,
-    DatabaseFile,
-    Stamp,
-    log_of,
-    write_seal,
-)
-from langchain_sentence_window.stores.faiss.database.locks import NestedWriteError
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.store_files import size_of, sync_folder
+
+from .database_file import SEAL_FILE, DatabaseFile, Stamp, log_of, write_seal
+from .locks import NestedWriteError
+from .snapshot import Snapshot
+from .store_files import size_of, sync_folder
 
 T = TypeVar("T")
 

@@ -16,21 +16,15 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from langchain_sentence_window.errors import StoreChangedError, StoreError
-from langchain_sentence_window.stores.faiss.database.connections import ERRORS, Connections, Lease, cure_of
-from langchain_sentence_window.stores.faiss.database.database_file import Sealed, write_head, write_seal
-from langchain_sentence_window.stores.faiss.database.database_opening import (
-    RESTORE,
-    check_file,
-    check_log,
-    check_names,
-    make_file,
-    make_tables,
-)
-from langchain_sentence_window.stores.faiss.database.locks import AccessLock
-from langchain_sentence_window.stores.faiss.database.schema import Version
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.store_files import make_part, put_if_new, seal_of
-from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+
+from .connections import ERRORS, Connections, Lease, cure_of
+from .database_file import Sealed, write_head, write_seal
+from .database_opening import RESTORE, check_file, check_log, check_names, make_file, make_tables
+from .locks import AccessLock
+from .schema import Version
+from .snapshot import Snapshot
+from .store_files import make_part, put_if_new, seal_of
+from .transaction import Transaction
 
 T = TypeVar("T")
 

@@ -16,14 +16,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES, Identity, identity_of
-from langchain_sentence_window.stores.faiss.database.store_files import (
-    NO_FOLLOW,
-    Seal,
-    open_regular,
-    replace_file,
-    size_of,
-)
+
+from .locks import HELD_FILES, Identity, identity_of
+from .store_files import NO_FOLLOW, Seal, open_regular, replace_file, size_of
 
 SEAL_FILE = "sentences.seal"
 """The checksum of the database as it was last closed, so that opening needn't check each row. It exists only while

@@ -8,17 +8,12 @@ from functools import cache
 from pathlib import Path
 
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
-from langchain_sentence_window.stores.faiss.database.connections import Connections, cure_of
-from langchain_sentence_window.stores.faiss.database.database_file import (
-    HEAD_FILE,
-    RESTORING_FILE,
-    SEAL_FILE,
-    Head,
-    read_head,
-)
-from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION, SCHEMA
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.database.store_files import (
+
+from .connections import Connections, cure_of
+from .database_file import HEAD_FILE, RESTORING_FILE, SEAL_FILE, Head, read_head
+from .schema import FORMAT_VERSION, SCHEMA
+from .snapshot import Snapshot
+from .store_files import (
     DATABASE_FILE,
     make_part,
     put_if_new,
@@ -27,7 +22,7 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     remove_second_names,
     size_of,
 )
-from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+from .transaction import Transaction
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
 

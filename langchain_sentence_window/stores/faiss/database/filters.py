@@ -41,17 +41,8 @@ from langchain_sentence_window._primitives import LONE_SURROGATE
 from langchain_sentence_window.documents.keys import DOC_ID, PER_SECTION_KEYS, PER_SENTENCE_KEYS, SENTENCE_KEYS
 from langchain_sentence_window.documents.metadata_values import stored_form
 from langchain_sentence_window.errors import FilterError
-from langchain_sentence_window.stores.faiss.database.conditions import (
-    MAX_VALUES,
-    Condition,
-    Owner,
-    Part,
-    check_size,
-    for_few,
-    join,
-    negated,
-    of_sentence,
-)
+
+from .conditions import MAX_VALUES, Condition, Owner, Part, check_size, for_few, join, negated, of_sentence
 
 __all__ = ["MAX_FILTER_DEPTH", "MAX_VALUES", "Condition", "Filter", "compile_filter", "filter_keys", "having_key"]
 

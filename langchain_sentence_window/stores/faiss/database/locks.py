@@ -41,7 +41,8 @@ from typing import BinaryIO, Protocol, TypeAlias, TypeVar
 
 from langchain_sentence_window._io import COMPUTING_THREADS
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.store_files import Seal, open_regular, seal_of_parts
+
+from .store_files import Seal, open_regular, seal_of_parts
 
 T = TypeVar("T")
 

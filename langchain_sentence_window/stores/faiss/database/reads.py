@@ -19,8 +19,9 @@ from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.embedding.vectors import NOWHERE, Positions
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.relevance import PlacedText
-from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.schema import TEXT, from_halves
+
+from .conditions import Condition
+from .schema import TEXT, from_halves
 
 BATCH_SIZE = 300
 """Rows of one statement. Old releases of SQLite take no more than 999 parameters; some statements take each thrice."""

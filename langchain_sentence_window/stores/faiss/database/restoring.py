@@ -18,22 +18,12 @@ from pathlib import Path
 from typing import IO
 
 from langchain_sentence_window.errors import IndexNotFoundError, StoreError
-from langchain_sentence_window.stores.faiss.database.database import Database
-from langchain_sentence_window.stores.faiss.database.database_file import (
-    HEAD_FILE,
-    RESTORING_FILE,
-    SEAL_FILE,
-    Head,
-    Sealed,
-    write_head,
-    write_seal,
-)
-from langchain_sentence_window.stores.faiss.database.database_opening import (
-    SIDE_FILE_SUFFIXES,
-    holds_index,
-)
-from langchain_sentence_window.stores.faiss.database.locks import FORKS
-from langchain_sentence_window.stores.faiss.database.store_files import (
+
+from .database import Database
+from .database_file import HEAD_FILE, RESTORING_FILE, SEAL_FILE, Head, Sealed, write_head, write_seal
+from .database_opening import SIDE_FILE_SUFFIXES, holds_index
+from .locks import FORKS
+from .store_files import (
     DATABASE_FILE,
     LEXICAL_FOLDER,
     NO_FOLLOW,
@@ -44,7 +34,7 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     sync_folder,
     vector_files,
 )
-from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+from .transaction import Transaction
 
 _FILES = (
     SEAL_FILE,

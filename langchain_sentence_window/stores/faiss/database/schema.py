@@ -16,7 +16,8 @@ import numpy as np
 
 from langchain_sentence_window._primitives import STORABLE_ID, Rows, Vectors
 from langchain_sentence_window.documents.keys import END_INDEX, ID_LENGTH, SENTENCE_INDEX, START_INDEX
-from langchain_sentence_window.stores.faiss.database.conditions import Condition
+
+from .conditions import Condition
 
 FORMAT_VERSION = 8
 """Increases with each change that makes other versions of this package unable to read the database."""

@@ -11,27 +11,12 @@ import numpy as np
 
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.stores.faiss.database.conditions import Condition, for_few, of_sentences_alone
-from langchain_sentence_window.stores.faiss.database.database_file import Head
-from langchain_sentence_window.stores.faiss.database.filters import having_key
-from langchain_sentence_window.stores.faiss.database.reads import (
-    BATCH_SIZE,
-    damaged,
-    filled,
-    vectors_in_order,
-)
-from langchain_sentence_window.stores.faiss.database.schema import (
-    IS_ONE_OF,
-    TEXT,
-    Changes,
-    Record,
-    State,
-    Version,
-    checksum_of,
-    find_damage,
-    from_halves,
-    with_ids,
-)
+
+from .conditions import Condition, for_few, of_sentences_alone
+from .database_file import Head
+from .filters import having_key
+from .reads import BATCH_SIZE, damaged, filled, vectors_in_order
+from .schema import IS_ONE_OF, TEXT, Changes, Record, State, Version, checksum_of, find_damage, from_halves, with_ids
 
 BIRTH = "birth"
 """The name of the fact by which a copy counts as another database."""

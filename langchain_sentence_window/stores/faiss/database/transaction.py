@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.schema import (
+
+from .conditions import Condition
+from .schema import (
     CHECKSUMS,
     DIGESTS,
     IS_ONE_OF,
@@ -28,7 +29,7 @@ from langchain_sentence_window.stores.faiss.database.schema import (
     uuid_numbers,
     with_ids,
 )
-from langchain_sentence_window.stores.faiss.database.snapshot import BIRTH, Snapshot
+from .snapshot import BIRTH, Snapshot
 
 MIN_LOGGED = 20_000
 """The least number of writes and removals that the log holds; a cache that is further behind is rebuilt."""

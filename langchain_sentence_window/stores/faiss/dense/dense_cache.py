@@ -22,18 +22,11 @@ from langchain_sentence_window.stores.faiss.database.reads import vectors_in_ord
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.dense.dense_index import (
-    TRAINING_SAMPLE_SIZE,
-    DenseIndex,
-    IndexMaker,
-    Step,
-    load_index,
-    remove_others,
-    save_index,
-)
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import Choice, choose, is_automatic, make_faiss_index
-from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError
-from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
+
+from .dense_index import TRAINING_SAMPLE_SIZE, DenseIndex, IndexMaker, Step, load_index, remove_others, save_index
+from .faiss_factory import Choice, choose, is_automatic, make_faiss_index
+from .fine_vectors import DamagedRecordError
+from .quantized import QuantizedIndex
 
 T = TypeVar("T")
 

@@ -34,7 +34,8 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     seal_of,
     vector_files,
 )
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
+
+from .faiss_factory import (
     arrange_centroids,
     choose,
     clusters_of,
@@ -43,9 +44,9 @@ from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
     min_to_train,
     threads_for,
 )
-from langchain_sentence_window.stores.faiss.dense.fine_vectors import DamagedRecordError, FineVectors, RecordFile
-from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
-from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex, read_index, write_index
+from .fine_vectors import DamagedRecordError, FineVectors, RecordFile
+from .quantized import QuantizedIndex
+from .vector_index import VectorIndex, read_index, write_index
 
 DenseIndex: TypeAlias = VectorIndex | QuantizedIndex
 """An index of either kind: one that FAISS searches alone, or one whose candidates are compared again."""

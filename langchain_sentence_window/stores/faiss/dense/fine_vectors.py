@@ -29,7 +29,8 @@ import numpy.typing as npt
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss.database.store_files import make_part, new_file, open_regular, sync_folder
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import GrowableArray
+
+from .faiss_factory import GrowableArray
 
 Records: TypeAlias = npt.NDArray[np.void]
 

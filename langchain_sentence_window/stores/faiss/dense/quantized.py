@@ -20,14 +20,9 @@ import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.errors import wrong_size
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
-    CodeBuffer,
-    GrowableArray,
-    clusters_of,
-    has_codes,
-    threads_for,
-)
-from langchain_sentence_window.stores.faiss.dense.fine_vectors import FineVectors
+
+from .faiss_factory import CodeBuffer, GrowableArray, clusters_of, has_codes, threads_for
+from .fine_vectors import FineVectors
 
 MIN_CANDIDATES = 500
 CANDIDATES_PER_RESULT = 4

@@ -14,7 +14,9 @@ import numpy as np
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.errors import StoreError, wrong_size
 from langchain_sentence_window.stores.faiss.database.store_files import Seal, new_file, seal_of
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
+from langchain_sentence_window.stores.faiss.search_reads import with_tied
+
+from .faiss_factory import (
     CodeBuffer,
     GrowableArray,
     arrange_centroids,
@@ -26,7 +28,6 @@ from langchain_sentence_window.stores.faiss.dense.faiss_factory import (
     make_faiss_index,
     threads_for,
 )
-from langchain_sentence_window.stores.faiss.search_reads import with_tied
 
 MIN_SHARE_TO_APPROXIMATE = 0.5
 """The least share of vectors that a filter must match for an approximate search with HNSW or IVF. Below it, all
