@@ -12,7 +12,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.metadata_values import is_scalar
+from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.errors import InvalidInputError
 
 from .families import DeleteFirstAdapter
@@ -84,7 +84,7 @@ class MilvusAdapter(DeleteFirstAdapter):
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a field can hold a value: a dynamic field or one for all metadata holds JSON."""
         holds_json = self.store.enable_dynamic_field or self.store._metadata_field
-        return has_only([key, value]) and (bool(holds_json) or is_scalar(value))
+        return has_only([key, value]) and (bool(holds_json) or isinstance(value, SCALARS))
 
     @property
     def embedding(self) -> Embeddings | None:

@@ -21,7 +21,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.documents.metadata_values import is_scalar
+from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
@@ -320,7 +320,7 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a column of its own, or else the column of JSON, can hold a value."""
         if key in self._columns:
-            return is_scalar(value)
+            return isinstance(value, SCALARS)
         return self._table.metadata_json_column is not None  # of type JSON, which holds a NUL too
 
     @property

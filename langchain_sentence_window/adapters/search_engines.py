@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.metadata_values import is_scalar
+from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.errors import InvalidInputError
 
 from .families import EmbeddedAdapter
@@ -32,8 +32,8 @@ class ElasticsearchAdapter(StoreAdapter):
         if not key.strip(".") or key != key.strip(".") or ".." in key or not has_only([key, value]):
             return False
         if isinstance(value, list):
-            return all(map(is_scalar, value)) and len(set(map(type, value))) <= 1
-        return value is None or is_scalar(value)
+            return all(isinstance(each, SCALARS) for each in value) and len(set(map(type, value))) <= 1
+        return value is None or isinstance(value, SCALARS)
 
     def join(self, filters: Sequence[Any]) -> Any:
         """Return all clauses, of which a document must match each."""
@@ -282,7 +282,7 @@ def _flat(value: Any, separator: str) -> Any:
         return separator.join(each if isinstance(each, str) else json.dumps(each) for each in value)
     if isinstance(value, bool):
         return json.dumps(value)
-    return value if is_scalar(value) else None
+    return value if isinstance(value, SCALARS) else None
 
 
 def _text(value: Any) -> str:

@@ -75,12 +75,8 @@ class SearchMethods(StoreTraits):
 
     @property
     def reads_index(self) -> bool:
-        """Whether a search may read the index itself, with `embed_query` and `read_index`."""
+        """Whether a search may read the index itself, with the store's ``embed_query`` and `read_index`."""
         return False
-
-    async def embed_query(self, io: IO, text: str) -> Vectors:
-        """Embed a question; works if `reads_index`."""
-        raise NotImplementedError
 
     async def read_index(self, io: IO, work: Callable[[Any], T], *, words: bool = True) -> T:
         """Run a function of one state of the index; works if `reads_index`.

@@ -15,7 +15,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import LONE_SURROGATE, SentenceKey
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX
-from langchain_sentence_window.documents.metadata_values import is_scalar, stored_filter
+from langchain_sentence_window.documents.metadata_values import SCALARS, stored_filter
 from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.errors import InvalidInputError, StoreUnavailableError
 
@@ -137,7 +137,7 @@ class StoreTraits(Reachable):
             key: The key.
             value: A value as JSON holds it.
         """
-        return self.holds_json or is_scalar(value)
+        return self.holds_json or isinstance(value, SCALARS)
 
     @property
     def limits(self) -> StoreLimits:

@@ -17,7 +17,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.splitting.blocks import Block, trim
 
 from .keys import END_INDEX, PART_SPANS, START_INDEX
-from .metadata_values import is_index, is_scalar
+from .metadata_values import SCALARS, is_index
 from .source_parts import IDENTITY_KEYS, PAGE_LABEL, PART, Part, page_of
 
 
@@ -252,5 +252,8 @@ def _is_entry(entry: object) -> bool:
         and is_index(entry[0])
         and is_index(entry[1])
         and entry[0] < entry[1]
-        and (len(entry) == 2 or (isinstance(entry[2], dict) and all(map(is_scalar, entry[2].values()))))  # noqa: PLR2004
+        and (
+            len(entry) == 2  # noqa: PLR2004
+            or (isinstance(entry[2], dict) and all(isinstance(each, SCALARS) for each in entry[2].values()))
+        )
     )

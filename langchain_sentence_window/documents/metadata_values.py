@@ -17,9 +17,8 @@ from langchain_sentence_window._primitives import MAX_INDEX
 T = TypeVar("T")
 
 
-def is_scalar(value: object) -> bool:
-    """Return whether every store can hold a value."""
-    return isinstance(value, str | int | float | bool)
+SCALARS = (str, int, float, bool)
+"""The types of the values that every store can hold."""
 
 
 def is_index(value: object) -> bool:

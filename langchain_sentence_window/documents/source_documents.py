@@ -57,7 +57,7 @@ from .keys import (
     sentence_id,
     storable_text,
 )
-from .metadata_values import is_scalar, json_item
+from .metadata_values import SCALARS, json_item
 from .source_parts import NAMING_KEYS
 
 if TYPE_CHECKING:
@@ -262,7 +262,7 @@ def _holds_all(_: str, value: Any) -> bool:  # noqa: ARG001
 
 
 def _holds_scalar(_: str, value: Any) -> bool:  # no lambda, as limits are sent to other processes
-    return is_scalar(value)
+    return isinstance(value, SCALARS)
 
 
 ANY_STORE = StoreLimits(
@@ -305,7 +305,7 @@ class MetadataFitter:
                 if key in untouched:
                     kept[key] = value
                     continue
-                if key == DOC_ID and not is_scalar(value):
+                if key == DOC_ID and not isinstance(value, SCALARS):
                     kept |= {} if value is None else {key: storable_text(value)}  # the same name as if not converted
                     continue
                 try:
@@ -313,7 +313,7 @@ class MetadataFitter:
                 except ValueError:
                     self._left_out[shown(key)] = None
                     continue
-                is_typed = key in self.limits.typed and not is_scalar(value)
+                is_typed = key in self.limits.typed and not isinstance(value, SCALARS)
                 if is_typed or not self.limits.holds(name, converted):
                     self._left_out[shown(key)] = None
                 else:

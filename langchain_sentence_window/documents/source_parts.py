@@ -54,7 +54,7 @@ from langchain_sentence_window.splitting.blocks import (
 )
 
 from .keys import END_INDEX, SOURCE, START_INDEX
-from .metadata_values import is_scalar
+from .metadata_values import SCALARS
 
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
 ROW, SEQ_NUM = "row", "seq_num"
@@ -267,7 +267,8 @@ def part_of(document: Document, key: str | None = None) -> Part:
         is_block = category in ELEMENT_KINDS or is_furniture or (category in _OTHER_CATEGORIES and has_marks)
     if key is not None:
         value = metadata.get(key)
-        return Part(document, {key: value} if is_scalar(value) else {}, order=value, is_furniture=is_furniture)
+        identity = {key: value} if isinstance(value, SCALARS) else {}
+        return Part(document, identity, order=value, is_furniture=is_furniture)
     layout = metadata.get(LAYOUT)
     read = None if layout is None else _fitting_layout(text, layout)
     blocks: tuple[Block, ...] | None = None
@@ -281,7 +282,7 @@ def part_of(document: Document, key: str | None = None) -> Part:
     start = None if END_INDEX in metadata else _whole_number(metadata.get(START_INDEX))
     return Part(
         document,
-        {name: metadata[name] for name in IDENTITY_KEYS if is_scalar(metadata.get(name))},
+        {name: metadata[name] for name in IDENTITY_KEYS if isinstance(metadata.get(name), SCALARS)},
         page=page_of(metadata),
         row=next((row for name in (ROW, SEQ_NUM) if (row := _whole_number(metadata.get(name))) is not None), None),
         start=start,

@@ -37,7 +37,7 @@ from .keys import (
     TEXT,
     WINDOW_ID,
 )
-from .metadata_values import is_scalar, own_values
+from .metadata_values import SCALARS, own_values
 from .sentence_documents import SentencesByKey, StoredSentence, by_key
 from .window_fields import (
     FIELDS,
@@ -318,7 +318,7 @@ def with_places(best: Document, others: Iterable[Document]) -> Document:
     for other in others:
         metadata, pages = other.metadata, other.metadata.get(PAGES)
         place = {DOC_ID: metadata[DOC_ID]} | {key: as_integer(metadata[key]) for key in (START_INDEX, END_INDEX)}
-        place |= {key: metadata[key] for key in (HEADING, SOURCE) if is_scalar(metadata.get(key))}
+        place |= {key: metadata[key] for key in (HEADING, SOURCE) if isinstance(metadata.get(key), SCALARS)}
         place |= {PAGES: list(pages)} if isinstance(pages, list) else {}
         named += [place, *places_in(other)]
     own = best.metadata

@@ -28,7 +28,7 @@ from .keys import (
     SEPARATOR,
     START_INDEX,
 )
-from .metadata_values import is_index, is_scalar
+from .metadata_values import SCALARS, is_index
 from .source_parts import page_of
 
 
@@ -175,7 +175,7 @@ def read_parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
         identity = {key: value for key, value in entry.items() if key not in (START_INDEX, END_INDEX, SPAN)}
         if own is None or place is None or own[1] - own[0] != place[1] - place[0]:
             return None
-        if not all(value is None or is_scalar(value) for value in identity.values()):
+        if not all(value is None or isinstance(value, SCALARS) for value in identity.values()):
             return None
         found.append(PartSpan(identity, *own, place[0]))
     return tuple(found)

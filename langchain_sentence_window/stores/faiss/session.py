@@ -146,7 +146,7 @@ class IndexSession:
                     state.is_kept = True
                 return done[0]
             if state is not None:
-                state.renew()
+                state.end(is_outdated=True)
             within(self._calls, done)
         raise StoreError(f"{self.name} changes too often to be searched in one state; search again")
 

@@ -102,8 +102,8 @@ class Naming:
         if allowed is None:
             are_several = len(snapshot.execute("SELECT 1 FROM documents LIMIT 2").fetchall()) > 1
         else:
-            ends = _documents_of(snapshot, [*allowed[:1].tolist(), *allowed[-1:].tolist()])
-            are_several = len(set(ends.values())) > 1
+            ends = [*allowed[:1].tolist(), *allowed[-1:].tolist()]
+            are_several = len({document for _, document in select_lines(snapshot.execute, _DOCUMENTS_OF, ends)}) > 1
         if not are_several:
             return Evidence({}, {})
         uses: _Uses = {}
@@ -390,7 +390,8 @@ class WordSamples:
         missing = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words if word not in found}
         if missing:
             rows = np.unique(np.concatenate([rows for _, rows in missing.values()]))
-            documents: Mapping[int, int | None] = _documents_of(snapshot, rows.tolist()) if len(rows) else {}
+            lines = select_lines(snapshot.execute, _DOCUMENTS_OF, rows.tolist()) if len(rows) else ()
+            documents: dict[int, int | None] = dict(lines)
             found |= {
                 word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
                 for word, (count, of_word) in missing.items()
@@ -399,8 +400,3 @@ class WordSamples:
 
 
 _DOCUMENTS_OF = "SELECT json_group_array(json_array(row, document)) FROM sentences WHERE row IN ({})"
-
-
-def _documents_of(snapshot: Snapshot, rows: Sequence[int]) -> dict[int, int | None]:
-    """Return the number of the document of each row, ``None`` if it has none; rows that don't exist are left out."""
-    return dict(select_lines(snapshot.execute, _DOCUMENTS_OF, rows))

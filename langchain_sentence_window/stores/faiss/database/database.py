@@ -435,18 +435,18 @@ class OneState:
                 raise self._database.unreadable(error) from error
             raise
 
-    def renew(self) -> None:
-        """Read the present state from now on, as the last read turned out to be of another one than the caches.
+    def end(self, *, has_failed: bool = False, is_outdated: bool = False) -> None:
+        """Let go of the state; the next read is of the present one, or after one that failed, of this one again.
+
+        Args:
+            has_failed: Whether a read failed.
+            is_outdated: Whether the last read turned out to be of another state than the caches.
 
         Raises:
-            StoreChangedError: Earlier reads were of that state.
+            StoreChangedError: The state is outdated, and earlier reads were of it.
         """
-        if self.is_kept:
+        if is_outdated and self.is_kept:
             raise _changed(self._connections.name)
-        self.end()
-
-    def end(self, *, has_failed: bool = False) -> None:
-        """Let go of the state; the next read is of the present one, or after one that failed, of this one again."""
         self._lease.has_succeeded = not has_failed
         self._snapshot = None
         with suppress(StoreError):
