@@ -1,5 +1,6 @@
 """Fixtures that several tests share."""
 
+import gc
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -71,10 +72,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if "recorded" in fixtures_of(item)]
     items[:] = in_forms(items)
     for item in items:
-        if "minilm" in fixtures_of(item):
+        if not {"minilm", "tiny_model"}.isdisjoint(fixtures_of(item)):
             item.add_marker(pytest.mark.model)
         if item.name == "test_ten_thousand_sentences":  # of the suite for stores, which users run whole
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Leave out what was imported and collected whenever garbage is collected, which tests ask for too."""
+    gc.collect()
+    gc.freeze()
 
 
 def fixtures_of(item: pytest.Item) -> Sequence[str]:
