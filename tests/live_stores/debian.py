@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-FOLDER = Path(os.environ.get("STORES_CACHE") or Path(__file__).parents[2] / ".cache" / "stores")
+FOLDER = Path(os.environ.get("STORES_CACHE") or Path(sys.prefix) / "share" / "stores")
 
 MARIADB = [
     "mariadb-server-core", "libc6", "libgcc-s1", "libstdc++6", "libaio1t64", "libcrypt1", "libnuma1", "libpcre2-8-0",
