@@ -78,8 +78,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.slow)
 
 
+def pytest_collection() -> None:
+    """Import and collect tests without a search for garbage, as there is little."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Leave out what was imported and collected whenever garbage is collected, which tests ask for too."""
+    """Leave what was imported and collected out of later searches."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 
