@@ -161,7 +161,7 @@ def _placed(rule: "Callable[[StateInline, bool], bool]") -> "Callable[[StateInli
 
 
 def _bracket(state: "StateInline", silent: bool) -> bool:  # noqa: ARG001, FBT001
-    """Note a bracket that opens a link or an image, and make one where an address follows the bracket that closes it."""
+    """Note what opens a link or an image, and make one where an address follows the bracket that closes it."""
     places: _Places = state.env["places"]
     text, start = state.src, state.pos
     if text.startswith(("[", "!["), start):
