@@ -11,10 +11,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from io import TextIOWrapper
 from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 from subprocess import CompletedProcess, TimeoutExpired
-from typing import Any
+from typing import Any, cast
 
 from tests.patience import PATIENCE
 
@@ -70,9 +71,9 @@ def _run(given: list[str], files: list[Path], folder: Path, environment: dict[st
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    encoding = environment.get("PYTHONIOENCODING")
+    encoding = environment.get("PYTHONIOENCODING") or "utf-8"
     for stream, errors in ((sys.stdout, "strict"), (sys.stderr, "backslashreplace")):
-        stream.reconfigure(encoding=encoding or "utf-8", errors=errors)
+        cast("TextIOWrapper", stream).reconfigure(encoding=encoding, errors=errors)
     sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     try:
         match given:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -165,7 +166,7 @@ def test_tensors_of_every_kind_are_read() -> None:
 
     check_read(lambda: torch.tensor(ROWS, requires_grad=True))
     for kind in (torch.bfloat16, torch.float16, torch.float64):
-        check_read(lambda kind=kind: torch.tensor(ROWS, dtype=kind))
+        check_read(partial(torch.tensor, ROWS, dtype=kind))
     check_read(lambda: [torch.tensor(row, dtype=torch.bfloat16, requires_grad=True) for row in ROWS])
 
 
