@@ -17,16 +17,16 @@ NAMES_OF_COUNT = (
     "top_k topk topK n n_results num_results max_results limit size similarity_top_k final_k number_of_results "
     "num_windows count"
 )
-"""What other libraries call the number of results."""
+"""Names of other libraries for the number of results."""
 
 NAMES_OF_LOWEST_SCORE = (
     "score_threshold similarity_threshold similarity_cutoff threshold min_similarity cutoff minimum_score "
     "relevance_threshold"
 )
-"""What other libraries call the lowest score of a result."""
+"""Names of other libraries for the lowest score of a result."""
 
 NAMES_OF_SPLITTER = "text_splitter sentence_splitter node_parser transformer chunker"
-"""What other libraries call the splitter."""
+"""Names of other libraries for the splitter."""
 
 
 class CheckedSettings(pydantic.BaseModel):

@@ -36,18 +36,23 @@ def run_python(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     timeout: float = PATIENCE,
-    is_forked: bool = IS_SHARED,
+    spawns: bool = False,
 ) -> CompletedProcess[str]:
     """Run ``python`` with arguments, which are ``-c CODE``, ``-m MODULE`` or a file, and what these are given.
 
-    Code that spawns further processes can't be forked, as these look for its main module.
+    Args:
+        arguments: Those of ``python``.
+        cwd: The folder in which it runs; ``None`` for the present one.
+        env: Its environment; ``None`` for the present one.
+        timeout: Seconds.
+        spawns: Whether it spawns further processes. These look for its main module, so it can't be forked.
 
     Raises:
         TimeoutExpired: It takes longer than ``timeout`` seconds.
     """
     given = [*map(str, arguments)]
     command, environment = [sys.executable, *given], dict(os.environ if env is None else env)
-    if not is_forked:
+    if spawns or not IS_SHARED:
         return subprocess.run(
             command, cwd=cwd, env=environment, capture_output=True, encoding="utf-8", check=False, timeout=timeout
         )

@@ -15,7 +15,7 @@ from benchmarks.truth import FILTERS, Nearest
 from langchain_sentence_window.documents.window_documents import hit_spans
 from langchain_sentence_window.loaders import load_pdf, locate
 from langchain_sentence_window.reranking.reranker import token_counts
-from tests.interpreters import IS_SHARED, run_python
+from tests.interpreters import run_python
 from tests.loaders.pdf.drawing import both, drawn, lines
 
 ROOT = Path(__file__).parent.parent
@@ -152,8 +152,8 @@ KNOWN = {
 @pytest.mark.parametrize("name", SMALL)
 def test_a_benchmark_writes_its_figures_as_json(name: str, tmp_path: Path) -> None:
     path = tmp_path / "figures.json"
-    is_forked = IS_SHARED and name != "concurrency"
-    done = run_python("-m", f"benchmarks.{name}", *SMALL[name], "--json", path, cwd=ROOT, is_forked=is_forked)
+    spawns = name == "concurrency"
+    done = run_python("-m", f"benchmarks.{name}", *SMALL[name], "--json", path, cwd=ROOT, spawns=spawns)
     assert done.returncode == 0, done.stderr
     assert done.stdout
     written = json.loads(path.read_text(encoding="utf-8"))

@@ -305,11 +305,7 @@ class Ruleset:
 
 
 class Rulesets:
-    """The rulesets of a splitter, by language.
-
-    Attributes:
-        made: Those that were made so far.
-    """
+    """The rulesets of a splitter, by language, each made when it is first asked for."""
 
     def __init__(self, language: str, engine: str | Engine | None) -> None:
         """Make the ruleset of the splitter's own language.

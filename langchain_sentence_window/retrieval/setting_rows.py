@@ -1,4 +1,4 @@
-"""What a row of the registry of settings holds, and how values of settings are checked and written in traces."""
+"""Rows of the registry of settings: what each holds, and how its values are checked and written in traces."""
 
 import json
 from collections.abc import Callable, Mapping

@@ -151,7 +151,7 @@ def _settings(
 
 
 _FITTED = ("budgets", "recall_before", "recall_after", "gain", "gains", "questions", "without_gold")
-"""What is written of a fitted ranking as JSON."""
+"""The attributes of a fitted ranking that are written as JSON."""
 
 MEASURED_K = 40
 """The windows that are asked for when a context of several thousand characters is measured."""

@@ -227,7 +227,7 @@ def _point(value: float) -> float:
 
 
 _OF_OBJECTS = ("origins", "sizes", "angles", "bold", "italic", "generated")
-"""What is the same for many characters, one after the other."""
+"""Values that are the same for many characters, one after the other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_sentence_window._display import aligned, milliseconds, named, ranked
 
 TRIMMED, WIDENED = "trimmed", "widened"
-"""What may become of a window that is returned."""
+"""Changes to a window that is returned."""
 
 _MAX_SIGNALS, _MIN_SHOWN = 3, 0.005
 _MAX_CHARS = 60

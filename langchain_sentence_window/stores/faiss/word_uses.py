@@ -390,8 +390,7 @@ class WordSamples:
         missing = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words if word not in found}
         if missing:
             rows = np.unique(np.concatenate([rows for _, rows in missing.values()]))
-            lines = select_lines(snapshot.execute, _DOCUMENTS_OF, rows.tolist()) if len(rows) else ()
-            documents: dict[int, int | None] = dict(lines)
+            documents: dict[int, int | None] = dict(select_lines(snapshot.execute, _DOCUMENTS_OF, rows.tolist()))
             found |= {
                 word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
                 for word, (count, of_word) in missing.items()

@@ -169,7 +169,7 @@ _MAX_INTEGER = 2**63
 _MAX_WRITTEN_TWICE = 100
 
 Scalar: TypeAlias = str | int | float
-"""What a filter may compare with."""
+"""A value that a filter may compare with."""
 
 # In the order of how common they are. A boolean is an integer to Python, and its value is one to SQLite.
 _TYPES: Mapping[type | None, str] = {str: "= 'text'", float: "IN ('integer', 'real')", bool: "IN ('true', 'false')"}
