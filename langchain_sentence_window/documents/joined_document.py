@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window.splitting.blocks import Block, trim
+from langchain_sentence_window.splitting.blocks import Block, Title, trim
 
 from .keys import END_INDEX, PART_SPANS, START_INDEX
 from .metadata_values import SCALARS, is_index
@@ -44,11 +44,13 @@ class Segment(NamedTuple):
         start: First code point.
         end: One past the last code point.
         blocks: Its blocks, if they are known; their positions count from the segment's start.
+        headings: The headings above it that its parts' metadata says, outermost first.
     """
 
     start: int
     end: int
     blocks: tuple[Block, ...] | None = None
+    headings: tuple[Title, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,25 @@ its numbers don't fall. Pages that are alike as a whole, such as those of a form
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.splitting.blocks import HEADING, MAX_HEADING_CHARS, PROSE, Block, trim
+from langchain_sentence_window.splitting.blocks import (
+    HEADING,
+    MAX_HEADING_CHARS,
+    PROSE,
+    Block,
+    Title,
+    heading_title,
+    title_key,
+    trim,
+)
 from langchain_sentence_window.splitting.rules import MARKER
 
+from .given_headings import given_headings, heading_levels
 from .joined_document import JoinedDocument, Piece, Segment
 from .source_parts import Part, docling_headings
 
@@ -56,8 +66,9 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
         doc_id: The name of the document.
         parts: Several parts, in any order; see `Group.joined`.
     """
-    ordered, remarks = _in_order(parts)
-    joiner = _Joiner(ordered)
+    levels = heading_levels(parts)
+    ordered, remarks = _in_order(parts, levels)
+    joiner = _Joiner(ordered, [given_headings(part, levels) for part in ordered])
     for index, (start, end) in enumerate(_bodies(ordered)):
         joiner.add(index, start, end)
     return JoinedDocument(
@@ -70,22 +81,27 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
     )
 
 
-def _in_order(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
+def _in_order(parts: Sequence[Part], levels: Mapping[str, int]) -> tuple[list[Part], list[str]]:
     """Put parts in order and leave out those that came twice; say so."""
     remarks: list[str] = []
     seen: set[tuple[Any, ...]] = set()
     once: list[Part] = []
     for part in parts:
-        key = (*part.identity.items(), part.start, part.text)
+        key = (*part.identity.items(), part.start, part.text, given_headings(part, levels))
         if not part.is_numbered or key not in seen:
             once.append(part)
         seen.add(key)
     if len(once) < len(parts):
         remarks.append(f"{len(parts) - len(once)} came twice")
-    ordered = _sorted(once)
+    ordered = once if levels and _is_cut_by_headings(once, levels) else _sorted(once)
     if any(one is not other for one, other in zip(once, ordered, strict=True)):
         remarks.append("they came in another order")
     return ordered, remarks
+
+
+def _is_cut_by_headings(parts: Sequence[Part], levels: Mapping[str, int]) -> bool:
+    """Return whether the positions of chunks count from the heading above, as of chunks that were cut once more."""
+    return len({given_headings(part, levels) for part in parts if part.start == 0}) > 1
 
 
 def _sorted(parts: list[Part]) -> list[Part]:
@@ -115,8 +131,8 @@ def _is_plain_page(part: Part) -> bool:
 class _OpenSegment:
     """A segment that parts are added to."""
 
-    def __init__(self, start: int, end: int, blocks: list[Block] | None) -> None:
-        self.start, self.end, self.blocks = start, end, blocks
+    def __init__(self, start: int, end: int, blocks: list[Block] | None, headings: tuple[Title, ...]) -> None:
+        self.start, self.end, self.blocks, self.headings = start, end, blocks, headings
 
     def extend(self, start: int, end: int, blocks: Sequence[Block] | None, *, goes_on: bool) -> None:
         """Add a span; if it goes on, its first block and the last one here are one block."""
@@ -129,18 +145,20 @@ class _OpenSegment:
         self.blocks += moved
 
     def finished(self) -> Segment:
-        return Segment(self.start, self.end, None if self.blocks is None else tuple(self.blocks))
+        return Segment(self.start, self.end, None if self.blocks is None else tuple(self.blocks), self.headings)
 
 
 class _Joiner:
     """Adds one part after the other."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], headings: Sequence[tuple[Title, ...]]) -> None:
         self.texts: list[str] = []
         self.pieces: list[Piece] = []
         self.segments: list[_OpenSegment] = []
         self.remarks: list[str] = []
         self._parts = parts
+        self._headings = headings  # above each part
+        self._longest = max((len(part.text) for part in parts), default=0)
         self._length = 0
         self._last = ""  # the text of the part before, as far as it was added
 
@@ -155,43 +173,58 @@ class _Joiner:
         start += joint.skipped
         if start >= end:
             return
-        self._append_segment(part, start, end, joint)
+        self._append_segment(index, start, end, joint)
         self.texts += [joint.separator, part.text[start:end]]
         at = self._length + len(joint.separator)
         self._length = at + end - start
         self.pieces.append(Piece(at, self._length, index, start + part.offset))
         self._last = part.text[start:end]
 
-    def _append_segment(self, part: Part, start: int, end: int, joint: _Joint) -> None:
+    def _append_segment(self, index: int, start: int, end: int, joint: _Joint) -> None:
+        part = self._parts[index]
         at = self._length + len(joint.separator)
         blocks = None if part.blocks is None else _within(part.blocks, start, end)
         last = self.segments[-1] if self.segments else None
         if last is None or joint.begins or (last.blocks is None) != (blocks is None):
-            self.segments.append(_OpenSegment(at, at + end - start, blocks))
+            self.segments.append(_OpenSegment(at, at + end - start, blocks, self._headings[index]))
         else:
             last.extend(at, at + end - start, blocks, goes_on=joint.goes_on)
 
     def _joint(self, index: int, start: int) -> _Joint:
-        part, before = self._parts[index], self._parts[self.pieces[-1].part]
-        if part.row is not None or before.row is not None:
+        earlier = self.pieces[-1].part
+        part, before, headings = self._parts[index], self._parts[earlier], self._headings[index]
+        if part.row is not None or before.row is not None or headings != self._headings[earlier]:
             return _Joint(begins=True)
-        if part.start is not None and before.start is not None and part.page == before.page:
+        starts_again = headings and (part.start or 0) <= (before.start or 0)
+        if part.start is not None and before.start is not None and part.page == before.page and not starts_again:
             return self._chunk_joint(part, part.start, before)
         if part.is_element and before.is_element:
             return self._element_joint(part, before)
         if part.page is not None and before.page is not None and part.page != before.page:
             return self._page_joint(part, before, start)
-        return self._other_joint(part, before, start)
+        return self._other_joint(index, before, start)
 
-    def _other_joint(self, part: Part, before: Part, start: int) -> _Joint:
+    def _other_joint(self, index: int, before: Part, start: int) -> _Joint:
         """Join parts whose positions aren't known."""
+        part = self._parts[index]
         text = part.text[start:]
         if docling_headings(part.document.metadata):
             return self._docling_joint(part, before)
         if part.order is not None and before.order is not None:
             return _Joint(separator_between(self._last.rstrip(), text))
         length = overlap(self._last.rstrip(), text)
-        return _Joint("", skipped=length) if length else _Joint(begins=True)
+        if length or not self._headings[index]:
+            return _Joint("", skipped=length) if length else _Joint(begins=True)
+        return self._section_joint(before, text, self._headings[index][-1][1])
+
+    def _section_joint(self, before: Part, text: str, title: str) -> _Joint:
+        """Join chunks of one section: in a paragraph only where no further word fitted into the chunk before."""
+        last = self._last.rstrip()
+        is_heading = title_key(heading_title(last[last.rfind("\n") + 1 :])) == title_key(title)
+        word = text.split(maxsplit=1)[0]
+        if is_heading or len(before.text) + 1 + len(word) <= self._longest:
+            return _Joint()
+        return _Joint(separator_between(last, text))
 
     def _chunk_joint(self, part: Part, start: int, before: Part) -> _Joint:
         """Join two chunks of one text, whose positions are known."""

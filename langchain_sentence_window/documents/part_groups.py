@@ -21,6 +21,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
+from .given_headings import given_headings, heading_levels
 from .joined_document import JoinedDocument, Piece, Segment
 from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, checked_id, storable_text
 from .source_parts import Part, part_of, source_of, total_pages
@@ -60,7 +61,8 @@ class Group(NamedTuple):
         text = part.text
         is_part = part.is_numbered and part.start != 0
         pieces = (Piece(0, len(text), 0, part.offset),) if is_part else ()
-        segment = Segment(0, len(text), () if part.is_furniture else part.blocks)
+        headings = given_headings(part, heading_levels(self.parts))
+        segment = Segment(0, len(text), () if part.is_furniture else part.blocks, headings)
         return JoinedDocument(self.doc_id, text, (part,), pieces, (segment,))
 
 

@@ -275,10 +275,16 @@ class SentenceSplitter(BaseDocumentTransformer):
             language = language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
             rules = self._rulesets.of(language, document.doc_id)
             sentences = list["Sentence"]()
-            for start, end, blocks in document.segments:  # each by itself, at its place in the document
+            for start, end, blocks, headings in document.segments:  # each by itself, at its place in the document
                 own = None if start else front_matter if end == len(text) else read_front_matter(text[:end])
                 found = split_text(
-                    text[start:end], rules.words, engine=rules.engine, blocks=blocks, front_matter=own, **self._cut
+                    text[start:end],
+                    rules.words,
+                    engine=rules.engine,
+                    blocks=blocks,
+                    headings=headings,
+                    front_matter=own,
+                    **self._cut,
                 )
                 sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
             made += sentence_documents(document, sentences, front_matter, fitter, self._inline_window)

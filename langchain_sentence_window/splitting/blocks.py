@@ -24,6 +24,9 @@ FRONT_MATTER = "front_matter"
 MESSAGE = "message"
 CONTENTS = "contents"
 
+Title: TypeAlias = tuple[int, str]
+"""The level of a heading and its title, without its marks and on one line."""
+
 Structure: TypeAlias = Literal["auto", "markdown", "plain"]
 """The structure of a text; ``auto`` looks for Markdown's marks."""
 

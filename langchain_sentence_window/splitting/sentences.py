@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate, pairwise, zip_longest
+from itertools import accumulate, pairwise, takewhile, zip_longest
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import COLONS, Span
@@ -19,16 +19,20 @@ from .blocks import (
     HEADING,
     HEADING_SEPARATOR,
     HTML,
+    MAX_LEVEL,
     MAX_PATH_CHARS,
     MESSAGE,
     PROSE,
     TABLE_ROW,
     Block,
     Structure,
+    Title,
     heading_title,
     pieces,
     plain_block,
     shorten_path,
+    title_key,
+    trim,
 )
 from .engines import Engine
 from .languages import Language
@@ -89,6 +93,7 @@ def split_text(
     engine: Engine | None = None,
     structure: Structure = "auto",
     blocks: Sequence[Block] | None = None,
+    headings: Sequence[Title] = (),
     front_matter: FrontMatter | None = None,
     min_chars: int = 0,
     max_chars: int | None = None,
@@ -102,6 +107,7 @@ def split_text(
         engine: Finds the sentences of one paragraph; ``None`` for the rules of this package.
         structure: The structure of the text.
         blocks: The blocks of the text, in order and disjoint; ``None`` if they are to be found.
+        headings: The headings above the text, outermost first, which it may begin with.
         front_matter: That of the text; elsewhere than at the beginning of a document it is text.
         min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
         max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
@@ -132,7 +138,10 @@ def split_text(
     if engine is not None:
         find = partial(_checked_starts, engine=engine)
     sentences: list[Sentence] = []
-    for heading, section in _sections(text, refine_blocks(text, found), front_matter):
+    refined = refine_blocks(text, found)
+    if headings:
+        refined = list(_with_headings(text, refined, headings))
+    for heading, section in _sections(text, refined, front_matter, headings):
         spans: list[list[Span]] = []
         for block in section:
             cut = [(block.start, block.end)]
@@ -197,26 +206,52 @@ def _plain_blocks(text: str, breaks: Sequence[Gap]) -> Iterator[Block]:
         yield plain_block(text, start, len(text), may_be_heading=False)
 
 
+def _with_headings(text: str, blocks: Sequence[Block], headings: Sequence[Title]) -> Iterator[Block]:
+    """Yield the blocks of a text, with lines without a mark that it begins with as the headings that they repeat."""
+    levels = {title_key(title): max(level, at) for at, (level, title) in enumerate(headings, 1)}
+    is_leading = True
+    for block in blocks:
+        while is_leading and block.kind == PROSE and block.start < block.end:
+            lines = text[block.start : block.end].splitlines()
+            level = levels.get(title_key(lines[0]))
+            if level is None:
+                break
+            yield Block(*trim(text, block.start, block.start + len(lines[0])), HEADING, min(level, MAX_LEVEL))
+            block = replace(block, start=trim(text, block.start + len(lines[0]), block.end)[0])
+        is_leading = is_leading and (block.kind == HEADING or block.start == block.end)
+        if block.start < block.end:
+            yield block
+
+
 def _sections(
-    text: str, blocks: Sequence[Block], front_matter: FrontMatter | None
+    text: str, blocks: Sequence[Block], front_matter: FrontMatter | None, headings: Sequence[Title]
 ) -> Iterator[tuple[str, list[Block]]]:
     """Yield ``(heading path, blocks)`` for each run of blocks under one heading.
 
-    Paths begin with the title in the front matter if there is one, and no heading of level 1.
+    Paths begin with the headings above the text that don't stand in it; without any, with the title in the front matter
+    if there is one, and no heading of level 1.
     """
-    titles: list[tuple[int, str]] = []
-    if front_matter and blocks and blocks[0].start >= front_matter.end and all(block.level != 1 for block in blocks):
+    in_text = {_key(text, block) for block in blocks if block.level} if headings else set[str]()
+    above = list(takewhile(lambda heading: title_key(heading[1]) not in in_text, headings))
+    titles: list[Title] = []
+    is_without = not headings and all(block.level != 1 for block in blocks)
+    if front_matter and blocks and blocks[0].start >= front_matter.end and is_without:
         titles += [(0, front_matter.title)] if front_matter.title else []
     section: list[Block] = []
     for block, following in zip_longest(blocks, blocks[1:]):
         if block.level:
+            above = [(level, title) for level, title in above if level < block.level]
             titles = [(level, title) for level, title in titles if level < block.level]
             titles.append((block.level, heading_title(text[block.start : block.end])))
         section.append(block)
         if following is None or following.level:
-            path = HEADING_SEPARATOR.join(title for _, title in titles)
+            path = HEADING_SEPARATOR.join(title for _, title in (*above, *titles))
             yield shorten_path(path, MAX_PATH_CHARS), section
             section = []
+
+
+def _key(text: str, heading: Block) -> str:
+    return title_key(heading_title(text[heading.start : heading.end]))
 
 
 def _checked_starts(paragraph: str, engine: Engine) -> Iterator[int]:

@@ -1,0 +1,122 @@
+"""Headings that splitters of others found, which are the headings of a chunk whether or not its text holds them.
+
+===========================================================  ==============================================
+keys of the metadata                                         written by
+===========================================================  ==============================================
+``Header 1`` to ``Header 6``, ``h1``, ``Überschrift 1`` …    LangChain's splitters of Markdown and HTML
+``Chapter`` and ``Section``, ``Topic`` and ``Subtopic`` …    the same, by names that the user chose
+any key whose value heads a chunk of the source              the same, if headings are left in the text
+``headings`` in ``dl_meta``                                  docling, if the text doesn't begin with them
+===========================================================  ==============================================
+
+Names without a number are told by others: two of them in one Document, or a heading in the text of a chunk that is
+equal to the value. Else they are values as any others are.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+
+from langchain_sentence_window.splitting.blocks import (
+    MAX_LEVEL,
+    MAX_MARKED_HEADING_CHARS,
+    Title,
+    heading_title,
+    title_key,
+)
+
+from .keys import CONTRACT_KEYS
+from .source_parts import NAMING_KEYS, Part, docling_headings
+
+_NUMBERED = re.compile(
+    r"(?:h|head(?:er|ing|line|ings|ers)?|title|(?:zwischen)?überschrift|titre|intertitre|t[íi]tulo|titolo|encabezado"
+    r"|cabeçalho|intestazione|kop(?:tekst)?|rubrik|nagłówek|otsikko|overskrift|başlık|заголовок|标题|標題|見出し|제목)"
+    r"[ _-]?([1-6])",
+    re.IGNORECASE,
+)
+_NAMES = frozenset(
+    {"chapter", "section", "subsection", "subsubsection", "topic", "maintopic", "subtopic", "header", "subheader"}
+    | {"subheading", "kapitel", "abschnitt", "unterabschnitt", "chapitre", "soussection", "capítulo", "sección"}
+    | {"subsección", "seção", "subseção", "capitolo", "sezione", "sottosezione", "hoofdstuk", "paragraaf", "глава"}
+    | {"раздел", "подраздел", "章", "节", "節", "小节"}
+)
+_OTHERS = CONTRACT_KEYS | NAMING_KEYS
+_MARKS = ("#", "*", "_", "=")
+_MAX_LINES = 8
+
+
+def heading_levels(parts: Sequence[Part]) -> dict[str, int]:
+    """Find the keys of metadata that hold headings.
+
+    Args:
+        parts: The parts of one source, in the order given.
+
+    Returns:
+        The level of the headings by key; 0 if it isn't known, but above all headings in the text.
+    """
+    values = [_texts(part.document.metadata) for part in parts]
+    found: dict[str, int] = {}
+    for each in values:
+        numbers = {key: match for key in each if (match := _NUMBERED.fullmatch(key.strip()))}
+        found |= {key: int(match[1]) for key, match in numbers.items()}
+        named = [key for key in each if title_key(key) in _NAMES]
+        found |= {key: 0 for key in named if key not in found and len(named) > 1}
+    if len(parts) > 1 and any(values):
+        found = dict.fromkeys(_told_by_text(parts, values), 0) | found
+    return found
+
+
+def given_headings(part: Part, levels: Mapping[str, int]) -> tuple[Title, ...]:
+    """Return the headings above the text of a part, outermost first.
+
+    Args:
+        part: The part.
+        levels: The level of the headings in its metadata by key.
+    """
+    metadata = part.document.metadata
+    said = [(levels[key], value) for key, value in _texts(metadata).items() if key in levels] if levels else []
+    if not said and part.blocks is None:
+        said = [(min(level, MAX_LEVEL), each) for level, each in enumerate(docling_headings(metadata), 1)]
+    titles = [(level, title) for level, each in said if (title := _title(each))]
+    return tuple(sorted(titles, key=lambda heading: heading[0]))  # of one level, the first stays first
+
+
+def _texts(metadata: Mapping[str, object]) -> dict[str, str]:
+    """Return the values that may be headings by key."""
+    return {
+        key: value
+        for key, value in metadata.items()
+        if type(value) is str  # other types may do anything when they are asked
+        and type(key) is str
+        and key not in _OTHERS
+        and 0 < len(value) <= MAX_MARKED_HEADING_CHARS
+    }
+
+
+def _title(value: str) -> str:
+    return heading_title(f"# {' '.join(value.split())}")
+
+
+def _told_by_text(parts: Sequence[Part], values: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """Yield the keys whose value is a marked heading at the beginning of a chunk, or all of it and above the next."""
+    chunks = [not part.identity and part.blocks is None for part in parts]
+    for part, each, is_chunk in zip(parts, values, chunks, strict=True):
+        titles = {title_key(title) for title in _first_titles(part.text)} if is_chunk and each else set()
+        yield from (key for key, value in each.items() if titles and title_key(_title(value)) in titles - {""})
+    for (part, following), (each, after), is_chunk in zip(pairwise(parts), pairwise(values), chunks, strict=False):
+        text = part.text.strip() if is_chunk and len(part.text) <= 2 * MAX_MARKED_HEADING_CHARS else ""
+        if text and following.text.strip() != text:
+            yield from (key for key, value in each.items() if value.strip() == text and after.get(key) == value)
+
+
+def _first_titles(text: str) -> Iterator[str]:
+    """Yield the titles of the marked headings that a text begins with."""
+    text = text.lstrip()
+    if not text.startswith(_MARKS):
+        return
+    for line in text[: _MAX_LINES * MAX_MARKED_HEADING_CHARS].splitlines()[:_MAX_LINES]:
+        title = heading_title(line) if line.strip() else ""
+        if title and title == " ".join(line.split()):
+            return
+        if title:
+            yield title
