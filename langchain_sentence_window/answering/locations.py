@@ -3,6 +3,7 @@
 A source is cut into sentences. What is written of a place can't break a line.
 """
 
+import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
+from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.documents.keys import (
     CONTRACT_KEYS,
     DOC_ID,
@@ -22,6 +24,7 @@ from langchain_sentence_window.documents.keys import (
     PAGES,
     SOURCE,
     START_INDEX,
+    TIMES,
 )
 from langchain_sentence_window.documents.metadata_values import is_index
 from langchain_sentence_window.documents.source_parts import TITLE
@@ -49,11 +52,14 @@ def describe_location(document: Document) -> str:
     """Return where a document is from: ``file:start-end (heading > path)``, as far as it is known.
 
     Of a window that says its pages, these are named instead of its span: ``file, pp. 4–5 (heading > path)``. They are
-    the labels printed on the pages, if the loader knows them, else numbers that count from 1.
+    the labels printed on the pages, if the loader knows them, else numbers that count from 1. Of a window of subtitles
+    it is the time: ``file, 00:01:12–00:01:19``.
 
     The result is on one line, whatever a file's name or a heading holds. Both are cut to `MAX_NAME_CHARS` characters.
     """
-    location = on_one_line(name_of(document), MAX_NAME_CHARS) + (_pages(document) or _span(document))
+    location = on_one_line(name_of(document), MAX_NAME_CHARS) + (
+        _pages(document) or _times(document) or _span(document)
+    )
     heading = on_one_line(_text(document.metadata.get(HEADING)), MAX_NAME_CHARS)
     return f"{location} ({heading})" if heading else location
 
@@ -68,6 +74,16 @@ def _pages(document: Document) -> str:
     if isinstance(labels, list) and len(labels) == len(pages):
         shown = [on_one_line(_text(label), MAX_LABEL_CHARS) for label in labels]
     return f", p. {shown[0]}" if len(shown) == 1 else f", pp. {shown[0]}–{shown[-1]}"
+
+
+def _times(document: Document) -> str:
+    """Return when a window is shown, as ``, 00:01:12–00:01:19``; nothing if it is no window of subtitles."""
+    times = document.metadata.get(TIMES)
+    seconds = [as_number(each) for each in times] if isinstance(times, list) else []
+    if len(seconds) != 2 or not all(0 <= each < math.inf for each in seconds):  # noqa: PLR2004
+        return ""
+    begins, ends = (f"{int(each) // 3600:02}:{int(each) // 60 % 60:02}:{int(each) % 60:02}" for each in seconds)
+    return f", {begins}" if begins == ends else f", {begins}–{ends}"
 
 
 def _span(document: Document) -> str:

@@ -18,7 +18,7 @@ from langchain_sentence_window.splitting.blocks import Block, Title, trim
 
 from .keys import END_INDEX, PART_SPANS, START_INDEX
 from .metadata_values import SCALARS, is_index
-from .source_parts import IDENTITY_KEYS, PAGE_LABEL, PART, Part, page_of
+from .source_parts import IDENTITY_KEYS, PAGE_LABEL, PART, Part, page_of, time_of
 
 
 class Piece(NamedTuple):
@@ -188,7 +188,10 @@ def cut_spans(spans: Iterable[PartSpan], start: int, end: int) -> str:
 
 
 def joined_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
-    """Join spans that follow each other in one part."""
+    """Join spans that follow each other in one part, with the same white space between them.
+
+    Between the lines of a cue it may be other white space.
+    """
     joined: list[PartSpan] = []
     for span in spans:
         last = joined[-1] if joined else None
@@ -196,6 +199,7 @@ def joined_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
             last is not None
             and last.identity == span.identity
             and span.start - last.end == span.source_start - last.source_end >= 0
+            and (span.start == last.end or time_of(span.identity) is None)
         ):
             joined[-1] = last._replace(end=span.end)
         else:
@@ -225,6 +229,12 @@ def page_labels_of(spans: Sequence[PartSpan]) -> list[str]:
     """Return the labels printed on the pages of spans, each once and in order."""
     labels = (span.identity.get(PAGE_LABEL) for span in spans)
     return list(dict.fromkeys(str(label) for label in labels if label is not None))
+
+
+def times_of(spans: Sequence[PartSpan]) -> list[float]:
+    """Return when spans of subtitles are shown, from and to, in seconds; nothing for other spans."""
+    times = [time for span in spans if (time := time_of(span.identity)) is not None]
+    return [min(begins for begins, _ in times), max(ends for _, ends in times)] if times else []
 
 
 def _name(part: Part, index: int, *, is_known: bool) -> dict[str, Any]:

@@ -32,10 +32,11 @@ from langchain_sentence_window.splitting.blocks import (
     trim,
 )
 from langchain_sentence_window.splitting.rules import MARKER
+from langchain_sentence_window.splitting.subtitles import between_lines, between_stretches, ends_with_times, stretches
 
 from .given_headings import given_headings, heading_levels
 from .joined_document import JoinedDocument, Piece, Segment
-from .source_parts import Part, docling_headings
+from .source_parts import SPEAKER, Part, docling_headings
 
 MAX_WHITE_SPACE = 20
 """Characters of the widest gap between two chunks that is taken for the white space that a splitter strips."""
@@ -70,7 +71,9 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
     ordered, remarks = _in_order(parts, levels)
     joiner = _Joiner(ordered, [given_headings(part, levels) for part in ordered])
     for index, (start, end) in enumerate(_bodies(ordered)):
-        joiner.add(index, start, end)
+        text = ordered[index].text
+        for low, high in stretches(text) if ordered[index].time else [(start, end)]:
+            joiner.add(index, low, high)
     return JoinedDocument(
         doc_id,
         "".join(joiner.texts),
@@ -106,7 +109,7 @@ def _is_cut_by_headings(parts: Sequence[Part], levels: Mapping[str, int]) -> boo
 
 def _sorted(parts: list[Part]) -> list[Part]:
     """Sort parts by those numbers that all of them have."""
-    keys = [[getattr(part, name) for part in parts] for name in ("page", "row", "start", "order")]
+    keys = [[getattr(part, name) for part in parts] for name in ("page", "row", "start", "order", "time")]
     known = [values for values in keys if len({type(value) for value in values}) == 1 and values[0] is not None]
     numbers = [tuple(values[index] for values in known) for index in range(len(parts))]
     try:
@@ -195,6 +198,8 @@ class _Joiner:
         part, before, headings = self._parts[index], self._parts[earlier], self._headings[index]
         if part.row is not None or before.row is not None or headings != self._headings[earlier]:
             return _Joint(begins=True)
+        if part.time is not None and before.time is not None:
+            return self._cue_joint(part, before, start)
         starts_again = headings and (part.start or 0) <= (before.start or 0)
         if part.start is not None and before.start is not None and part.page == before.page and not starts_again:
             return self._chunk_joint(part, part.start, before)
@@ -234,7 +239,8 @@ class _Joiner:
             self.remarks.append(f"{gap:,} characters are missing before start_index {start:,}")
             return _Joint(begins=True)
         if gap > 0:
-            goes_on = gap == 1 and separator_between(before.text.rstrip(), part.text.lstrip()) == " "
+            is_line = ends_with_times(before.text.rstrip())
+            goes_on = gap == 1 and not is_line and separator_between(before.text.rstrip(), part.text.lstrip()) == " "
             return _Joint(" " if goes_on else "\n" * gap)
         known = before.text[offset : offset + len(part.text)]
         if not part.text.startswith(known):
@@ -257,6 +263,17 @@ class _Joiner:
         if part.blocks is not None and before.blocks is not None:
             return _Joint({"": BLANK_LINE, "+": " ", "~": ""}[part.continues], goes_on=bool(part.continues))
         return _Joint(separator_between(self._last.rstrip(), part.text[start:]))
+
+    def _cue_joint(self, part: Part, before: Part, start: int) -> _Joint:
+        """Join two lines of subtitles, in one paragraph for as long as one speaks."""
+        text = part.text[start : start + MAX_HEADING_CHARS]  # a cue may have very many lines
+        if part is before:
+            last = self.pieces[-1]
+            end = last.own_start - part.offset + last.end - last.start
+            return _Joint(between_stretches(part.text, end, start, self._last, text))
+        if part.document.metadata.get(SPEAKER) != before.document.metadata.get(SPEAKER):
+            return _Joint()
+        return _Joint(between_lines(self._last, text, is_cue=True))
 
     def _docling_joint(self, part: Part, before: Part) -> _Joint:
         """Leave out the headings of a chunk if the chunk before has the same."""

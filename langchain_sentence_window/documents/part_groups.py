@@ -20,11 +20,12 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.splitting.subtitles import Cue, find_cues
 
 from .given_headings import given_headings, heading_levels
 from .joined_document import JoinedDocument, Piece, Segment
-from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, checked_id, storable_text
-from .source_parts import Part, part_of, source_of, total_pages
+from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, START_INDEX, checked_id, storable_text
+from .source_parts import CUE_END, CUE_START, SPEAKER, Part, part_of, source_of, total_pages
 
 JoinParts: TypeAlias = bool | str
 """Whether the parts of a source are joined; a metadata key that numbers them, if loaders don't."""
@@ -53,10 +54,21 @@ class Group(NamedTuple):
 
     def joined(self) -> JoinedDocument:
         """Join the parts."""
-        if len(self.parts) != 1:
+        if len(self.parts) != 1 or self.parts[0].time:
             from .joining import join_parts
 
-            return join_parts(self.doc_id, self.parts)
+            joined = join_parts(self.doc_id, self.parts)
+        else:
+            joined = self._alone()
+        is_text = all(not part.identity and part.blocks is None for part in self.parts)
+        if is_text and (cues := find_cues(joined.text)):
+            from .joining import join_parts
+
+            joined = replace(join_parts(self.doc_id, _cue_parts(joined, cues)), remarks=joined.remarks)
+        return joined
+
+    def _alone(self) -> JoinedDocument:
+        """Return the only part as a document."""
         (part,) = self.parts
         text = part.text
         is_part = part.is_numbered and part.start != 0
@@ -64,6 +76,18 @@ class Group(NamedTuple):
         headings = given_headings(part, heading_levels(self.parts))
         segment = Segment(0, len(text), () if part.is_furniture else part.blocks, headings)
         return JoinedDocument(self.doc_id, text, (part,), pieces, (segment,))
+
+
+def _cue_parts(subtitles: JoinedDocument, cues: Iterable[Cue]) -> list[Part]:
+    """Return the cues of subtitles as parts, with the places that they have in the text."""
+    metadata = {key: value for key, value in subtitles.metadata.items() if key != START_INDEX}
+    return [
+        replace(part_of(document), identity=identity, offset=cue.start)
+        for cue in cues
+        for identity in [{CUE_START: cue.begins, CUE_END: cue.ends}]
+        for speaker in [{SPEAKER: cue.speaker} if cue.speaker else {}]
+        for document in [Document(subtitles.text[cue.start : cue.end], metadata={**metadata, **identity, **speaker})]
+    ]
 
 
 def group_documents(documents: Sequence[Document], join: JoinParts, names: Sequence[str] | None = None) -> list[Group]:

@@ -9,6 +9,7 @@ keys                                  written by
 ``row``, ``seq_num``                  CSVLoader, JSONLoader
 ``element_id``, ``category``          unstructured
 ``dl_meta``                           docling
+``cue_start``, ``cue_end`` (seconds)  this package: cues of subtitles
 ``start_index``                       text splitters with ``add_start_index=True``
 ====================================  ========================================================
 
@@ -30,6 +31,7 @@ number of sentences. Who asks later whether the file has changed first compares 
 the hash. Only loaders write it, never a document's own text.
 """
 
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -38,6 +40,7 @@ from typing import Any, Literal, Self, TypeAlias, cast
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
@@ -59,9 +62,10 @@ from .metadata_values import SCALARS
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
 ROW, SEQ_NUM = "row", "seq_num"
 ELEMENT_ID = "element_id"
+CUE_START, CUE_END, SPEAKER = "cue_start", "cue_end", "speaker"
 _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY = "file_path", "filename", "file_directory"
 LAYOUT = "layout"
-IDENTITY_KEYS = (PAGE, PAGE_NUMBER, PAGE_LABEL, ROW, SEQ_NUM, ELEMENT_ID)
+IDENTITY_KEYS = (PAGE, PAGE_NUMBER, PAGE_LABEL, ROW, SEQ_NUM, ELEMENT_ID, CUE_START, CUE_END)
 
 
 FILE_STATE = "file_state"
@@ -177,6 +181,7 @@ class Part:
         row: The number of the row.
         start: Where its text starts in the text that it was cut from: its page, or its source.
         offset: Code points of that text, or of its own, that stand before its text.
+        time: When it is shown, from and to, in seconds, of a cue of subtitles.
         order: The value of the key that the user chose to number parts.
         is_element: Whether it is one block of a page, such as a title or a paragraph.
         is_furniture: Whether it is a running head, a foot, a page number or a page break.
@@ -190,6 +195,7 @@ class Part:
     row: int | None = None
     start: int | None = None
     offset: int = 0
+    time: tuple[float, float] | None = None
     order: Any = None
     is_element: bool = False
     is_furniture: bool = False
@@ -287,6 +293,7 @@ def part_of(document: Document, key: str | None = None) -> Part:
         row=next((row for name in (ROW, SEQ_NUM) if (row := _whole_number(metadata.get(name))) is not None), None),
         start=start,
         offset=start or 0,
+        time=time_of(metadata),
         is_element=is_block,
         is_furniture=is_furniture,
         blocks=blocks,
@@ -313,6 +320,12 @@ def page_of(metadata: Mapping[str, Any]) -> int | None:
     if page is None and (number := _whole_number(metadata.get(PAGE_NUMBER))):
         page = number - 1
     return docling_page(metadata) if page is None and DOCLING in metadata else page
+
+
+def time_of(metadata: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the time from which and to which a cue of subtitles is shown, in seconds; ``None`` for another part."""
+    begins, ends = as_number(metadata.get(CUE_START)), as_number(metadata.get(CUE_END))
+    return (begins, ends) if 0 <= begins <= ends < math.inf else None
 
 
 def total_pages(metadata: Mapping[str, Any]) -> int | None:

@@ -6,7 +6,7 @@ The rules by which a language is cut are its words and its engine, chosen once f
 import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from langchain_core.documents import BaseDocumentTransformer, Document
@@ -34,6 +34,7 @@ from langchain_sentence_window.splitting.languages import (
 )
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
+from .joined_document import first_piece
 from .source_documents import ANY_STORE, MetadataFitter, StoreLimits, sentence_documents
 
 if TYPE_CHECKING:
@@ -185,7 +186,8 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Returns:
             Half-open spans ``(start, end)`` in code points, in order, disjoint, trimmed, none empty,
-            with nothing but white space before, between and after them. Front matter is before them, as it is no text.
+            with nothing but white space before, between and after them. Front matter is before them, as it is no text,
+            and numbers and time codes of subtitles are between them.
         """
         sentences = self.split_text(text)
         wholes = [(index, index + 1) if one.pieces is None else one.pieces for index, one in enumerate(sentences)]
@@ -218,7 +220,7 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Returns:
             Sentences in order, disjoint, with nothing but white space between them, and nothing else before them but
-            front matter.
+            front matter. Numbers and time codes of subtitles are outside sentences, or inside one that runs over cues.
 
         Raises:
             InvalidInputError: The text isn't a string, or the engine returned a span outside its text.
@@ -230,7 +232,10 @@ class SentenceSplitter(BaseDocumentTransformer):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
         code = language or self.language_of(text, {})
         rules = self._rulesets.of(code)
-        return split_text(text, rules.words, engine=rules.engine, front_matter=read_front_matter(text), **self._cut)
+        subtitles = _subtitles(text)
+        cut = text if subtitles is None else subtitles.text
+        found = split_text(cut, rules.words, engine=rules.engine, front_matter=read_front_matter(cut), **self._cut)
+        return found if subtitles is None else [_in_parts(subtitles, sentence) for sentence in found]
 
     def split_documents(self, documents: Iterable[Document], *, limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents into sentence Documents for a vector store.
@@ -294,6 +299,28 @@ class SentenceSplitter(BaseDocumentTransformer):
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """Cut documents into sentence Documents; LangChain's name for `split_documents`."""
         return self.split_documents(documents)
+
+
+def _subtitles(text: str) -> "JoinedDocument | None":
+    """Return the cues of subtitles as one document; ``None`` for another text."""
+    from langchain_sentence_window.splitting.subtitles import find_cues
+
+    from .part_groups import group_documents
+
+    if not find_cues(text):
+        return None
+    (group,) = group_documents([Document(page_content=text)], join=True)
+    return group.joined()
+
+
+def _in_parts(joined: "JoinedDocument", sentence: "Sentence") -> "Sentence":
+    """Return a sentence at its place in the text that the parts of a document were cut from."""
+    first, last = (joined.pieces[first_piece(joined, at)] for at in (sentence.start, sentence.end - 1))
+    return replace(
+        sentence,
+        start=sentence.start - first.start + first.own_start,
+        end=sentence.end - last.start + last.own_start,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ key                  meaning
 ``parts``            each part of the document that it touches
 ``pages``            numbers of the pages that it touches, from 0
 ``page_labels``      what is printed on them, if the loader says it
+``times``            when it is shown, from and to, in seconds, of subtitles
 ``sentence_spans``   the span of each sentence
 ``lead_ins``         text before the window that gives it meaning
 ``tokens``           what it costs, with its lead-ins
@@ -51,7 +52,7 @@ from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.windows.geometry import Hit, Window
 
-from .joined_document import PartSpan, as_entries, joined_spans, page_labels_of, pages_of, read_spans
+from .joined_document import PartSpan, as_entries, joined_spans, page_labels_of, pages_of, read_spans, times_of
 from .keys import (
     ALSO_IN,
     DOC_ID,
@@ -72,6 +73,7 @@ from .keys import (
     SIMILARITY,
     START_INDEX,
     TEXT,
+    TIMES,
     TOKENS,
     WINDOW_ID,
     window_id,
@@ -284,6 +286,12 @@ FIELDS: tuple[WindowField, ...] = (
         make=lambda new: (new.parts and page_labels_of(new.parts)) or None,
         join=lambda joined: _joined_pages(joined, PAGE_LABELS, page_labels_of),
         cut=lambda cut: _cut_pages(cut, PAGE_LABELS, page_labels_of),
+    ),
+    WindowField(
+        key=TIMES,
+        make=lambda new: (new.parts and times_of(new.parts)) or None,
+        join=lambda joined: _joined_pages(joined, TIMES, times_of),
+        cut=lambda cut: times_of(cut.parts or ()) or None,
     ),
     WindowField(
         key=SENTENCE_SPANS,

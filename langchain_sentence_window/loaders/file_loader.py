@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 CONTENT_TYPE = "content_type"
 
 _MARKDOWN, _TEXT, _HTML, _PDF = "text/markdown", "text/plain", "text/html", "application/pdf"
+_SUBRIP, _WEBVTT = "application/x-subrip", "text/vtt"
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
 SUFFIXES: Mapping[str, str] = MappingProxyType(
@@ -40,6 +41,8 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
         ".markdown": _MARKDOWN,
         ".txt": _TEXT,
         ".text": _TEXT,
+        ".srt": _SUBRIP,
+        ".vtt": _WEBVTT,
         ".html": _HTML,
         ".htm": _HTML,
         ".docx": _DOCX,
@@ -50,7 +53,7 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
 
 
 def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[Document]:
-    """Load a file as Documents: Markdown, text, HTML or DOCX as one, a PDF as one for each page.
+    """Load a file as Documents: Markdown, text, subtitles, HTML or DOCX as one, a PDF as one for each page.
 
     The text of HTML and DOCX is Markdown with their headings, lists and tables. Of HTML, scripts, styles, navigation
     and what is hidden are left out, and only ``<main>`` or the one ``<article>`` is read, if there is one. What a class

@@ -108,6 +108,8 @@ UNITS = (
         "a. (b) (c)\n",
         "a:\n\n",
         "Dr(a). A ",
+        "00:01 --> 00:02\na\n",
+        "1\n00:01 --> 00:02\n<v A>a\n\n",
         "segg. A ",
     ),
     *(
@@ -216,6 +218,13 @@ def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
         ("notes at the end of each line", lambda n: "a. (b) (c)\n" * n),
         ("brackets that open before one that closes", lambda n: "a. " + "(" * n + ")\nA"),
         ("questions without a space", lambda n: "a?" * n),
+        ("lines of a cue", lambda n: "00:01 --> 00:02\n" + "a\n" * n),
+        ("tags of a cue", lambda n: "00:01 --> 00:02\n" + "a<i> " * n),
+        ("tags that don't close", lambda n: "00:01 --> 00:02\n" + "<v <c." * n),
+        ("comments in a cue", lambda n: "WEBVTT\n\n00:01 --> 00:02\na\n" + "NOTE\n" * n),
+        ("comments after a cue", lambda n: "WEBVTT\n\n00:01 --> 00:02\na\n\n" + "NOTE\n\n" * n),
+        ("blank lines in a cue", lambda n: "WEBVTT\n\n00:01 --> 00:02\na" + "\n" * n + "b"),
+        ("arrows", lambda n: "00:01 --> 00:02\n" + "1 --> " * n),
         ("words without an end", lambda n: "kg. A" * n),
     ],
 )

@@ -41,6 +41,7 @@ from langchain_sentence_window.documents.keys import (
     SENTENCES,
     START_INDEX,
     TEXT,
+    TIMES,
 )
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit
 from langchain_sentence_window.documents.source_parts import names_in
@@ -302,6 +303,9 @@ class Passage(BaseModel):
     )
     pages: list[int] | None = Field(default=None, description="The pages that it touches, counted from 0.")
     page_labels: list[str] | None = Field(default=None, description="What is printed on these pages as their number.")
+    times: list[float] | None = Field(
+        default=None, description="When it is shown, from and to, in seconds, if it is of subtitles."
+    )
     heading: str | None = Field(default=None, description="The headings above it, joined by ' > '.")
     score: float | None = Field(default=None, description="How well it fits the query; higher is better.")
     lead_ins: list[str] | None = Field(
@@ -372,6 +376,8 @@ def passage_of(document: Document, url_of: UrlOf | None, location: str | None = 
     }
     if labels := metadata.get(PAGE_LABELS):
         fields[PAGE_LABELS] = [_line(str(each)) for each in labels]
+    if times := metadata.get(TIMES):
+        fields[TIMES] = times
     if leads := shown_lead_ins(document):
         fields[LEAD_INS] = [encodable(text) for _, text in leads]
     if others := metadata.get(ALSO_IN):
