@@ -1,13 +1,13 @@
 """The documents in an index: listed with their names, and their parts put together again from sentences."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.splitting.blocks import MAX_LEVEL, PROSE, Block
+from langchain_sentence_window.splitting.blocks import MAX_LEVEL, PROSE, TABLE_ROW, Block
 
 from .joined_document import PartSpan, read_spans, shared_metadata
 from .joining import BLANK_LINE
@@ -130,10 +130,10 @@ class _Known:
         start = self.length + len(separator)
         self.length = start + len(text)
         if begins or not self.blocks:
-            self.blocks.append(Block(start, self.length, block.kind, block.level))
+            self.blocks.append(replace(block, start=start, end=self.length))
         else:
             last = self.blocks[-1]
-            self.blocks[-1] = Block(last.start, self.length, last.kind, last.level)
+            self.blocks[-1] = replace(last, end=self.length)
 
 
 def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key: str | None = None) -> list[Part]:
@@ -154,6 +154,7 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
     if sentences and not any(sentence.part_spans for sentence in sentences):
         return [_whole(sentences)]
     known: dict[_Name, _Known] = {}
+    headers = {sentence.lead_in for sentence in sentences if sentence.kind == TABLE_ROW}
     before: StoredSentence | None = None
     at: _Name | None = None
     for sentence in sentences:
@@ -174,7 +175,7 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
             part.add(
                 sentence.text[span.source_start - sentence.start : end - sentence.start],
                 (between if number else separator) if name == at else "",
-                Block(0, 1, sentence.kind, min(sentence.level, MAX_LEVEL)),
+                Block(0, 1, sentence.kind, min(sentence.level, MAX_LEVEL), _is_header(sentence, headers)),
                 begins=(begins and not number) or name != at,
             )
             at = name
@@ -213,8 +214,15 @@ def _spans(sentence: StoredSentence) -> list[PartSpan]:
     return read_spans(sentence.part_spans, sentence.source, sentence.text, sentence.start)
 
 
+def _is_header(sentence: StoredSentence, headers: Collection[int | None]) -> bool | None:
+    """Return whether a row is the header of a table, or below one; ``None`` if it has none, or is no row."""
+    if sentence.kind != TABLE_ROW or (sentence.lead_in is None and sentence.index not in headers):
+        return None
+    return sentence.lead_in is None
+
+
 def _begins(before: StoredSentence, sentence: StoredSentence) -> bool:
     """Return whether a sentence begins a block."""
-    if sentence.kind != before.kind:
+    if sentence.kind != before.kind or sentence.kind == TABLE_ROW:
         return True
     return (BLANK_LINE if sentence.kind == PROSE else "\n") in before.separator

@@ -55,6 +55,7 @@ from langchain_sentence_window.splitting.blocks import (
     Block,
     trim,
 )
+from langchain_sentence_window.splitting.html_tables import table_rows
 
 from .keys import END_INDEX, SOURCE, START_INDEX
 from .metadata_values import SCALARS
@@ -148,6 +149,7 @@ def read_layout(layout: object, length: int) -> tuple[list[Block], Continuation]
 
 CATEGORY = "category"
 CATEGORY_DEPTH = "category_depth"
+TEXT_AS_HTML = "text_as_html"
 DOCLING = "dl_meta"
 
 ELEMENT_KINDS = {
@@ -156,6 +158,7 @@ ELEMENT_KINDS = {
     "UncategorizedText": PROSE,
     "ListItem": LIST_ITEM,
     "Table": TABLE_ROW,
+    "TableChunk": TABLE_ROW,
     "CodeSnippet": CODE,
 }
 """Block kinds of the elements of unstructured, by their ``category``."""
@@ -216,6 +219,8 @@ class Part:
     def carried(self) -> Document:
         """The Document without metadata that only says how to join it."""
         used = {LAYOUT} if self.blocks is not None else set[str]()
+        if self.is_element and self.blocks and len(self.blocks) > 1:  # each of them would hold all of its table
+            used.add(TEXT_AS_HTML)
         if self.start is not None:
             used.add(START_INDEX)
         if used.isdisjoint(self.document.metadata):
@@ -369,11 +374,14 @@ def _whole_number(value: object) -> int | None:
 
 
 def element_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...]:
-    """Return an element as a block, or nothing if it has no text."""
+    """Return an element as a block, a table as one for each row if they are told, or nothing if it has no text."""
     kind = ELEMENT_KINDS.get(metadata.get(CATEGORY, ""), PROSE)
     start, end = trim(text, 0, len(text))
     if start == end:
         return ()
+    table = metadata.get(TEXT_AS_HTML) if kind == TABLE_ROW else None
+    if isinstance(table, str) and (rows := table_rows(text, table)):
+        return tuple(rows)
     if kind != HEADING:
         return (Block(start, end, kind),)
     depth = metadata.get(CATEGORY_DEPTH)

@@ -45,12 +45,14 @@ class Block:
         kind: ``prose``, ``heading``, ``list_item``, ``table_row``, ``code``, ``html``,
             ``front_matter``, ``message`` or ``contents``, a line of a table of contents.
         level: 1 to 6 for a heading that begins a section, else 0.
+        is_header: Whether a row of a table is the header of those below it; ``None`` if its loader doesn't say.
     """
 
     start: int
     end: int
     kind: str = PROSE
     level: int = 0
+    is_header: bool | None = None
 
 
 def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Block:

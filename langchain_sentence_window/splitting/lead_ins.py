@@ -235,8 +235,8 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 def header_rows(text: str, blocks: Sequence[Block]) -> dict[int, int]:
     """Find the header row of each table.
 
-    In Markdown it is the row above the delimiter row. Elsewhere the first row is a header only if it looks like one:
-    its cells are short and hold no digit, and the cells below one of them do.
+    A loader may say it. In Markdown it is the row above the delimiter row. Elsewhere the first row is a header only if
+    it looks like one: its cells are short and hold no digit, and the cells below one of them do.
 
     Args:
         text: The text.
@@ -251,13 +251,16 @@ def header_rows(text: str, blocks: Sequence[Block]) -> dict[int, int]:
         goes_on = (
             at < len(blocks)
             and blocks[first].kind == blocks[at].kind == TABLE_ROW
+            and blocks[first].is_header is blocks[at].is_header is None
             and not _is_delimited(text, blocks[at])
             and len(_LINE_END.findall(text, blocks[at - 1].end, blocks[at].start)) <= 1  # a blank line parts two tables
         )
         if goes_on:
             continue
         rows = blocks[first:at]
-        if rows[0].kind == TABLE_ROW and (_is_delimited(text, rows[0]) or _looks_like_header(text, rows)):
+        if rows[0].is_header is False and first and blocks[first - 1].is_header is not None:
+            found[first] = found.get(first - 1, first - 1)
+        elif rows[0].kind == TABLE_ROW and (_is_delimited(text, rows[0]) or _looks_like_header(text, rows)):
             found |= dict.fromkeys(range(first + 1, at), first)
         first = at
     return found
@@ -266,7 +269,8 @@ def header_rows(text: str, blocks: Sequence[Block]) -> dict[int, int]:
 def _is_delimited(text: str, row: Block) -> bool:
     """Return whether a row of Markdown has the delimiter row below it."""
     lines = _LINE_END.split(text[row.start : row.end])[1:]
-    return any(set(line) <= set("|:- \t>") and "-" in line for line in lines)
+    has_columns = "|" in text[row.start : row.end]  # else a hyphen is a cell of a row of several lines
+    return has_columns and any(set(line) <= set("|:- \t>") and "-" in line for line in lines)
 
 
 def _looks_like_header(text: str, rows: Sequence[Block]) -> bool:

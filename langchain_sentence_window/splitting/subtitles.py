@@ -200,4 +200,4 @@ def _seconds(clock: str) -> float:
     seconds = 0
     for number in whole.split(":"):
         seconds = 60 * seconds + int(number)
-    return round(seconds + int(rest or 0) / 10 ** len(rest), 3)
+    return round(seconds + float(f"0.{rest or 0}"), 3)
