@@ -81,13 +81,13 @@ class Group(NamedTuple):
 def _cue_parts(subtitles: JoinedDocument, cues: Iterable[Cue]) -> list[Part]:
     """Return the cues of subtitles as parts, with the places that they have in the text."""
     metadata = {key: value for key, value in subtitles.metadata.items() if key != START_INDEX}
-    return [
-        replace(part_of(document), identity=identity, offset=cue.start)
-        for cue in cues
-        for identity in [{CUE_START: cue.begins, CUE_END: cue.ends}]
-        for speaker in [{SPEAKER: cue.speaker} if cue.speaker else {}]
-        for document in [Document(subtitles.text[cue.start : cue.end], metadata={**metadata, **identity, **speaker})]
-    ]
+    parts: list[Part] = []
+    for cue in cues:
+        identity: dict[str, Any] = {CUE_START: cue.begins, CUE_END: cue.ends}
+        identity |= {SPEAKER: cue.speaker} if cue.speaker else {}
+        document = Document(subtitles.text[cue.start : cue.end], metadata={**metadata, **identity})
+        parts.append(replace(part_of(document), identity=identity, offset=cue.start))
+    return parts
 
 
 def group_documents(documents: Sequence[Document], join: JoinParts, names: Sequence[str] | None = None) -> list[Group]:

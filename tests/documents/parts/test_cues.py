@@ -77,6 +77,8 @@ def test_sentences_can_be_filtered_by_time_and_speaker() -> None:
     retriever = indexed([subtitles(f"WEBVTT\n\n{cues}")])
     [window] = retriever.invoke("seat", filter={"speaker": "Ben"})
     assert (window.page_content, window.metadata["speaker"]) == ("A seat is booked.", "Ben")
+    [both] = merge_windows([window, *retriever.invoke("seat", filter={"speaker": "Anna"})])
+    assert [part["speaker"] for part in both.metadata["parts"]] == ["Anna", "Ben"]
     [window] = retriever.invoke("seat", filter={"cue_start": {"$lt": 2}})
     assert window.page_content == "The seat is free"
 
