@@ -19,10 +19,10 @@ from .blocks import trim
 from .transcripts import NAMED
 
 MIN_REPEATED = 3
-"""The fewest cues of live captions that begin with the last line of the cue before."""
+"""The fewest cues of live captions that begin with the last line of the cue before, and go on."""
 
 MIN_SHARE_REPEATED = 1 / 3
-"""The smallest share of them."""
+"""The smallest share of cues that begin so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,8 @@ def _once(text: str, cues: Sequence[Cue]) -> list[Cue]:
     """Leave out the first lines of live captions that are the last line of the cue before."""
     lines = [_lines(text, cue) for cue in cues]
     is_again = [bool(before and own) and before[-1][0] == own[0][0] for before, own in pairwise(lines)]
-    if sum(is_again) < max(MIN_REPEATED, MIN_SHARE_REPEATED * len(cues)):
+    goes_on = sum(again and len(own) > 1 for again, own in zip(is_again, lines[1:], strict=True))
+    if goes_on < MIN_REPEATED or sum(is_again) < MIN_SHARE_REPEATED * len(cues):
         return list(cues)
     kept = list(cues[:1])
     for cue, own, again in zip(cues[1:], lines[1:], is_again, strict=True):

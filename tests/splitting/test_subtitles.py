@@ -1,5 +1,6 @@
 """Cues of subtitles, and sentences that run across them."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -136,8 +137,8 @@ def test_lines_that_live_captions_repeat_count_once() -> None:
 
 
 def test_words_that_are_said_twice_are_kept() -> None:
-    text = "".join(f"{n}\n00:0{n}:00,000 --> 00:0{n}:01,000\n{each}\n\n" for n, each in enumerate("abbcdefgh"))
-    assert [lines for *_, lines in cues(text)] == [[each] for each in "abbcdefgh"]
+    text = "".join(f"{n}\n00:0{n}:00,000 --> 00:0{n}:01,000\n{each}\n\n" for n, each in enumerate("abbbbbgh"))
+    assert [lines for *_, lines in cues(text)] == [[each] for each in "abbbbbgh"]
 
 
 WORDS = st.lists(st.sampled_from(["a", "Seat.", "is", "12", "NOTE", "<i>", "booked?", "\n", "席。", "-"]), max_size=9)
@@ -145,7 +146,7 @@ WORDS = st.lists(st.sampled_from(["a", "Seat.", "is", "12", "NOTE", "<i>", "book
 
 @given(st.lists(WORDS, min_size=1, max_size=6), st.booleans())
 def test_what_is_shown_is_in_a_sentence(shown: list[list[str]], is_webvtt: bool) -> None:
-    payloads = ["x" + " ".join(words).replace("\n ", "\n") for words in shown]
+    payloads = [re.sub(r"[ \n]*\n[ \n]*", "\n", f"x{n} {' '.join(words)}") for n, words in enumerate(shown)]
     text = "WEBVTT\n\n" * is_webvtt
     text += "\n".join(f"{n}\n00:{n:02}:00.000 --> 00:{n:02}:09.000\n{each}\n" for n, each in enumerate(payloads))
     in_cues = [
