@@ -7,6 +7,7 @@ import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, get_args
 
 from langchain_core.documents import BaseDocumentTransformer, Document
@@ -35,10 +36,12 @@ from langchain_sentence_window.splitting.languages import (
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
 from .joined_document import first_piece
+from .keys import SOURCE
 from .source_documents import ANY_STORE, MetadataFitter, StoreLimits, sentence_documents
 
 if TYPE_CHECKING:
     from langchain_sentence_window.splitting.sentences import Sentence
+    from langchain_sentence_window.splitting.source_code import Syntax
 
     from .joined_document import JoinedDocument
     from .part_groups import JoinParts
@@ -274,14 +277,15 @@ class SentenceSplitter(BaseDocumentTransformer):
         fitter, made = MetadataFitter(limits), list[Document]()
         for document in joined:
             text = document.text
-            front_matter = read_front_matter(text)
+            syntax = told_syntax(document.parts[0].document.metadata) if document.parts else None
+            front_matter = None if syntax else read_front_matter(text)
             values = front_matter.values if front_matter else {}
             said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
             language = language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
             rules = self._rulesets.of(language, document.doc_id)
             sentences = list["Sentence"]()
             for start, end, blocks, headings in document.segments:  # each by itself, at its place in the document
-                own = None if start else front_matter if end == len(text) else read_front_matter(text[:end])
+                own = None if start or syntax else front_matter if end == len(text) else read_front_matter(text[:end])
                 found = split_text(
                     text[start:end],
                     rules.words,
@@ -289,6 +293,7 @@ class SentenceSplitter(BaseDocumentTransformer):
                     blocks=blocks,
                     headings=headings,
                     front_matter=own,
+                    syntax=syntax,
                     **self._cut,
                 )
                 sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
@@ -321,6 +326,27 @@ def _in_parts(joined: "JoinedDocument", sentence: "Sentence") -> "Sentence":
         start=sentence.start - first.start + first.own_start,
         end=sentence.end - last.start + last.own_start,
     )
+
+
+_LANGUAGE, _CONTENT_TYPE = "language", "content_type"
+_TYPES_OF_CODE = ("functions_classes", "simplified_code")
+_FILE_KEYS = (SOURCE, "file_path", "file_name", "filename", "path")
+
+
+def told_syntax(metadata: Mapping[str, Any]) -> "Syntax | None":
+    """Tell whether a document is code, and of which syntax, by its metadata.
+
+    Args:
+        metadata: LangChain's parser of languages writes ``content_type`` and ``language``; else the suffix of the file
+            tells it.
+    """
+    from langchain_sentence_window.splitting.source_code import syntax_of_language, syntax_of_source
+
+    language = metadata.get(_LANGUAGE)
+    if metadata.get(_CONTENT_TYPE) in _TYPES_OF_CODE and isinstance(language, str):
+        return syntax_of_language(language)
+    given = next((name for key in _FILE_KEYS if isinstance(name := metadata.get(key), str | PurePath)), "")
+    return syntax_of_source(str(given)) or (syntax_of_language(language) if isinstance(language, str) else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,8 +32,8 @@ text, or, of a chunk with a ``start_index``, in the text that it was cut from; a
 document. Each stretch stands in its part character for character.
 
 An entry of ``lead_ins`` holds ``kind`` (``header`` of a table, ``list`` for the sentence that introduces a list,
-``speaker`` of a message), ``text``, and ``start_index`` and ``end_index`` of that text in the document. They are in
-order of position, and before the window.
+``speaker`` of a message, ``signature`` of a function), ``text``, and ``start_index`` and ``end_index`` of that text in
+the document. They are in order of position, and before the window.
 
 An entry of ``also_in`` holds ``doc_id``, ``start_index`` and ``end_index`` of a window that was found too and isn't
 returned, as its text is equal, and its ``heading``, ``source`` and ``pages`` if it has them. They are in order of rank.
@@ -336,15 +336,15 @@ def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
         sentences: Its sentences, and those that lead in, as far as they are at hand. Others are left out.
 
     Returns:
-        For each: ``kind`` (``header``, ``list`` or ``speaker``), ``text``, and ``start_index`` and ``end_index`` of
-        that text in the source.
+        For each: ``kind`` (``header``, ``list``, ``speaker`` or ``signature``), ``text``, and ``start_index`` and
+        ``end_index`` of that text in the source.
     """
     found = list[dict[str, Any]]()
     for index, led in lead_in_indexes(window, sentences).items():
         sentence = sentences.get((window.doc_id, index))
         if sentence is None or not sentence.kind:
             continue
-        kind, end = lead_in_part(led, sentence.text)
+        kind, end = lead_in_part(led, sentence.text, sentence.kind)
         if end:
             span = {START_INDEX: sentence.start, END_INDEX: sentence.start + end}
             found.append({KIND: kind, TEXT: sentence.text[:end], **span})

@@ -3,6 +3,7 @@
 - A row of a table is led in by the table's header row.
 - An item of a list is led in by the paragraph that introduces the list, or by the item that it is nested in.
 - What a speaker goes on to say is led in by the first sentence of the message, which names the speaker.
+- What stands in a function of code is led in by its signature, see `langchain_sentence_window.splitting.source_code`.
 
 A paragraph introduces a list if it ends with a colon, or, before items with a mark of their own, without any mark. In
 doubt there is no lead-in.
@@ -51,17 +52,20 @@ def find_lead_ins(text: str, blocks: Sequence[Block], sentences: Sequence[Sequen
     return found
 
 
-def lead_in_part(kind: str, lead_in: str) -> tuple[str, int]:
+def lead_in_part(kind: str, lead_in: str, own_kind: str = PROSE) -> tuple[str, int]:
     """Return what of a lead-in gives meaning to a sentence.
 
     Args:
         kind: The kind of the block of the sentence that is led in.
         lead_in: The text of the lead-in.
+        own_kind: The kind of its own block.
 
     Returns:
-        ``("header", end)`` for a row of a table, ``("speaker", end)`` for a message, else ``("list", end)``; the text
-        up to ``end``, which may be 0, is the part.
+        ``("header", end)`` for a row of a table, ``("speaker", end)`` for a message, ``("signature", end)`` for code in
+        a function, else ``("list", end)``; the text up to ``end``, which may be 0, is the part.
     """
+    if own_kind == CODE:
+        return "signature", len(lead_in)
     if kind == TABLE_ROW and "|" in lead_in:
         return "header", len(lead_in.splitlines()[0].rstrip())  # without the delimiter row
     if kind == MESSAGE:

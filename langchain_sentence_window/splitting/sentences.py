@@ -1,4 +1,4 @@
-"""From a text to its sentences: blocks, line breaks, engine, markers, sections, lead-ins."""
+"""From a text to its sentences: blocks, line breaks, engine, markers, sections, lead-ins; or code."""
 
 import math
 import re
@@ -39,6 +39,7 @@ from .languages import Language
 from .lead_ins import find_lead_ins
 from .markdown import FrontMatter, is_markdown, parse_markdown
 from .rules import Gap, column_width, find_gaps, goes_on, is_casual, sentence_starts
+from .source_code import Syntax, code_sections, syntax_of_text
 from .structure import join_markers, refine_blocks
 from .transcripts import speaker_end
 
@@ -95,6 +96,7 @@ def split_text(
     blocks: Sequence[Block] | None = None,
     headings: Sequence[Title] = (),
     front_matter: FrontMatter | None = None,
+    syntax: Syntax | None = None,
     min_chars: int = 0,
     max_chars: int | None = None,
     max_piece_chars: int | None = None,
@@ -109,6 +111,8 @@ def split_text(
         blocks: The blocks of the text, in order and disjoint; ``None`` if they are to be found.
         headings: The headings above the text, outermost first, which it may begin with.
         front_matter: That of the text; elsewhere than at the beginning of a document it is text.
+        syntax: The syntax of the text if it is known to be code; ``None`` to look at the text. Only if the structure is
+            ``auto``.
         min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
         max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
         max_piece_chars: Characters; a longer sentence of prose is cut into pieces, see `cut_at_clauses`, unless it
@@ -121,6 +125,8 @@ def split_text(
     Raises:
         InvalidInputError: The engine returned a span outside its text.
     """
+    if structure == "auto" and blocks is None and (syntax := syntax or syntax_of_text(text)):
+        return _of_code(text, syntax, min_chars, max_chars)
     casual = is_casual(text, language)
     gaps = find_gaps(text)
     column = column_width(text, gaps)
@@ -158,9 +164,23 @@ def split_text(
                 cut = join_markers(text, cut)
                 cut = [(block.start, cut[0][1]), *cut[1:]] if cut else [(block.start, block.end)]
             spans.append(fit_sizes(text, cut, min_chars, max_chars))
+        leads = find_lead_ins(text, section, spans)
         sentences += _of_section(
-            text, section, spans, heading=heading, low=len(sentences), max_piece_chars=max_piece_chars
+            text, section, spans, leads, heading=heading, low=len(sentences), max_piece_chars=max_piece_chars
         )
+    return sentences
+
+
+def _of_code(text: str, syntax: Syntax, min_chars: int, max_chars: int | None) -> list[Sentence]:
+    sentences: list[Sentence] = []
+    for blocks, signature in code_sections(text, syntax):
+        spans = [fit_sizes(text, [(block.start, block.end)], min_chars, max_chars) for block in blocks]
+        firsts = list(accumulate(map(len, spans), initial=0))
+        leads: list[int | None] = [None] * firsts[-1]
+        if signature is not None:
+            below = firsts[signature + 1]
+            leads[below:] = [firsts[signature]] * (firsts[-1] - below)
+        sentences += _of_section(text, blocks, spans, leads, low=len(sentences))
     return sentences
 
 
@@ -168,14 +188,14 @@ def _of_section(
     text: str,
     section: Sequence[Block],
     spans: Sequence[Sequence[Span]],
+    leads: Sequence[int | None],
     *,
-    heading: str,
     low: int,
-    max_piece_chars: int | None,
+    heading: str = "",
+    max_piece_chars: int | None = None,
 ) -> Iterator[Sentence]:
     """Yield the sentences of a section, and those of prose that are long piece by piece."""
     sentences = [(block, span) for block, of_block in zip(section, spans, strict=True) for span in of_block]
-    leads = find_lead_ins(text, section, spans)
     introducing = set(leads)
     cut = [
         [span]

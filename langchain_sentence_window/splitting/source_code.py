@@ -1,0 +1,334 @@
+"""Source code: a text as comments, docstrings, signatures and runs of statements.
+
+Marks mean other things in code than in prose: a line with ``#`` is a comment, no heading. So code is told from prose by
+the suffix of its file, by what its loader says, or by its text, if that leaves no doubt.
+
+A comment and a docstring stay whole. A function or a class begins a section, to which the comment and the decorators
+above it belong. What stands in it is led in by its signature. A method is a section of its own, and a function inside
+another one is none.
+"""
+
+import ast
+import re
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import NamedTuple
+
+from .blocks import CODE, Block, trim
+
+MAX_RUN_CHARS = 800
+"""Characters of a run of statements, which ends at the end of a line. A longer one says too much for one vector."""
+
+MAX_SIGNATURE_LINES = 30
+"""Lines of a signature; a longer one ends after its first."""
+
+MAX_PARSED_CHARS = 100_000
+"""Characters of the longest text that is tried as Python, if nothing else says that it is code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Syntax:
+    """What must be known of a programming language to cut its files.
+
+    Attributes:
+        line_comments: What begins a comment that ends with its line.
+        block_comments: What begins and what ends a comment of several lines, or a docstring.
+        signature: Matches a line from its first character that isn't white space, if it begins a function, a class or
+            the like; ``None`` for a language without them. Its group ``holder`` says that functions in it are sections
+            too.
+        is_indented: Whether a signature ends with a colon.
+    """
+
+    line_comments: tuple[str, ...]
+    block_comments: tuple[tuple[str, str], ...] = ()
+    signature: "re.Pattern[str] | None" = None
+    is_indented: bool = False
+
+
+_QUOTES = ('"""', "'''")
+_DOCSTRINGS = tuple((prefix + quotes, quotes) for quotes in _QUOTES for prefix in ("", "r", "R", "u", "U", "f", "b"))
+_PYTHON = re.compile(r"(?:async[ \t]+def|def|(?P<holder>class))[ \t]+\w")
+_NO_STATEMENT = r"(?![^\r\n]*;[ \t]*\Z)"
+_WORDS = r"(?:(?:[a-z_]+(?:\([\w:., ]{0,40}\))?|@\w+)[ \t]+){0,6}"
+_BRACES = re.compile(
+    rf"{_NO_STATEMENT}(?:{_WORDS}(?:(?P<holder>class|interface|trait|impl|object|module|namespace|extension|mod|record"
+    r"|contract|service)\b[ \t]*[\w<'&]"
+    r"|(?:function\b\*?|(?:func|fn|fun|def|struct|enum|union|type|message|constructor|actor|protocol)\b)[ \t]*[\w(<]"
+    r"|(?:const|let|var)[ \t]+\w+[ \t]*=[ \t]*(?:async[ \t]*)?(?:function\b|(?:\([^()\n]{0,200}\)|\w+)[ \t]*=>))"
+    # "static int load(char *path) {", and a method of JavaScript
+    r"|(?!(?:if|for|while|switch|catch|return|else|do|try|with|using|new|throw|await|foreach|match|unless|until)\b)"
+    r"(?:(?:[\w:<>,\[\].*&?~@]++[ \t]++){0,6}?[*&]*~?\w++[ \t]*\([^;{}]{0,200}\)[^;={}()]{0,100}\{(?:[^{}]{0,200}\})?\Z"
+    r"|(?:[\w:<>,\[\].*&?~@]++[ \t]++){1,6}?[*&]*~?\w++[ \t]*\([^;{}()]{0,200},?\Z))"
+)
+_RUBY = re.compile(
+    r"(?:(?P<holder>class|module|defmodule|defimpl|defprotocol)|defp?|defmacrop?|sub|function)[ \t]+[\w:.]"
+)
+_SHELL = re.compile(r"(?:function[ \t]+[\w:.-]+|[\w:.-]+[ \t]*\(\))")
+_SQL = re.compile(r"create\b[ \t]+(?:or[ \t]+replace[ \t]+)?[a-z]+[ \t]", re.IGNORECASE)
+_LUA = re.compile(r"(?:local[ \t]+)?function[ \t]+\w|\w+[ \t]*::[ \t]|\w[\w.]*[ \t]*<-[ \t]*function\b")
+_C_COMMENTS = (("/*", "*/"),)
+
+_FAMILIES: tuple[tuple[Syntax, str, str], ...] = (  # with suffixes, and names of languages and types of content
+    (Syntax(("#",), _DOCSTRINGS, _PYTHON, is_indented=True), "py pyi pyw pyx", "python python3 py"),
+    (
+        Syntax(("//",), _C_COMMENTS, _BRACES),
+        "js mjs cjs jsx ts mts cts tsx java c h cc cpp cxx hh hpp hxx cs go rs swift kt kts scala dart proto groovy"
+        " gradle sol zig css scss less cu",
+        "js javascript jsx ts typescript tsx java c cpp csharp go rust swift kotlin scala dart proto sol css",
+    ),
+    (Syntax(("//", "#"), _C_COMMENTS, _BRACES), "php", "php"),
+    (Syntax(("#",), (("=begin", "=end"),), _RUBY), "rb ex exs pl pm jl rake gemspec", "ruby elixir perl julia"),
+    (Syntax(("#",), (("<#", "#>"),), _SHELL), "sh bash zsh ksh fish bats ps1 psm1", "shell bash powershell"),
+    (Syntax(("#",), (), _LUA), "r R", "r"),
+    (Syntax(("#",)), "yaml yml toml cfg conf properties env mk cmake dockerfile nix tcl awk gd", "yaml toml makefile"),
+    (Syntax(("#", "//"), _C_COMMENTS), "tf tfvars hcl", "hcl terraform"),
+    (Syntax((";", "#")), "ini", "ini"),
+    (Syntax(("--",), _C_COMMENTS, _SQL), "sql", "sql"),
+    (Syntax(("--",), (("--[[", "]]"), ("{-", "-}")), _LUA), "lua hs elm", "lua haskell"),
+    (Syntax((";",)), "el lisp clj cljs scm rkt", "lisp clojure scheme"),
+    (Syntax(("%",)), "erl hrl", "erlang"),
+    (Syntax(("'",)), "vb bas vbs", "visualbasic6"),
+)
+_BY_SUFFIX = {suffix: syntax for syntax, suffixes, _ in _FAMILIES for suffix in suffixes.split()}
+_BY_LANGUAGE = {name: syntax for syntax, _, names in _FAMILIES for name in names.split()}
+_FILES = {"makefile": "mk", "gnumakefile": "mk", "dockerfile": "mk", "gemfile": "rb", "rakefile": "rb", ".env": "env"}
+_OF_PAGES = frozenset({"php"})
+"""Suffixes that the addresses of web pages have too."""
+
+
+def syntax_of_source(source: str) -> Syntax | None:
+    """Tell the syntax of a file by its name.
+
+    Args:
+        source: Its path or its address.
+    """
+    is_address = "://" in source
+    if is_address:
+        source = re.split(r"[?#]", source.partition("://")[2], maxsplit=1)[0]
+        if "/" not in source:
+            return None
+    name = re.split(r"[/\\]", source)[-1].lower()
+    suffix = _FILES.get(name, name.rpartition(".")[2] if "." in name.lstrip(".") else "")
+    return None if is_address and suffix in _OF_PAGES else _BY_SUFFIX.get(suffix)
+
+
+def syntax_of_language(language: str) -> Syntax | None:
+    """Tell the syntax of a programming language by the name that loaders give it, such as ``python``."""
+    return _BY_LANGUAGE.get(language.strip().lower())
+
+
+_SHEBANG = re.compile(r"\ufeff?#![ \t]*/(?:\S*/)?(?P<name>[a-z]+)[\d.]*(?:[ \t]+(?:-S[ \t]+)?(?P<of_env>[a-z]+))?")
+_SHELLS = frozenset({"sh", "bash", "zsh", "ksh", "dash", "fish"})
+_LINE_OF_PYTHON = re.compile(r"\n(?:(?:async )?def \w+\(|class \w+[(:]|(?:from [\w.]+ )?import \w)")
+_MIN_LINES_OF_PYTHON = 2
+
+
+def syntax_of_text(text: str) -> Syntax | None:
+    """Tell the syntax of a text that shows beyond doubt that it is code.
+
+    A first line such as ``#!/bin/sh`` does, and a text that is Python from beginning to end and defines or imports
+    something.
+    """
+    if match := _SHEBANG.match(text):
+        name = match["of_env"] if match["name"] == "env" else match["name"]
+        known = "shell" if name in _SHELLS else {"node": "js"}.get(name or "", name or "")
+        return _BY_LANGUAGE.get(known, _BY_LANGUAGE["shell"])
+    if len(text) > MAX_PARSED_CHARS or not ("import " in text or "def " in text or "class " in text):
+        return None
+    plain = "\n" + text.replace("\r\n", "\n").replace("\r", "\n")
+    found = _LINE_OF_PYTHON.finditer(plain)
+    if sum(1 for _, _ in zip(found, range(_MIN_LINES_OF_PYTHON), strict=False)) < _MIN_LINES_OF_PYTHON:
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(plain.removeprefix("\n\ufeff"))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return _BY_LANGUAGE["python"]
+
+
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_STATEMENTS, _COMMENT, _TEXT, _SIGNATURE = "statements", "comment", "text", "signature"
+_CLOSER = re.compile(r"[)\]}{]|(?:end|fi|done|esac)\b")
+_MAX_SIGNATURE_CHARS = 400
+
+
+class CodeSection(NamedTuple):
+    """A function with what stands above it, or what stands between two.
+
+    Attributes:
+        blocks: Its blocks, in order.
+        signature: The position of the block that is its signature; ``None`` if it has none.
+    """
+
+    blocks: Sequence[Block]
+    signature: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Lines that belong together.
+
+    Attributes:
+        first: The number of the first line.
+        end: One past the number of the last one.
+        kind: Whether they are statements, a comment, another text such as a docstring, or a signature.
+        indent: The indent of the first line.
+        is_holder: Of a signature, whether functions in it are sections.
+        is_decorator: Whether the first line is a decorator or an attribute.
+    """
+
+    first: int
+    end: int
+    kind: str
+    indent: int = 0
+    is_holder: bool = False
+    is_decorator: bool = False
+
+
+def code_sections(text: str, syntax: Syntax) -> list[CodeSection]:
+    """Cut code into sections.
+
+    Args:
+        text: The text of a file, or a part of one.
+        syntax: Its syntax.
+
+    Returns:
+        Sections in order. Their blocks are disjoint, with nothing but white space between them.
+    """
+    lines = [match[0] for match in _LINE.finditer(text)]
+    starts = list(accumulate(map(len, lines), initial=0))
+    sections: list[tuple[list[_Run], int | None]] = []
+    runs: list[_Run] = []  # of the section that is open
+    signature: int | None = None  # its place among them
+    for run in _runs(lines, syntax):
+        head = None if signature is None else runs[signature]
+        is_inner = head is not None and run.indent > head.indent
+        begins = run.kind == _SIGNATURE and not (is_inner and head and not head.is_holder)
+        if begins or (run.kind == _STATEMENTS and head is not None and not is_inner):
+            above = _above(runs, signature, run.first)
+            if above:
+                sections.append((runs[:above], signature))
+            runs, signature = runs[above:], None
+        if begins:
+            signature = len(runs)
+        runs.append(run)
+    sections.append((runs, signature))
+    return [
+        CodeSection([Block(*trim(text, starts[run.first], starts[run.end]), CODE) for run in runs], at)
+        for runs, at in sections
+        if runs
+    ]
+
+
+def _above(runs: Sequence[_Run], signature: int | None, first: int) -> int:
+    """Return how many runs there are before the comments and decorators that stand directly above a line."""
+    at = len(runs)
+    while at and at - 1 != signature and runs[at - 1].end == first:
+        if runs[at - 1].kind != _COMMENT and not runs[at - 1].is_decorator:
+            break
+        at, first = at - 1, runs[at - 1].first
+    return at
+
+
+def _runs(lines: Sequence[str], syntax: Syntax) -> Iterator[_Run]:
+    reader = _Reader(lines, syntax)
+    at, chars = 0, 0
+    waiting: _Run | None = None  # statements that may go on
+    while at < len(lines):
+        line, indent = lines[at].strip(), _indent(lines[at])
+        found = reader.read(at) if line else None
+        is_decorator = line.startswith(("@", "#[", "[")) and not line.startswith("[[")
+        if waiting is not None and (
+            not line
+            or found
+            or chars + len(line) > MAX_RUN_CHARS
+            or (is_decorator and not waiting.is_decorator)
+            # A bracket that closes belongs to what it closes.
+            or (indent < waiting.indent and not _CLOSER.match(line))
+        ):
+            yield waiting
+            waiting = None
+        if found:
+            yield found
+        elif line and waiting is None:
+            waiting, chars = (
+                _Run(at, at + 1, _STATEMENTS, indent + bool(_CLOSER.match(line)), is_decorator=is_decorator),
+                0,
+            )
+        elif line and waiting is not None:
+            waiting = replace(waiting, end=at + 1)
+        chars += len(line)
+        at = found.end if found else at + 1
+    if waiting is not None:
+        yield waiting
+
+
+class _Reader:
+    """Finds the comments, texts and signatures that begin at a line."""
+
+    def __init__(self, lines: Sequence[str], syntax: Syntax) -> None:
+        self.lines, self.syntax = lines, syntax
+        self._unclosed: set[str] = set()  # what closes nothing below the line that was read last
+
+    def read(self, at: int) -> _Run | None:
+        line, indent = self.lines[at].strip().removeprefix("\ufeff"), _indent(self.lines[at])
+        for begin, close in self.syntax.block_comments:
+            if line.startswith(begin):
+                is_text = close in _QUOTES
+                return _Run(at, self._closed(at, line[len(begin) :], close), _TEXT if is_text else _COMMENT, indent)
+        if self._is_comment(line):
+            end = at + 1
+            while end < len(self.lines) and self._is_comment(self.lines[end].strip()):
+                end += 1
+            return _Run(at, end, _COMMENT, indent)
+        opened = (
+            next((quotes for quotes in _QUOTES if line.count(quotes) % 2), None) if self.syntax.is_indented else None
+        )
+        if opened:  # a text that is a value
+            return _Run(at, self._closed(at, "", opened), _STATEMENTS, indent)
+        match = self._signature(at, line) if self.syntax.signature else None
+        if match is None:
+            return None
+        return _Run(at, self._signature_end(at), _SIGNATURE, indent, bool(match.groupdict().get("holder")))
+
+    def _is_comment(self, line: str) -> bool:
+        return line.startswith(self.syntax.line_comments) and not line.startswith(("#[", "#!["))
+
+    def _signature(self, at: int, line: str) -> "re.Match[str] | None":
+        if len(line) > _MAX_SIGNATURE_CHARS or self.syntax.signature is None:
+            return None
+        if at + 1 < len(self.lines) and self.lines[at + 1].strip() == "{" and not line.endswith("{"):
+            line += " {"
+        return self.syntax.signature.match(line)
+
+    def _closed(self, at: int, rest: str, close: str) -> int:
+        """Return one past the line that closes what begins at a line; what isn't closed ends at a blank line."""
+        end = at + 1
+        if close in rest:
+            return end
+        while close not in self._unclosed and end < len(self.lines):
+            end += 1
+            if close in self.lines[end - 1]:
+                return end
+        self._unclosed.add(close)
+        return next(
+            (number for number in range(at + 1, len(self.lines)) if not self.lines[number].strip()), len(self.lines)
+        )
+
+    def _signature_end(self, at: int) -> int:
+        depth = 0
+        for number in range(at, min(len(self.lines), at + MAX_SIGNATURE_LINES)):
+            line = self.lines[number]
+            depth += sum(map(line.count, "([")) - sum(map(line.count, ")]"))
+            if depth <= 0:
+                return number + 1
+        return at + 1
+
+
+def _indent(line: str) -> int:
+    expanded = line.expandtabs(4)
+    return len(expanded) - len(expanded.lstrip())
