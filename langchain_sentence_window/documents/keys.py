@@ -13,7 +13,7 @@ key                   meaning
 ``sentence_index``    index among the document's sentences, from 0
 ``section_start``     index of the section's first sentence
 ``section_end``       one past the index of its last sentence
-``separator``         white space up to the next sentence, if not one space
+``separator``         white space, or markup, up to the next sentence, if not one space
 ``kind``              the block's kind, if not prose
 ``lead_in``           index of the sentence that introduces it, if any
 ``pieces_start``      index of the first piece of a sentence that was cut
@@ -26,7 +26,7 @@ key                   meaning
 ``window_start``      the window's first code point in the source
 ``window_end``        one past its last code point
 ``window_spans``      spans of its sentences in it: ``0:12 13:40``
-``window_separator``  white space after it, if not one space
+``window_separator``  white space, or markup, after it, if not one space
 ``window_parts``      its places in the parts of the document, as JSON
 ``ingest_state``      of the first and last: what `ingest` made them of
 ====================  =====================================================

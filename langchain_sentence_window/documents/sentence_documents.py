@@ -15,6 +15,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.blocks import PROSE
+from langchain_sentence_window.splitting.markup import is_markup
 from langchain_sentence_window.windows.geometry import Hit
 
 from .joined_document import PartSpan, cut_spans, read_spans
@@ -57,7 +58,7 @@ class StoredSentence:
         end: One past its last code point.
         section_start: Index of the first sentence of its section.
         section_end: One past the index of the section's last sentence.
-        separator: White space between it and the next sentence of the document.
+        separator: What stands between it and the next sentence of the document: white space, perhaps with markup.
         kind: The kind of its block, see `Block`; empty if it isn't known, as in inline windows.
         heading: The heading path; empty if there is none.
         lead_in: Index of the sentence that introduces it, before it in its section; ``None`` if there is none, or it
@@ -184,7 +185,7 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
         sentence.section_start <= sentence.pieces[0] <= index < sentence.pieces[1] <= sentence.section_end
     ):
         raise ValueError(f"{PIECES_START} and {PIECES_END} are {sentence.pieces}, and {index} is no such piece")
-    if sentence.separator.strip():
+    if not is_markup(sentence.separator):
         raise ValueError(f"{SEPARATOR} is {shown(sentence.separator)}")
     return sentence
 
@@ -242,7 +243,7 @@ class InlineSentence:
         index: Its index among the document's sentences, from 0.
         start: First code point in the source.
         end: One past its last code point.
-        separator: White space between it and the next sentence of the document.
+        separator: What stands between it and the next sentence of the document: white space, perhaps with markup.
         text: Its text.
     """
 
@@ -290,7 +291,7 @@ def read_window(metadata: Mapping[str, Any]) -> list[InlineSentence]:
         raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}")
     separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
     separators.append(checked(metadata, WINDOW_SEPARATOR, str, " "))
-    if any(separator.strip() for separator in separators):
+    if not all(map(is_markup, separators)):
         raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and leaves out text")
     return [
         InlineSentence(index, at + start, at + end, separator, text[start:end])

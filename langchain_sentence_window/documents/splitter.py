@@ -189,8 +189,9 @@ class SentenceSplitter(BaseDocumentTransformer):
 
         Returns:
             Half-open spans ``(start, end)`` in code points, in order, disjoint, trimmed, none empty,
-            with nothing but white space before, between and after them. Front matter is before them, as it is no text,
-            and numbers and time codes of subtitles are between them.
+            with nothing but white space and markup before, between and after them, see
+            `langchain_sentence_window.splitting.markup`. Front matter is before them, as it is no text, and numbers and
+            time codes of subtitles are between them.
         """
         sentences = self.split_text(text)
         wholes = [(index, index + 1) if one.pieces is None else one.pieces for index, one in enumerate(sentences)]
@@ -222,8 +223,9 @@ class SentenceSplitter(BaseDocumentTransformer):
             language: The code of its language, see `language_of`; ``None`` for the splitter's own.
 
         Returns:
-            Sentences in order, disjoint, with nothing but white space between them, and nothing else before them but
-            front matter. Numbers and time codes of subtitles are outside sentences, or inside one that runs over cues.
+            Sentences in order, disjoint, with nothing but white space and markup before, between and after them, and
+            front matter before them. Numbers and time codes of subtitles are outside sentences, or inside one that runs
+            over cues.
 
         Raises:
             InvalidInputError: The text isn't a string, or the engine returned a span outside its text.

@@ -109,6 +109,10 @@ _MIN_TITLE_LETTERS = 2
 # A question in bold is a heading, as in lists of frequently asked questions.
 _NO_TITLE = re.compile(r"[.!…,;。！。،؛]\Z|(?:[!?]|\w{4}\.)\s|\w@\w|://")
 _ATX = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
+_INLINE_TAG = re.compile(
+    r"(?P<code>`[^`]*+`)|</?(?:a|abbr|b|br|code|dfn|em|font|i|img|kbd|mark|small|span|strong|sub|sup|u)"
+    r"(?=[\s/>])(?:[^<>\"']|\"[^\"]*+\"|'[^']*+')*+>"
+)
 # Headings hold full stops of abbreviations too ("Dr. Hale"), so a full stop counts only after a longer word.
 _SENTENCE_END = re.compile(r"(?:\w{4}\.|[!?])[\"'”’)\]]*\s|[。！？।].|[.,;。、，；]\Z")
 
@@ -162,6 +166,9 @@ def heading_title(heading: str) -> str:
         title = match[3]
     else:  # underlined; the underline has no word in it
         title = " ".join(line for line in lines if any(map(str.isalnum, line))) or title
+    if "<" in title:
+        plain = _INLINE_TAG.sub(lambda match: match["code"] or "", title)
+        title = plain if any(map(str.isalnum, plain)) else title
     return " ".join(title.split())
 
 

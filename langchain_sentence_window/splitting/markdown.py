@@ -35,6 +35,7 @@ from .blocks import (
     is_underlined_title,
     trim,
 )
+from .markup import has_markup
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -57,18 +58,19 @@ _WHOLE_KINDS = {"fence": CODE, "code_block": CODE, "html_block": HTML}
 
 
 def is_markdown(text: str) -> bool:
-    """Return whether a text has marks that are rare in plain text: headings, fences, tables, links."""
+    """Return whether a text has marks that are rare in plain text: headings, fences, tables, links, markup."""
     lines = "\n" + text
-    return any(pattern.search(lines) for pattern in (_MARKS, _UNDERLINE, _LINK))
+    return any(pattern.search(lines) for pattern in (_MARKS, _UNDERLINE, _LINK)) or has_markup(lines)
 
 
-def parse_markdown(text: str, *, indented_code: bool, body: int = 0) -> list[Block]:
+def parse_markdown(text: str, *, indented_code: bool, body: int = 0, layout: str | None = None) -> list[Block]:
     """Cut a Markdown text into blocks.
 
     Args:
         text: Any string.
         indented_code: Whether lines indented by four spaces are code, as in CommonMark, or paragraphs.
         body: Where front matter ends that is left out; 0 if there is none.
+        layout: A text as long as the first one, line by line, by which its lines are cut; ``None`` for itself.
 
     Returns:
         Blocks in order, disjoint, with nothing but white space between them, and nothing else before them but front
@@ -84,7 +86,7 @@ def parse_markdown(text: str, *, indented_code: bool, body: int = 0) -> list[Blo
         at = offset = _unread_front_matter_lines(text, line_starts, line_ends)
         if at:
             runs.append((0, at, FRONT_MATTER, 0))
-    rest = text[line_ends[at - 1] if at else 0 :]
+    rest = (text if layout is None else layout)[line_ends[at - 1] if at else 0 :]
     for first, stop, kind, level in (*_parsed(rest, indented_code), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
         first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
         # Lines without a token of the parser (rules, delimiter rows, lines nested too deep) are prose.

@@ -3,7 +3,7 @@
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, pairwise, takewhile, zip_longest
@@ -38,6 +38,7 @@ from .engines import Engine
 from .languages import Language
 from .lead_ins import find_lead_ins
 from .markdown import FrontMatter, is_markdown, parse_markdown
+from .markup import is_markup, shield_tags, strip_markup
 from .rules import Gap, column_width, find_gaps, goes_on, is_casual, sentence_starts
 from .source_code import Syntax, code_sections, syntax_of_text
 from .structure import join_markers, refine_blocks
@@ -119,35 +120,60 @@ def split_text(
             introduces others. ``None`` for no pieces.
 
     Returns:
-        Sentences in order, disjoint, with nothing but white space between them, and nothing else before them but front
-        matter.
+        Sentences in order, disjoint, with nothing but white space and markup between, before and after them, see
+        `langchain_sentence_window.splitting.markup`, and front matter before them.
 
     Raises:
         InvalidInputError: The engine returned a span outside its text.
     """
     if structure == "auto" and blocks is None and (syntax := syntax or syntax_of_text(text)):
         return _of_code(text, syntax, min_chars, max_chars)
+    is_marked = blocks is None and (structure == "markdown" or (structure == "auto" and is_markdown(text)))
+    cut = partial(
+        _cut_text,
+        language=language,
+        engine=engine,
+        headings=headings,
+        front_matter=front_matter,
+        sizes=(min_chars, max_chars, max_piece_chars),
+    )
+    if not is_marked:
+        return cut(text, blocks=blocks)
+    parse = partial(parse_markdown, indented_code=structure == "markdown", body=front_matter.end if front_matter else 0)
+    if stripped := strip_markup(text):
+        sentences = cut(stripped.text, blocks=parse(stripped.text, layout=stripped.layout))
+        if all(is_markup(text[one.end : other.start]) for one, other in pairwise(sentences)):  # else it was text
+            return sentences
+    return cut(text, blocks=parse(text))
+
+
+def _cut_text(
+    text: str,
+    language: Language,
+    *,
+    engine: Engine | None,
+    blocks: Sequence[Block] | None,
+    headings: Sequence[Title],
+    front_matter: FrontMatter | None,
+    sizes: tuple[int, int | None, int | None],
+) -> list[Sentence]:
+    """Cut a text whose blocks are known, or that is plain, with sizes as `split_text` takes them."""
+    titled, text = text, shield_tags(text)
     casual = is_casual(text, language)
     gaps = find_gaps(text)
     column = column_width(text, gaps)
     breaks = [gap for gap in gaps if not goes_on(text, gap, column, language, is_casual=casual)]
     starts = [gap.end for gap in breaks]
-    found: Iterable[Block]
-    if blocks is not None:
-        found = blocks
-    elif structure == "markdown" or (structure == "auto" and is_markdown(text)):
-        body = front_matter.end if front_matter else 0
-        found = parse_markdown(text, indented_code=structure == "markdown", body=body)
-    else:
-        found = _plain_blocks(text, breaks)
+    found = _plain_blocks(text, breaks) if blocks is None else blocks
     find = partial(sentence_starts, language=language, is_casual=casual)
     if engine is not None:
         find = partial(_checked_starts, engine=engine)
+    min_chars, max_chars, max_piece_chars = sizes
     sentences: list[Sentence] = []
-    refined = refine_blocks(text, found)
+    refined = refine_blocks(titled, found)
     if headings:
-        refined = list(_with_headings(text, refined, headings))
-    for heading, section in _sections(text, refined, front_matter, headings):
+        refined = list(_with_headings(titled, refined, headings))
+    for heading, section in _sections(titled, refined, front_matter, headings):
         spans: list[list[Span]] = []
         for block in section:
             cut = [(block.start, block.end)]
@@ -164,7 +190,7 @@ def split_text(
                 cut = join_markers(text, cut)
                 cut = [(block.start, cut[0][1]), *cut[1:]] if cut else [(block.start, block.end)]
             spans.append(fit_sizes(text, cut, min_chars, max_chars))
-        leads = find_lead_ins(text, section, spans)
+        leads = find_lead_ins(titled, section, spans)
         sentences += _of_section(
             text, section, spans, leads, heading=heading, low=len(sentences), max_piece_chars=max_piece_chars
         )

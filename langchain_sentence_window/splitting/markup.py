@@ -1,0 +1,471 @@
+"""Markup of documentation generators in Markdown, which is no text: it is blanked, so that it is left out by spans.
+
+=====================================================  ===========================================
+markup                                                 from
+=====================================================  ===========================================
+``{ #anchor }``, ``{: .class }``, ``{#id}``            MkDocs, Jekyll, Docusaurus, Pandoc
+``!!! note "Title"``, ``??? tip``, ``=== "Tab"``       Material for MkDocs; the text is indented
+``/// tip | Title``, ``:::tip[Title]``, ``::: info``   pymdownx, Docusaurus, VitePress, Quarto
+fences with ``{note}``, ``:::{note}``                  MyST, for Sphinx
+``::: module.Class``                                   mkdocstrings
+``--8<-- "file"``, ``{* file *}``, ``{!file!}``        includes
+``{% tag %}``, ``{{< shortcode >}}``, ``{# … #}``      Liquid, Jinja, Hugo
+``<div>``, ``<Tabs>``, ``import … from``, ``export``   HTML and MDX
+=====================================================  ===========================================
+
+The title and the text of an admonition are text. Markup in the middle of a sentence stays, as a sentence is one slice.
+So does what stands in code. Blanks keep each line and each position. What can be read as text is text.
+"""
+
+import functools
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from langchain_sentence_window._primitives import Span
+
+MAX_MARKUP_CHARS = 1_500
+"""Characters of the longest piece of markup, such as a tag with its attributes. A longer one is text."""
+
+_EOL = r"[ \t]*+(?=\n|\Z)"
+_BRACES = r"\{[^{}]*+(?:\{[^{}]*+(?:\{[^{}]*+\}[^{}]*+)*+\}[^{}]*+)*+\}"
+_ATTRIBUTES = rf"(?:[^<>\"'{{}}\n]|\n(?![ \t]*\n)|\"[^\"<]*+\"|'[^'<]*+'|{_BRACES})*+"
+_LAYOUT_NAMES = (
+    r"(?:(?:div|section|article|aside|main|header|footer|nav|details|summary|center|figure|figcaption|picture|source|p"
+    r"|span|br|hr|img|input|a|iframe|button|template|blockquote|fieldset|form)(?![\w.-])|[a-z]++-[\w-]++|[A-Z][\w.]*+)"
+)
+_TAG = rf"</?(?:{_LAYOUT_NAMES}(?=[\s/>]){_ATTRIBUTES})?>"
+_BLOCK_NAMES = r"(?:div|section|details|summary|center|figcaption|p)"
+_LIST_OF_ATTRIBUTES = (
+    r"\{(?::[^{}\n]*+|[ \t]*+(?:#[\w:]|\.[a-zA-Z_-])[^{}\n]*+|(?P<bare>[ \t]*+[\w-]++=(?=[\"'\w])[^{}\n]*+))\}"
+)
+_LIQUID = r"\{%(?:[^%\n]|%(?!\}))*+%\}|\{\{<[^<>{}]*+>\}\}|\{\{%[^%{}]*+%\}\}"
+_LIQUID += r"|\{#(?![\w:])[^#\n]*+#\}|\{/\*(?:[^*{]|\*(?!/))*+\*/\}"
+_INCLUDE = r"\{\*[^*\n]++\*\}|\{![^!\n]++!\}|\{\{#[^{}\n]++\}\}"
+# What is computed has a dot, a filter or a call; a plain name may be a blank of a form or of a prompt.
+_COMPUTED = r"\{\{-?[ \t]*+\$?[a-z_][\w-]*+[ \t]*+[.|(][^{}\n]*+\}\}"
+_OPTIONS = r"(?:\n[ \t]*+:[\w-]++:[^\n]*+|\n(?:[ ]{4}|\t)[ \t]*+(?:[\w-]++:|-[ ])[^\n]*+)*+"
+_INDENTED = r"(?=(?:\n[ \t]*+)?\n(?:[ ]{4}|\t)|\s*+\Z)"
+_CONTAINERS = (
+    r"(?:abstract|attention|bug|card|caution|code-group|column|columns|danger|deprecated|details|error|example|failure"
+    r"|grid|hint|important|info|note|question|quote|raw|row|seealso|success|summary|tab|tabs|tip|todo|v-pre|warn|warning)"
+)
+
+_LINE_OF_MARKUP = re.compile(
+    rf"(?:(?:{_LIST_OF_ATTRIBUTES}|{_LIQUID}|{_INCLUDE}|{_COMPUTED}|{_TAG})[ \t]*+)++(?=\n|\Z)"
+)
+_VALUE = re.compile(_COMPUTED)
+# By the first character of a line. The group `title` of a pattern is text.
+_RULES: dict[str, tuple["re.Pattern[str]", ...]] = {
+    "!": (
+        re.compile(rf"!{{3}}[ \t]++[\w-]++(?:[ \t]++[\w-]++)*+(?:[ \t]++\"(?P<title>[^\"\n]*+)\"?+)?{_EOL}{_INDENTED}"),
+    ),
+    "?": (
+        re.compile(
+            rf"\?{{3}}\+?[ \t]++[\w-]++(?:[ \t]++[\w-]++)*+(?:[ \t]++\"(?P<title>[^\"\n]*+)\"?+)?{_EOL}{_INDENTED}"
+        ),
+    ),
+    "=": (re.compile(rf"===[!+]*+[ \t]++\"(?P<title>[^\"\n]*+)\"?+{_EOL}"),),
+    "/": (
+        re.compile(rf"/{{3,}}{_EOL}"),
+        re.compile(rf"/{{3,}}[ \t]++[\w-]++[ \t]*+(?:\|[ \t]*+(?P<title>[^\n]*+))?(?=\n|\Z){_OPTIONS}"),
+    ),
+    ":": (
+        re.compile(
+            rf":{{3,}}(?:[ \t]*+(?:\{{[^{{}}\n]*+\}}|[\w.:-]++))?(?:[ \t]*+\{{[^{{}}\n]*+\}})?+{_EOL}{_OPTIONS}"
+        ),
+        re.compile(rf":{{3,}}[\w-]++\[(?P<title>[^\]\n]*+)\]?+(?:\{{[^{{}}\n]*+\}})?{_EOL}"),
+        re.compile(
+            rf":{{3,}}(?:[ \t]*+{_CONTAINERS}|[\w-]++|[ \t]*+\{{[\w:-]++\}})[ \t]++"
+            rf"(?P<title>[^\n{{]*+)(?:\{{[^{{}}\n]*+\}})?{_EOL}{_OPTIONS}"
+        ),
+    ),
+    "{": (
+        re.compile(
+            rf"\{{%-?[ \t]*+comment\b[^\n%]*+%\}}(?:[^{{]|\{{(?!%-?[ \t]*+(?:end)?comment))*+"
+            rf"\{{%-?[ \t]*+endcomment[ \t]*+-?%\}}{_EOL}"
+        ),
+        _LINE_OF_MARKUP,
+        re.compile(r"(?:(?:\{%(?:[^%\n]|%(?!\}))*+%\}|\{\{%[^{}%\n]*+%\}\})[ \t]*+)++(?=\S)"),
+    ),
+    "-": (
+        re.compile(
+            rf"--8<--(?:[ \t]++\"[^\"\n]*+\")?{_EOL}"
+            rf"(?:(?:\n[ \t]*+(?!--8<--)[^\s][^\n]*+){{1,99}}?\n[ \t]*+--8<--{_EOL})?"
+        ),
+    ),
+    ";": (re.compile(r";--8<--[^\n]*+"),),
+    "<": (
+        _LINE_OF_MARKUP,
+        re.compile(
+            rf"(?:<{_BLOCK_NAMES}(?=[\s>]){_ATTRIBUTES}>[ \t]*+)++(?=[^\s<]|<(?:strong|em|b|i|a|code|small)[\s>])"
+        ),
+        re.compile(rf"<(?P<name>[A-Z][\w.]*+)(?=[\s>]){_ATTRIBUTES}>(?P<title>[^<\n]++)</(?P=name)>{_EOL}"),
+        re.compile(r"<<<[ \t]*+@?[./][^\n]*+"),
+    ),
+    "i": (
+        re.compile(rf"import[ \t]+(?:[\w*{{][^;'\"<>()]{{0,400}}?[\s}}]from[ \t]+)?(?:'[^'\n]+'|\"[^\"\n]+\");?{_EOL}"),
+    ),
+    "e": (
+        re.compile(
+            r"export[ \t]+(?:default\b|const\b|let\b|function\b)(?=[^\n]*[={(])[^\n]*+(?:\n(?![ \t]*\n)[^\n]++)*+"
+        ),
+    ),
+    "(": (re.compile(rf"\([\w.:/-]++\)={_EOL}"),),
+    "[": (re.compile(rf"(?:\[TOC\]|\[\[_?toc_?\]\]){_EOL}", re.IGNORECASE),),
+}
+# Modules of JavaScript are no text in MDX, and code elsewhere.
+_MDX = re.compile(
+    r"\n[ \t]*+</?[A-Z][\w.]*+[\s/>]|\nimport[ \t][^\n]*['\"](?:@theme|@site|@components|[.~@]*/)[^\n]*['\"]"
+)
+_STARTS = "|".join(
+    (
+        r"[!?]{3}",
+        '=== "',
+        "===[!+]",
+        r"\([\w.:/-]++\)=",
+        "///",
+        ":::",
+        r"\{",
+        ";?--8<--",
+        "</?[a-zA-Z>!]",
+        "<<<",
+        "import[ \t]",
+        "export[ \t]",
+    )
+)
+_CANDIDATE = re.compile(
+    rf"\n[ \t]*+(?=(?:{_STARTS}|```|~~~|\[TOC|\[\[_?toc|#{{1,6}}[ \t][^\n{{<]*[{{<]))", re.IGNORECASE
+)
+_SIGNS = re.compile(
+    rf"\n[ \t]*+(?:(?:!!!|\?\?\?\+?)[ \t]++[\w-]++[^\n]*+{_INDENTED}(?!\s*\Z)|===[ \t]\""
+    rf"|:{{3,}}[ \t]*[\w{{]|/{{3,}}[ \t][\w-]++"
+    r"(?:[ \t]*\||[ \t]*\n)|\{%-?[ \t]*\w[^\n%]*%\}|\{\{[<%][ \t/]|--8<--|\{\*[ \t][^\n*]*\*\}|\{:[ \t]*[.#])"
+)
+
+_MAX_NESTED = 20
+_FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*+)")
+_DIRECTIVE = re.compile(r"[ \t]*+\{(?P<name>[\w:-]++)\}[ \t]*+(?P<title>[^\n]*+)")
+_TEXTUAL = re.compile(
+    r"admonition|attention|card|caution|danger|deprecated|details|dropdown|epigraph|error|exercise|figure|grid(?:-item(?:-card)?)?"
+    r"|hint|important|margin|note|rubric|seealso|sidebar|solution|tab-(?:item|set)|tip|topic|version(?:added|changed)|warning"
+)
+_WITHOUT_TEXT = re.compile(
+    r"(?:toctree|tableofcontents|contents|include|literalinclude|image|index|bibliography|autosummary|auto(?:module|class"
+    r"|function|method|data|exception|attribute)|currentmodule)"
+)
+_NAME_OF_CODE = r"(?:highlight|codeblock|code-block|prism)"
+_CODE = (  # what begins code, and what closes it
+    (
+        re.compile(r":{3,}[ \t]*+\{(?:code|code-block|code-cell|sourcecode|math|mermaid|literalinclude)\}[^\n]*+"),
+        r"\n[ \t]*:{3,}" + _EOL,
+    ),
+    (
+        re.compile(rf"\{{%-?[ \t]*+{_NAME_OF_CODE}\b[^\n%]*+%\}}{_EOL}"),
+        rf"\n[ \t]*\{{%-?[ \t]*end{_NAME_OF_CODE}[^\n%]*%\}}{_EOL}",
+    ),
+    (
+        re.compile(rf"\{{\{{<[ \t]*+{_NAME_OF_CODE}\b[^\n<>]*+>\}}\}}{_EOL}"),
+        rf"\n[ \t]*\{{\{{<[ \t]*/[ \t]*{_NAME_OF_CODE}[^\n>]*>\}}\}}{_EOL}",
+    ),
+)
+_REGION = re.compile(
+    r"<(?P<name>table|pre|ul|ol|dl|script|style|svg|textarea|select)(?=[\s>])|<(?P<comment>!--)", re.IGNORECASE
+)
+_ANY_TAG = re.compile(r"<(?:style|script)\b[^<>]*+>[^<]*+|<[^<>]*+>", re.IGNORECASE)
+_IN_HEADING = re.compile(
+    r"`[^`\n]*+`|(?P<mark>"
+    + _LIQUID
+    + r"|<a\s[^<>\n]*+>[ \t]*+</a>|<[A-Z][\w.]*+[^<>\n]*+(?<=/)>|"
+    + _LIST_OF_ATTRIBUTES
+    + ")"
+)
+_LINE_TAIL = re.compile(r"[}>][ \t]*+(?=\n|\Z)")
+_TAIL_IN_BRACES = re.compile(
+    rf"(?:{_LIST_OF_ATTRIBUTES}|\{{%-?[ \t]*+end\w*[ \t]*+-?%\}}|\{{\{{[<%][ \t]*+/[^{{}}\n]*+\}}\}}|{_INCLUDE})"
+)
+_TAIL_TAG = re.compile(rf"</(?:{_BLOCK_NAMES}|[A-Z][\w.]*+)>")
+_WHOLE_LINE = re.compile(r"[^\n]*+")
+_BLANKED = re.compile(r"[^\r\n]")
+
+
+class Stripped(NamedTuple):
+    """A text whose markup is blanked.
+
+    Attributes:
+        text: The text, as long as before.
+        layout: The same with lines that a parser of Markdown cuts as they are meant: the text of an admonition isn't
+            indented, a title stands between rules, and tags around code are fences. It has as many lines.
+    """
+
+    text: str
+    layout: str
+
+
+def has_markup(lines: str) -> bool:
+    """Return whether a text, with a newline before it, has marks of generators that are rare in plain text."""
+    return _SIGNS.search(lines) is not None
+
+
+def strip_markup(text: str) -> Stripped | None:
+    """Blank the markup of a Markdown text; return ``None`` if it has none, or nothing else."""
+    found = _Finder(text)
+    found.read()
+    if not found.blanks and not found.fences:
+        return None
+    stripped = _blank(text, found.blanks)
+    if not any(map(str.isalnum, stripped)):
+        return None
+    return Stripped(stripped, _layout(stripped, found))
+
+
+def is_markup(text: str) -> bool:
+    """Return whether what stands between two sentences holds nothing but white space and markup."""
+    if not text.strip():
+        return True
+    found = _Finder(text, is_gap=True)
+    found.read()
+    return not any(map(str.isalnum, _blank(text, found.blanks)))
+
+
+_TAG_WITH_STRING = re.compile(r"<[a-zA-Z][\w.:-]*+(?=\s)[^<>\"']*+(?:(?<==)(?:\"[^\"<]*+\"|'[^'<]*+')[^<>\"']*+)++>")
+_END_IN_TAG = re.compile(r"[.!?…:;。！？]\W|[\r\n]|[。！？]")
+_TAG_OF_TEMPLATE = re.compile(r"\{[{%][^{}\n]*+[}%]\}")
+
+
+def shield_tags(text: str) -> str:
+    """Return a text, as long as before, in which no tag holds anything that could end a sentence."""
+    if '="' in text or "='" in text:
+        text = _TAG_WITH_STRING.sub(_shielded, text)
+    return _TAG_OF_TEMPLATE.sub(_shielded, text) if "{{" in text or "{%" in text else text
+
+
+def _shielded(match: "re.Match[str]") -> str:
+    tag = match[0]
+    if not _END_IN_TAG.search(tag):
+        return tag
+    return tag[:2] + "_" * (len(tag) - 3) + tag[-1]
+
+
+@dataclass(slots=True)
+class _Finder:
+    """Finds the markup of a text.
+
+    Attributes:
+        text: The text.
+        is_gap: Whether it stood between two sentences, so that no fence in it holds code.
+        blanks: Spans of markup.
+        titles: Where the lines with a title begin.
+        boxes: Where the lines begin whose text is indented below them.
+        fences: Where the lines of tags around code begin.
+    """
+
+    text: str
+    is_gap: bool = False
+    blanks: list[Span] = field(default_factory=list)
+    titles: list[int] = field(default_factory=list)
+    boxes: list[int] = field(default_factory=list)
+    fences: list[int] = field(default_factory=list)
+    _lines: str = ""  # the text with plain newlines, and one before it
+    _kept: list[Span] = field(default_factory=list)  # code, and HTML that is left to the parser
+    _open: list[str] = field(default_factory=list)  # the fences of directives that hold text
+    _unclosed: set[str] = field(default_factory=set)
+    _mdx: bool | None = None
+
+    def read(self) -> None:
+        """Find all."""
+        self._lines = "\n" + self.text
+        if "\r" in self.text:
+            self._lines = self._lines.replace("\r\n", " \n").replace("\r", "\n")
+        at = 0
+        while match := _CANDIDATE.search(self._lines, at):
+            at = max(self._read_line(match.end()), match.end())
+        self._read_tails()
+        if self.is_gap:
+            self.blanks += (match.span() for match in _GAP_OPTIONS.finditer(self._lines))
+        self.blanks = sorted((max(0, start - 1), end - 1) for start, end in self.blanks)
+
+    def _read_line(self, at: int) -> int:
+        """Read what begins at the first mark of a line, and return where to go on."""
+        lines, first = self._lines, self._lines[at]
+        if first in "`~":
+            return self._read_fence(at)
+        if first == "#":
+            return self._read_heading(at)
+        for pattern, closing in _CODE if first in ":{" and not self.is_gap else ():
+            if (match := pattern.match(lines, at)) and (end := self._closing(closing, match.end())):
+                self.fences += [at - 1, end[0]]
+                self._kept.append((at, end[1]))
+                return end[1]
+        if first == "<" and (region := _REGION.match(lines, at)):
+            end = self._closing("-->" if region["comment"] else f"(?i:</{region['name']})", at)
+            stop = end[1] if end else self._line_end(at)
+            self._kept.append((at, stop))
+            if end and not region["comment"] and not any(map(str.isalnum, _ANY_TAG.sub("", lines[at:stop]))):
+                self.blanks.append((at, stop))
+            return stop
+        stop = min(len(lines), at + MAX_MARKUP_CHARS)
+        rules = () if first in "ie" and not self._is_mdx() else _RULES.get(first, ())
+        matches = (pattern.match(lines, at, stop) for pattern in rules)
+        if match := next(filter(None, matches), None):
+            self._blank_but_title(match)
+            return match.end()
+        return at
+
+    def _is_mdx(self) -> bool:
+        if self._mdx is None:
+            self._mdx = self.is_gap or _MDX.search(self._lines) is not None
+        return self._mdx
+
+    def _blank_but_title(self, match: "re.Match[str]") -> None:
+        start, end = match.span()
+        line = self._lines.rfind("\n", 0, start) + 1
+        title = match.span("title") if "title" in match.re.groupindex else (-1, -1)
+        if any(map(str.isalnum, self._lines[slice(*title)] if title[0] >= 0 else "")):
+            self.blanks += [(start, title[0]), (title[1], end)]
+            self.titles.append(line - 1)
+        else:
+            rule = _RULE_BELOW.match(self._lines, end)
+            self.blanks.append((start, rule.end() if rule and self._lines[end : end + 1] == "\n" else end))
+        if match[0][0] in "!?=":
+            self.boxes.append(line - 1)
+
+    def _read_fence(self, at: int) -> int:
+        fence = _FENCE.match(self._lines, at)
+        if fence is None:
+            return at
+        marks, end = fence["marks"], fence.end()
+        if not fence["info"].strip():
+            depth = next((n for n in reversed(range(len(self._open))) if marks.startswith(self._open[n])), None)
+            if depth is not None or self.is_gap:
+                del self._open[depth or 0 :]
+                self.blanks.append((at, end))
+                return end
+        directive = _DIRECTIVE.fullmatch(fence["info"])
+        if directive and _WITHOUT_TEXT.fullmatch(directive["name"]):
+            closing = self._closing(rf"\n[ \t]*{marks[0]}{{{min(len(marks), 99)},}}{_EOL}", end)
+            self.blanks.append((at, closing[1] if closing else end))
+            return self.blanks[-1][1]
+        if directive and _TEXTUAL.fullmatch(directive["name"]):
+            options = _FENCE_OPTIONS.match(self._lines, end)
+            has_title = directive["title"].strip() and directive["name"] != "figure"
+            title = self._lines[at:end].rfind(directive["title"]) + at if has_title else end
+            self.blanks.append((at, title))
+            if title < end:
+                self.titles.append(self._lines.rfind("\n", 0, at))
+            if options:
+                self.blanks.append(options.span())
+            self._open = [*self._open[-_MAX_NESTED:], marks]
+            return options.end() if options else end
+        closing = self._closing(rf"\n[ \t]*{marks[0]}{{{min(len(marks), 99)},}}{_EOL}", end)
+        stop = closing[1] if closing else len(self._lines)
+        self._kept.append((at, stop))
+        return stop
+
+    def _read_heading(self, at: int) -> int:
+        end = self._line_end(at)
+        marks = [match.span() for match in _IN_HEADING.finditer(self._lines, at, end) if match["mark"]]
+        line = self._lines[at:end]
+        rest = _VALUE.sub("", _blank(line, [(start - at, stop - at) for start, stop in marks]))
+        self.blanks += marks if rest == line or any(map(str.isalnum, rest)) else [(at, end)]
+        return end
+
+    def _read_tails(self) -> None:
+        """Find markup at the ends of lines."""
+        kept = [start for start, _ in self._kept]
+        for match in _LINE_TAIL.finditer(self._lines):
+            number = bisect_right(kept, match.start()) - 1
+            if number >= 0 and match.start() < self._kept[number][1]:
+                continue
+            line = self._lines.rfind("\n", 0, match.start()) + 1
+            end = match.start() + 1
+            word = -1 if self.is_gap else next((at for at in range(line, end) if self._lines[at].isalnum()), end)
+            while end > line:
+                start = self._lines.rfind("<" if self._lines[end - 1] == ">" else "{", line, end)
+                if start > line and self._lines[start - 1] == "{":
+                    start -= 1
+                pattern = _TAIL_TAG if self._lines[end - 1] == ">" else _TAIL_IN_BRACES
+                tail = pattern.fullmatch(self._lines, start, end) if start >= line else None
+                if tail is None or start <= word:  # nothing of the line would be left
+                    break
+                before = self._lines[start - 1]
+                if pattern is _TAIL_IN_BRACES and tail["bare"] and before not in ")]`*":
+                    break
+                self.blanks.append((start, end))
+                end = start
+                while end > line and self._lines[end - 1] in " \t":
+                    end -= 1
+
+    def _closing(self, pattern: str, at: int) -> Span | None:
+        """Return the span of what closes something; what nothing closes once isn't looked for again."""
+        match = None if pattern in self._unclosed else _compiled(pattern).search(self._lines, at)
+        if match is None:
+            self._unclosed.add(pattern)
+        return match.span() if match else None
+
+    def _line_end(self, at: int) -> int:
+        match = _WHOLE_LINE.match(self._lines, at)
+        return match.end() if match else at
+
+
+_RULE_BELOW = re.compile(r"(?:[ \t]*+\n)++[ ]{0,3}(?:-{3,}|\*{3,}|_{3,})" + _EOL)
+_FENCE_OPTIONS = re.compile(r"(?:\n[ \t]*+:[\w-]++:[^\n]*+)++")
+# Below a title, which parted them from what they belong to.
+_GAP_OPTIONS = re.compile(r"(?<=\n):[\w-]++:[^\n]*+|(?<=\n)(?:[ ]{4}|\t)[ \t]*+[\w-]++:[^\n]*+")
+
+
+@functools.lru_cache(maxsize=256)
+def _compiled(pattern: str) -> "re.Pattern[str]":
+    return re.compile(pattern)
+
+
+def _blank(text: str, spans: Sequence[Span]) -> str:
+    made: list[str] = []
+    at = 0
+    for start, end in spans:
+        if end > at:
+            start = max(at, start)
+            made += [text[at:start], _BLANKED.sub(" ", text[start:end])]
+            at = end
+    return "".join((*made, text[at:]))
+
+
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_INDENT = 4
+_TAB = 4
+
+
+def _layout(stripped: str, found: _Finder) -> str:
+    """Return the lines that the parser reads."""
+    titles, boxes = frozenset(found.titles), frozenset(found.boxes)
+    fences = sorted(found.fences)
+    open_boxes: list[int] = []  # their indents
+    made: list[str] = []
+    for match in _LINE.finditer(stripped):
+        line, (start, end) = match[0], match.span()
+        was = found.text[start:end]
+        indent = was[: len(was) - len(was.lstrip())]
+        width = len(indent.expandtabs(_TAB))
+        if was.strip():
+            while open_boxes and width < open_boxes[-1] + _INDENT:
+                open_boxes.pop()
+        kept = indent.expandtabs(_TAB)[_INDENT * len(open_boxes) :] if open_boxes else indent
+        if start in boxes:
+            open_boxes.append(width)
+        if start in titles:
+            line = _fitted(kept + "***", line)
+        elif fences and start <= fences[0] < end:
+            del fences[0]
+            line = _fitted(kept + "```", line)
+        elif line.strip() and (kept != indent or line[len(indent) :][:1] in (" ", "\t")):
+            line = _fitted(kept + line.strip(), line)
+        made.append(line)
+    return "".join(made)
+
+
+def _fitted(body: str, line: str) -> str:
+    """Return a line with another text, as long as before."""
+    length = len(line.rstrip("\r\n"))
+    return body.ljust(length)[:length] + line[length:]
