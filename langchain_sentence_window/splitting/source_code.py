@@ -94,8 +94,10 @@ _FAMILIES: tuple[tuple[Syntax, str, str], ...] = (  # with suffixes, and names o
 _BY_SUFFIX = {suffix: syntax for syntax, suffixes, _ in _FAMILIES for suffix in suffixes.split()}
 _BY_LANGUAGE = {name: syntax for syntax, _, names in _FAMILIES for name in names.split()}
 _FILES = {"makefile": "mk", "gnumakefile": "mk", "dockerfile": "mk", "gemfile": "rb", "rakefile": "rb", ".env": "env"}
-_OF_PAGES = frozenset({"php"})
-"""Suffixes that the addresses of web pages have too."""
+_OF_REPOSITORY = re.compile(
+    r"(?:file|s3|gs|abfss?|hdfs)://|https?://(?:raw\.|api\.github\.|[^/]+/.*?/(?:blob|raw|src|contents|-)/)"
+)
+"""Addresses whose suffixes tell what a file holds, unlike those of pages."""
 
 
 def syntax_of_source(source: str) -> Syntax | None:
@@ -104,14 +106,13 @@ def syntax_of_source(source: str) -> Syntax | None:
     Args:
         source: Its path or its address.
     """
-    is_address = "://" in source
-    if is_address:
-        source = re.split(r"[?#]", source.partition("://")[2], maxsplit=1)[0]
-        if "/" not in source:
+    if "://" in source:  # a page may be about Node.js
+        source = re.split(r"[?#]", source, maxsplit=1)[0]
+        if not _OF_REPOSITORY.match(source):
             return None
     name = re.split(r"[/\\]", source)[-1].lower()
     suffix = _FILES.get(name, name.rpartition(".")[2] if "." in name.lstrip(".") else "")
-    return None if is_address and suffix in _OF_PAGES else _BY_SUFFIX.get(suffix)
+    return _BY_SUFFIX.get(suffix)
 
 
 def syntax_of_language(language: str) -> Syntax | None:

@@ -137,7 +137,15 @@ def test_comments_are_no_headings(source: str, text: str, expected: int) -> None
     ("source", "is_code"),
     [
         *(("a.py", True), ("a/b.tsx", True), ("Dockerfile", True), ("a.R", True), ("https://a.b/x.php?y=1", False)),
-        *(("x.php", True), ("https://example.py", False), ("a.md", False), ("a.txt", False), ("py", False)),
+        *(
+            ("x.php", True),
+            ("https://example.py", False),
+            ("https://a.b/wiki/Node.js", False),
+            ("s3://a/b.go", True),
+            ("a.md", False),
+            ("a.txt", False),
+            ("py", False),
+        ),
         *(
             ("a.json", False),
             ("a.csv", False),
