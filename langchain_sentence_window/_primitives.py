@@ -34,6 +34,12 @@ ENDS_OF_SENTENCES = (
 """The characters with which sentences and clauses end, and titles don't: Latin, Chinese and Japanese, Arabic, Hindi."""
 
 
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u312f\u3190-\u9fff\uf900-\ufaff\uff66-\uff9d\U00020000-\U0003ffff"
+)
+"""Characters of scripts that put no spaces between words, such as Japanese and Thai, for a class of an expression."""
+
+
 def encodable(text: str) -> str:
     """Replace lone surrogates, which libraries in other programming languages refuse, by ``?``; spans stay valid."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -22,6 +22,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
 
+from langchain_sentence_window._primitives import UNSPACED
 from langchain_sentence_window.answering.citation_format import CharacterTable
 
 INVISIBLE, SOFT_HYPHEN = "\x01", "\x02"
@@ -47,6 +48,9 @@ _LETTER = r"[^\W\d_]"
 _HIDDEN = re.compile(f"[{INVISIBLE}{SOFT_HYPHEN}]+")
 _SOFT_BREAK = re.compile(rf"{SOFT_HYPHEN}[{INVISIBLE} ]*\n[{INVISIBLE} ]*(?={_LETTER})")
 _HARD_BREAK = re.compile(rf"-(?<={_LETTER}-)[{INVISIBLE} ]*\n[{INVISIBLE} ]*(?={_LETTER})")
+_UNSPACED_BREAK = re.compile(
+    rf"(?:(?<=[{UNSPACED}])|(?<=[{UNSPACED}][,.;:!?)\]\"]))[{INVISIBLE} ]*\n[{INVISIBLE} ]*(?=[(\[\"]?[{UNSPACED}])"
+)
 _SPACE = re.compile("  +")
 _DOTS = re.compile(r"\.(?:\.+|(?: \.){2,})")
 _DASH = re.compile(rf" (?<=\w )-{{1,3}} ?(?={_LETTER})|-(?<=\w-)(?:-{{0,2}} |--?)(?={_LETTER})")
@@ -238,6 +242,7 @@ _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[s
     (lambda text: not text.isascii(), _EXPANDING, _expanded),  # first, as others ask what is a letter
     (lambda text: SOFT_HYPHEN in text, _SOFT_BREAK, lambda _: ""),
     (lambda text: "\n" in text and "-" in text, _HARD_BREAK, None),
+    (lambda text: "\n" in text and not text.isascii(), _UNSPACED_BREAK, lambda _: ""),
     (lambda text: INVISIBLE in text or SOFT_HYPHEN in text, _HIDDEN, lambda _: ""),
     (lambda text: "  " in text, _SPACE, lambda _: " "),
     (lambda text: ".." in text or ". ." in text, _DOTS, lambda _: "…"),
@@ -309,10 +314,7 @@ _CUT = re.compile(
 )
 _BROKEN_LINE = re.compile(rf"(?<=\w){_AT}?[{_HYPHENS}\u00ad]{_AT}?[ \t]*\r?\n[ \t]*{_AT}?(?=\w)")
 _USUAL = re.compile(r"[\n -~]*")
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc"
-    "\U00020000-\U0003ffff]"
-)
+_UNSPACED = re.compile(f"[{UNSPACED}\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uff9e-\uffdc]")
 """Letters of scripts that put no space between words, or join particles to them as Korean does."""
 
 
