@@ -30,8 +30,8 @@ from langchain_sentence_window.splitting.languages import (
     known_languages,
     language_of,
     language_of_parts,
-    load_language,
     unknown_code,
+    words_of,
 )
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
@@ -414,8 +414,8 @@ def _ruleset(language: str, engine: str | Engine | None) -> Ruleset:
     if engine is None and not has_words:
         engine = "sentencex"
     made = None if engine is None else make_engine(engine, language)
-    # Other engines know more languages; decisions about newlines are then based on typography alone.
-    return Ruleset(load_language(language) if has_words else Language(), made)
+    # Other engines know more languages; decisions about newlines are then based on typography and abbreviations alone.
+    return Ruleset(words_of(language), made)
 
 
 def _general(language: str, doc_id: str, error: MissingExtraError) -> Ruleset:
@@ -428,4 +428,4 @@ def _general(language: str, doc_id: str, error: MissingExtraError) -> Ruleset:
         SentenceWindowWarning,
         stacklevel=2,
     )
-    return Ruleset(Language(), None)
+    return Ruleset(words_of(language), None)

@@ -1,10 +1,13 @@
 """Sentence engines of other libraries, behind the structure layer of this package.
 
-Each takes the text of one paragraph and returns the spans of its sentences.
+Each takes the text of one paragraph and returns the spans of its sentences. Those of sentencex are joined where a
+sentence clearly goes on: before a small letter, after an abbreviation, and around quotations.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from langchain_sentence_window._display import shown
@@ -13,7 +16,9 @@ from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer, checked_callback
 from langchain_sentence_window.errors import InvalidInputError
 
-from .languages import is_known, known_languages, load_language, unknown_code
+from .joints import CLOSING, OPENING, STOPS, first_letter, in_speech, is_small, settled
+from .languages import Language, is_known, known_languages, load_language, unknown_code, words_of
+from .rules import LABEL, MARKER, is_casual, last_word
 
 Engine: TypeAlias = Callable[[str], Iterable[Span]]
 """A sentence engine: takes the text of one paragraph and returns ``(start, end)`` of each sentence."""
@@ -58,11 +63,75 @@ def sentencex(language: str) -> Engine:
     if not is_known(language):
         raise unknown_code(language)
     find = of_extra("sentencex", "sentencex", "sentencex").get_sentence_boundaries
+    words = words_of(language)
 
     def cut(text: str) -> Iterable[Span]:
-        return [(found["start_index"], found["end_index"]) for found in find(language, encodable(text))]
+        starts = [found["start_index"] for found in find(language, encodable(text))]
+        return list(pairwise([*_mended(text, starts, words), len(text)]))
 
     return in_pieces(cut)
+
+
+_MARKER_BEFORE = re.compile(r"(?<=[.!?]\s)\d{1,2}\.\s\Z")
+_MAX_MARKER_CHARS = 8
+_MAX_TITLE_CHARS = 3
+_NUMBER_AT_END = re.compile(r"\d[\d.,]*\.\s+(?=[^\W\d_])")
+
+
+def _mended(text: str, starts: Sequence[int], words: Language) -> Iterator[int]:
+    """Yield those beginnings of sentences before which none goes on."""
+    casual = is_casual(text, words)
+    sentence = 0
+    yield from starts[:1]
+    for found in starts[1:]:
+        at = found
+        while at < len(text) and text[at].isspace():
+            at += 1
+        while at > sentence + 1 and text[at - 1] in OPENING and text[at - 2].isspace():
+            at -= 1  # an opening mark belongs to the sentence after it
+        marker = _MARKER_BEFORE.search(text, max(sentence, at - _MAX_MARKER_CHARS), at)
+        if marker and not _goes_on(text, sentence, marker.start(), words, casual=casual):
+            at = marker.start()  # the marker of an item belongs to the sentence after it
+        at = at and settled(text, at, sentence, is_casual=casual)
+        if at > sentence and _goes_on(text, sentence, at, words, casual=casual):
+            number = _NUMBER_AT_END.match(text, at)  # it was taken for a marker: "Fig. 2. The end."
+            at = number.end() if number else 0
+            at = 0 if at and _goes_on(text, sentence, at, words, casual=casual) else at
+        if at > sentence:
+            sentence = at
+            yield at
+
+
+def _goes_on(text: str, sentence: int, at: int, words: Language, *, casual: bool) -> bool:
+    """Return whether a sentence goes on before a small letter, or after a stop that only ends an abbreviation."""
+    end = at
+    while text[end - 1].isspace():
+        end -= 1
+    stop = end
+    while stop > 1 and text[stop - 1] in CLOSING:
+        stop -= 1
+    mark, first = text[stop - 1], first_letter(text, at)
+    if mark not in STOPS:
+        return False
+    if is_small(text[first]) and not casual:
+        return mark != "?" or stop < end or first > at
+    if mark in "!?" and stop == end:
+        return in_speech(text, stop)
+    is_single = mark == "." and stop == end and text[stop - 2 : stop - 1] != "."
+    return is_single and _abbreviates(text, sentence, stop, at, words)
+
+
+def _abbreviates(text: str, sentence: int, stop: int, at: int, words: Language) -> bool:
+    """Return whether a full stop ends an abbreviation, the marker of an item or a label alone: "Fig. 3. The hall"."""
+    marker = MARKER.match(text, sentence)
+    if (marker and marker.end() >= stop) or LABEL.fullmatch(text, sentence, stop - 1):
+        return True
+    word = last_word(text, sentence, stop - 1)
+    if stop == at and word.istitle() and len(word) <= _MAX_TITLE_CHARS:  # "Th.S."
+        return True
+    if text[first_letter(text, at)].isdigit():
+        return words.abbreviates(word) or ("." in word and word[-1:].isalpha())
+    return words.abbreviates(word) and word.lower() not in words.numbered
 
 
 def nupunkt(language: str) -> Engine:

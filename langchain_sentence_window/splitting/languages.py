@@ -46,9 +46,10 @@ class Language:
         counted: Words with an ordinal of any size before them, if ``flags`` has ``ordinals``.
         starters: Words that begin a sentence if they follow an abbreviation and have a capital letter.
         fronts: Words that begin a phrase before a sentence, such as "At 5 a.m."; a time doesn't end that phrase.
+        hanging: Words in speech after which a dash shows that it broke off, if a starter follows.
         farewells: Phrases that end a letter; the writer's name after their comma is a sentence.
         flags: ``ordinals`` if a number of two digits or a Roman one, with a full stop, is an ordinal unless a starter
-            follows.
+            follows; ``careless`` if many sentences begin in lower case after a word of the language, see gold data.
         leads: Words that don't end a sentence: if a line ends with one, the sentence continues.
     """
 
@@ -64,6 +65,7 @@ class Language:
     starters: frozenset[str] = frozenset()
     leads: frozenset[str] = frozenset()
     fronts: frozenset[str] = frozenset()
+    hanging: frozenset[str] = frozenset()
     farewells: frozenset[str] = frozenset()
     flags: frozenset[str] = frozenset()
 
@@ -117,6 +119,19 @@ def load_language(code: str) -> Language:
             'engine="sentencex"'
         )
     return Language(**{name: frozenset(words) for name, words in _read_sections(f"languages/{code}.txt").items()})
+
+
+@functools.cache
+def words_of(code: str) -> Language:
+    """Return the words of any language: of those without a data file, abbreviations that don't end a sentence.
+
+    Args:
+        code: Its ISO 639 code.
+    """
+    if code in known_languages():
+        return load_language(code)
+    found = _read_sections("abbreviations.txt")
+    return Language(abbreviations=frozenset(found.get(code, ())), numbered=frozenset(found.get(f"{code}_numbered", ())))
 
 
 AUTO = "auto"

@@ -37,9 +37,10 @@ from .blocks import (
 from .engines import Engine
 from .languages import Language
 from .lead_ins import find_lead_ins
+from .line_breaks import Gap, column_width, find_gaps, goes_on
 from .markdown import FrontMatter, is_markdown, parse_markdown
 from .markup import is_markup, shield_tags, strip_markup
-from .rules import Gap, column_width, find_gaps, goes_on, is_casual, sentence_starts
+from .rules import is_casual, sentence_starts
 from .source_code import Syntax, code_sections, syntax_of_text
 from .structure import join_markers, refine_blocks
 from .transcripts import speaker_end

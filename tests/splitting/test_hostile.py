@@ -111,6 +111,19 @@ UNITS = (
         "00:01 --> 00:02\na\n",
         "1\n00:01 --> 00:02\n<v A>a\n\n",
         "segg. A ",
+        '. " ',
+        "« ! » ",
+        "! ” ",
+        "「。」と",
+        "。」",
+        "😀 ",
+        "a! 😀 ",
+        'a, "b! c',
+        "a – I ",
+        "３．",
+        "字\n",
+        "字、字字字字字字字字\n",
+        "Fig. 1. A ",
     ),
     *(
         "\n",
@@ -262,6 +275,12 @@ def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
         ("names of admonitions", lambda n: "# a\n\n!!! " + "a " * n + "!\n    b"),
         ("options of directives", lambda n: "# a\n\n" + "::: a\n    b: c\n" * n),
         ("headings with tags", lambda n: "# " + "<a " * n + "\n" + "# <b\n" * n),
+        ("loose marks after a stop", lambda n: "a." + ' "' * n),
+        ("speech that doesn't close", lambda n: 'a, "b! ' * n),
+        ("emoji after a stop", lambda n: "a! " + "😀" * n + " b"),
+        ("marks of an emoji", lambda n: "a! ❤" + "\ufe0f" * n),
+        ("closing marks after a stop", lambda n: "a. " + ") " * n),
+        ("opening marks after a stop", lambda n: "a. " + "( " * n + "b. " * n),
     ],
 )
 def test_regular_expressions_read_a_text_once(name: str, make: Callable[[int], str]) -> None:
@@ -434,5 +453,13 @@ def test_more_keys_than_each_sentence_can_carry_are_refused(words: WordEmbedding
 def test_work_of_ordinals_and_abbreviations_grows_as_the_text_does(unit: str) -> None:
     splitter = SentenceSplitter("de")
     splitter.spans("Am 1. Mai.")
+    short, long = (unit * (size // len(unit)) for size in (1000, 4000))
+    assert lines_run(lambda: splitter.spans(long)) < LINEAR * lines_run(lambda: splitter.spans(short)) + ONCE
+
+
+@pytest.mark.parametrize("unit", ["Т.е. а ", "а! » ", "ул. 5. А ", "„А! ", "а! 😀 ", "1. А. 2. ", "А.Б. "])
+def test_work_of_mending_grows_as_the_text_does(unit: str) -> None:
+    splitter = SentenceSplitter("ru")
+    splitter.spans("А. Б.")
     short, long = (unit * (size // len(unit)) for size in (1000, 4000))
     assert lines_run(lambda: splitter.spans(long)) < LINEAR * lines_run(lambda: splitter.spans(short)) + ONCE

@@ -1,5 +1,6 @@
 """Sentences stand where they say, for every string; and they are the right ones, by golden cases."""
 
+import re
 import sys
 import threading
 from pathlib import Path
@@ -91,6 +92,29 @@ def assert_exact(text: str, sentences: list[Sentence]) -> None:
 @example("\x1c\n\x85 - \n")
 def test_sentences_are_exact_for_any_string(text: str) -> None:
     assert_exact(text, SentenceSplitter().split_text(text))
+
+
+CLOSING = ")]}」』】）”»"
+spoken = st.lists(
+    st.one_of(
+        st.sampled_from(["Ja", "nein", "Ort 5", "z.B.", "はい", "と言う", "“", "「", "« ", "(", '"', "'", "–", "😀"]),
+        st.sampled_from([". ", "! ", "?", "…", "。", "！", ".", ", ", ": ", " ", "\xa0", "\n"]),
+        st.sampled_from([f"{space}{mark}{after}" for space in ("", " ") for mark in CLOSING for after in (" ", ", ")]),
+    ),
+    max_size=40,
+).map("".join)
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "ja", "ru", "he"])
+@given(spoken)
+@examples(60)
+@example("« Ja ! », nein. « Ja\xa0!\xa0» nein. (Ja! ) Ort.")
+@example("Ja! ” ) 」 Ort. 😀 ) Ja.")
+def test_a_sentence_never_begins_with_a_closing_mark(language: str, text: str) -> None:
+    paragraph = re.sub("[ \\n]+", " ", text)  # wide white space parts columns
+    marks = CLOSING.replace("»", "") if language == "de" else CLOSING  # it opens in German, too: »Ja«
+    sentences = SentenceSplitter(language, structure="plain").spans(paragraph)
+    assert [paragraph[start:end] for start, end in sentences[1:] if paragraph[start] in marks] == []
 
 
 HOSTILE = {

@@ -1,0 +1,272 @@
+"""The rules that decide for each newline whether a sentence ends there, or only a line that was too long.
+
+Always joining lines is wrong, and always breaking at them is wrong. This matters more than the full stop, which is
+judged by what stands before and after it.
+
+If in doubt, join: two sentences joined lose less than one sentence cut in two.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from .blocks import MAX_MARKED_HEADING_CHARS, wiki_heading
+from .joints import ALWAYS_CLOSING, STOPS, has_ideographs, is_ideograph, unspaced_width
+from .languages import Language
+from .rules import MARKER, last_word
+
+MIN_COLUMN_CHARS = 40
+"""Characters of the narrowest column whose lines may be wrapped."""
+
+MIN_WRAPPED_LINES = 5
+"""Lines followed by a line in lower case that are enough to tell the width of the column."""
+
+_LINE_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]")
+_LINE_OR_COLUMN_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]|\t\s*|[ ]{4}\s*")
+_BULLETS = "•⁃‣▪◦"
+_CLOSERS = "\"'”’»)]}*_"
+_LINE_OPENERS = "\"'“‘«([{*_"
+_MARKER_LINE = re.compile(
+    r"\\?[\[(]?(?:\d{1,3}(?:[.-]\d{1,3})*\\?[.)\]°ºª]{1,3}"
+    r"|\(?(?:[a-zA-Z]|[ivxlIVXL]{1,6}|[a-z]{2})(?:-[a-z]+)?\\?[.)]{1,2}|[—–•*)-])"
+)
+_LAST_MARKER = re.compile(r"[.:]\s+\(\w{1,3}\)\Z")
+_VERSUS = re.compile(r"vs?\.[ \t]*[\r\n]")
+_AND_OR = frozenset({"and", "or", "y", "o", "et", "ou", "e", "ed", "und", "oder"})
+_MAX_WORD_CHARS = 40
+_MIN_IDEOGRAPHS = 10
+"""Characters of the narrowest column in a script without spaces; lines of lists and verses are shorter."""
+
+_MIN_FULL = 0.85
+"""The part of it that is filled by a full line: some marks may not begin one."""
+
+_UNSPACED_ITEM = re.compile(
+    r"[・●○■□◆◇※①-⑳]|[一二三四五六七八九十]{1,3}[、．.]|[（(〔][^）)〕]{1,3}[）)〕]|第\S{1,4}[条條章節节款編编項项]"
+)
+_MAX_NOTES = 3
+_MAX_NOTE_CHARS = 150
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """White space between two lines that aren't blank, or between two columns of one line.
+
+    Attributes:
+        line: Where the line before it begins.
+        start: Where that line ends.
+        end: Where the next line begins.
+        is_blank: Whether it holds a blank line.
+        is_column: Whether it holds a tab or four spaces instead of a newline.
+    """
+
+    line: int
+    start: int
+    end: int
+    is_blank: bool
+    is_column: bool = False
+
+
+def find_gaps(text: str) -> list[Gap]:
+    """Find the gaps between the lines of a text, in order. A bullet or a column inside a line counts as a line."""
+    gaps: list[Gap] = []
+    line = 0
+    has_columns = "\t" in text or "    " in text
+    for match in (_LINE_OR_COLUMN_START if has_columns else _LINE_START).finditer(text):
+        start, end = match.span()
+        is_bullet = text[start] in _BULLETS
+        if is_bullet:
+            end = start
+        while start > line and text[start - 1].isspace():
+            start -= 1
+        if start == end:
+            continue
+        if start > line and end < len(text):
+            white = text[start:end]
+            newlines = max(white.count("\n"), white.count("\r"))
+            is_column = not newlines and not is_bullet
+            if is_column and not _parts_columns(text, line, start, end):
+                continue
+            gaps.append(Gap(line, start, end, newlines > 1, is_column))
+        line = end
+    return gaps
+
+
+class Column(NamedTuple):
+    """The length of a full line.
+
+    Attributes:
+        chars: Characters.
+        ideographs: Characters of a script without spaces between words, such as Japanese; 0 if there are no such lines.
+    """
+
+    chars: float
+    ideographs: float = 0
+
+
+def column_width(text: str, gaps: Sequence[Gap]) -> Column:
+    """Estimate the length of a full line."""
+    return Column(_full_line(text, gaps), _full_unspaced_line(text, gaps))
+
+
+def _full_line(text: str, gaps: Sequence[Gap]) -> float:
+    wrapped = sorted(
+        gap.start - gap.line + 1 + _word_length(text, gap.end)
+        for gap in gaps
+        if not gap.is_blank and text[gap.end].islower() and text[gap.start - 1] not in ".!?;:,"
+    )
+    if len(wrapped) >= MIN_WRAPPED_LINES:
+        return max(MIN_COLUMN_CHARS, 0.9 * wrapped[len(wrapped) // 10])
+    lengths = sorted(gap.start - gap.line for gap in gaps)
+    lengths = sorted([*lengths, len(text.rstrip()) - gaps[-1].end]) if gaps else []
+    return max(MIN_COLUMN_CHARS, 0.9 * lengths[int(len(lengths) * 0.9)]) if lengths else MIN_COLUMN_CHARS
+
+
+def _full_unspaced_line(text: str, gaps: Sequence[Gap]) -> float:
+    if not has_ideographs(text) or not any(_is_unspaced(text, gap) for gap in gaps):
+        return 0
+    ends = [*((gap.line, gap.start) for gap in gaps), (gaps[-1].end, len(text.rstrip()))]
+    widths = sorted(unspaced_width(text, line, end) for line, end in ends)
+    return widths[int(len(widths) * 0.9)]
+
+
+def _is_unspaced(text: str, gap: Gap) -> bool:
+    return not gap.is_blank and is_ideograph(text[gap.end]) and is_ideograph(text[gap.start - 1])
+
+
+def goes_on(text: str, gap: Gap, column: Column, language: Language, *, is_casual: bool) -> bool:
+    """Return whether the sentence before a gap continues after it.
+
+    Args:
+        text: The text.
+        gap: A gap of the text.
+        column: The length of a full line, see `column_width`.
+        language: The words of the text's language.
+        is_casual: Whether sentences of the text begin in lower case too.
+    """
+    line, end, start = gap.line, gap.start, gap.end
+    if gap.is_column or text[start] in _BULLETS:
+        return False
+    if text[line] == "=" and wiki_heading(text, line, end):
+        return False
+    if text[start] == "=" and wiki_heading(text, start, _line_end(text, start)):
+        return False
+    if text[start] == "v" and not gap.is_blank and _VERSUS.match(text, start):
+        return True
+    if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
+        return False  # a hard line break of Markdown
+    noted = _before_notes(text, line, end) if text[end - 1] == ")" else end
+    last = (text[line:noted].rstrip(_CLOSERS) or text[noted - 1])[-1]
+    first = next((text[at] for at in range(start, len(text)) if text[at] not in _LINE_OPENERS), "")
+    is_item = MARKER.match(text, start) is not None
+    before = last_word(text, line, end)
+    closers = ALWAYS_CLOSING + (",;.!?" if gap.is_blank else ",;:.!?")
+    if text[start] in "»”" and not gap.is_blank and not text[start + 1 : start + 2].isalnum():
+        return True
+    if text[end - 1] in "([{\u00ad" or (first and first in closers and text[start] not in "([{.…"):
+        return True
+    if _MARKER_LINE.fullmatch(text, line, end) or _LAST_MARKER.search(text[max(line, end - 12) : end]):
+        return True
+    if column.ideographs and _is_unspaced(text, gap):
+        return _is_wrapped(text, gap, column.ideographs)
+    if last == ";":
+        return not gap.is_blank or is_item or text.startswith("[...]", start)
+    if last == ",":
+        if text[line : end - 1].strip().lower() in language.farewells and first.isupper():
+            return False
+        goes_in_capitals = text[start : start + 2].isupper() and not text[start + 2 : start + 3].islower()
+        return not gap.is_blank or goes_in_capitals or (first.islower() and not is_casual)
+    if last in ".!?…":
+        if noted < end:
+            return first.islower() and not is_casual
+        return (last == "." and not is_item and _is_open(text, gap, language, first)) or (
+            "ordinals" in language.flags and first.isupper() and not gap.is_blank and _is_ordinal(text, gap, language)
+        )
+    if last == ":":
+        return not gap.is_blank and first.islower() and not is_item and text[start] not in '"“«„'
+    if is_item:
+        if text[start] in "-*+":
+            return False
+        return before.lower() in _AND_OR or not (gap.is_blank or _fits(text, gap, column))
+    if first.islower():
+        # A blank line ends a sentence, unless a word on either side says that it goes on.
+        following = text[start : start + _word_length(text, start)]
+        return not gap.is_blank or before.lower() in language.leads or following in _AND_OR
+    if last in "-–—":
+        return first.isdigit() and text[line:end].strip("-–— \t") != ""  # else it is a rule
+    if first.isdigit() and before.islower() and text[start + _word_length(text, start) - 1] == ",":
+        return True  # "claim\n\n4, characterised …"
+    if gap.is_blank or before.lower() in language.leads:
+        return before.lower() in language.leads
+    return text.rfind("(", line, end) > text.rfind(")", line, end) or not _fits(text, gap, column)
+
+
+def _parts_columns(text: str, line: int, start: int, end: int) -> bool:
+    """Return whether wide white space separates two columns, and doesn't stand after a mark or in a sentence."""
+    return text[start - 1] not in ".,;:([" and not text[end].islower() and not _MARKER_LINE.fullmatch(text, line, start)
+
+
+def _is_open(text: str, gap: Gap, language: Language, first: str) -> bool:
+    """Return whether the full stop at the end of a line only ends an abbreviation; ``first`` is what follows."""
+    end = gap.start
+    while end > gap.line and text[end - 1] in _CLOSERS:
+        end -= 1
+    word = last_word(text, gap.line, end - 1)
+    lower = word.lower()
+    if lower in ("v", "vs"):
+        return True
+    if lower in language.closing and not gap.is_blank and (first.isdigit() or first.islower()):
+        return True
+    is_initial = len(word) == 1 and word.isupper() and word != "I"
+    never_ends = lower in language.abbreviations or lower in language.numbered
+    return (is_initial or never_ends) and not (gap.is_blank and first.isupper())
+
+
+def _before_notes(text: str, line: int, end: int) -> int:
+    """Return where a line ends before the notes in brackets after its last mark: "… by law. (Added in 1998)"."""
+    at = end
+    for _ in range(_MAX_NOTES):
+        opened = text.rfind("(", max(line, at - _MAX_NOTE_CHARS), at) if text[at - 1] == ")" else -1
+        if opened < 0 or text.find(")", opened, at) != at - 1:
+            break
+        at = opened
+        while at > line and text[at - 1].isspace():
+            at -= 1
+    return at if at > line and text[at - 1] in ".!?…;:" else end
+
+
+def _is_ordinal(text: str, gap: Gap, language: Language) -> bool:
+    """Return whether a line ends with an ordinal, as in "am 31." before "Dezember"."""
+    following = text[gap.end : gap.end + _word_length(text, gap.end)].rstrip(".,;:!?")
+    return language.counts(last_word(text, gap.line, gap.start - 1), following)
+
+
+def _fits(text: str, gap: Gap, column: Column) -> bool:
+    """Return whether the next line's first word would have fit into the line before."""
+    return gap.start - gap.line + 1 + _word_length(text, gap.end) <= column.chars
+
+
+def _is_wrapped(text: str, gap: Gap, column: float) -> bool:
+    """Return whether a line of a script without spaces is full, and it or the next one has marks as prose has."""
+    if _UNSPACED_ITEM.match(text, gap.end):
+        return False
+    if text[gap.start - 1] in "、，":
+        return True
+    is_full = column >= _MIN_IDEOGRAPHS and unspaced_width(text, gap.line, gap.start) >= _MIN_FULL * column - 1
+    end = min(len(text), gap.end + int(2 * column))
+    is_prose = any(mark in text[at:stop] for mark in "、，。" for at, stop in ((gap.line, gap.start), (gap.end, end)))
+    return is_full and is_prose and text[gap.start - 1] not in STOPS + "：；:;"
+
+
+def _line_end(text: str, start: int) -> int:
+    """Return where a line ends, without the white space after it; cut if it is too long for a heading."""
+    stop = min(len(text), start + MAX_MARKED_HEADING_CHARS + 1)
+    end = next((at for at in range(start, stop) if text[at] in "\r\n"), stop)
+    return start + len(text[start:end].rstrip())
+
+
+def _word_length(text: str, start: int) -> int:
+    end, stop = start, min(len(text), start + _MAX_WORD_CHARS)
+    while end < stop and not text[end].isspace():
+        end += 1
+    return end - start
