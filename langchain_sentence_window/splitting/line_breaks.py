@@ -26,6 +26,7 @@ _LINE_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]")
 _LINE_OR_COLUMN_START = re.compile(r"[\r\n]\s*|[•⁃‣▪◦]|\t\s*|[ ]{4}\s*")
 _BULLETS = "•⁃‣▪◦"
 _CLOSERS = "\"'”’»)]}*_"
+_NEVER_FIRST = ALWAYS_CLOSING + ",;.!?"
 _LINE_OPENERS = "\"'“‘«([{*_"
 _MARKER_LINE = re.compile(
     r"\\?[\[(]?(?:\d{1,3}(?:[.-]\d{1,3})*\\?[.)\]°ºª]{1,3}"
@@ -160,7 +161,7 @@ def goes_on(text: str, gap: Gap, column: Column, language: Language, *, is_casua
     first = next((text[at] for at in range(start, len(text)) if text[at] not in _LINE_OPENERS), "")
     is_item = MARKER.match(text, start) is not None
     before = last_word(text, line, end)
-    closers = ALWAYS_CLOSING + (",;.!?" if gap.is_blank else ",;:.!?")
+    closers = _NEVER_FIRST if gap.is_blank else _NEVER_FIRST + ":"
     if text[start] in "»”" and not gap.is_blank and not text[start + 1 : start + 2].isalnum():
         return True
     if text[end - 1] in "([{\u00ad" or (first and first in closers and text[start] not in "([{.…"):

@@ -115,9 +115,10 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
             return
         if _ends(text, match, sentence, language, is_casual=is_casual):
             at = match.start() + len(". ") if _opens_with_ellipsis(text, match) else match.end()
-            at = settled(text, at, sentence, is_casual=is_casual)
-            if not at:
-                continue
+            if not (text[at].isalnum() and text[at - 1].isspace()):  # else nothing is to be settled
+                at = settled(text, at, sentence, is_casual=is_casual)
+                if not at:
+                    continue
             if text[at].isdigit() and (note := _NOTE.match(text, at)) and not text[0].isdigit():
                 at = note.end() if _word_at(text, note.end()).lower() in language.starters else at
             sentence = at
