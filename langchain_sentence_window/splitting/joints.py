@@ -22,7 +22,10 @@ _NEAR = 400
 """Characters around a mark in which the one that it closes, or that closes it, is looked for."""
 
 _EMOJI = re.compile("(?:[\u2600-\u26ff\u2728\u2763\u2764\u2b50\U0001f000-\U0001faff][\ufe0e\ufe0f\u200d\u20e3]*)+")
-_EDGE = {mark: re.compile(rf"(?<!\w){mark}(?=\w)|(?<=[^\s\w]){mark}|(?<=[^\sSs]){mark}(?!\w)") for mark in "\"'"}
+_EDGE = {
+    mark: re.compile(rf"(?<!\w){mark}(?=\w)|(?<=[^\s\w]){mark}|(?<=[^\sSs]){mark}(?!\w)|(?<!\S){mark}(?!\S)")
+    for mark in "\"'"
+}
 
 _LOOSE_MARK = re.compile(r"[?!](?!\S)")
 _GUILLEMET = re.compile("[«»‹›]")

@@ -49,7 +49,8 @@ class Language:
         hanging: Words in speech after which a dash shows that it broke off, if a starter follows.
         farewells: Phrases that end a letter; the writer's name after their comma is a sentence.
         flags: ``ordinals`` if a number of two digits or a Roman one, with a full stop, is an ordinal unless a starter
-            follows; ``careless`` if many sentences begin in lower case after a word of the language, see gold data.
+            follows; ``careless`` if many sentences begin in lower case after a word of the language, see gold data;
+            ``pronoun`` if "I" has its capital everywhere, so it doesn't show that an ellipsis ends a sentence.
         leads: Words that don't end a sentence: if a line ends with one, the sentence continues.
     """
 

@@ -58,6 +58,7 @@ _CAPITAL_INSIDE = re.compile("[a-z]{1,2}[A-Z]")
 _NEXT_CASE = re.compile(
     rf"[.!?]\s+(?!{_CAPITAL_INSIDE.pattern}|(?:[a-z]|[ivxlc]{{1,6}})[.)])([^\W\d_])"  # nor the marker of an item
 )
+_PRONOUN = re.compile(r"I(?![^\W_])")
 _LOWER_ROMAN = re.compile(r"[ivxlc]+")
 _BEFORE_WORD = re.compile(r"""(?s:.*)[\s(\[“"'«’]""")
 _MAX_LAST_WORD_CHARS = 30
@@ -176,6 +177,8 @@ def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, 
         is_new = "careless" in language.flags or text.startswith(")", at + 1)  # "b) the second item"
         return is_new and len(word) > _MAX_INITIALS_CHARS and word.isalpha() and word.islower()
     if marks != ".":
+        if marks in ("...", "…") and "pronoun" in language.flags and not closers and _PRONOUN.match(text, at):
+            return False
         return marks not in "!?" or not in_speech(text, match.end("marks"))
     return _full_stop_ends(text, match, sentence, word, at, language)
 
