@@ -22,10 +22,8 @@ _NEAR = 400
 """Characters around a mark in which the one that it closes, or that closes it, is looked for."""
 
 _EMOJI = re.compile("(?:[\u2600-\u26ff\u2728\u2763\u2764\u2b50\U0001f000-\U0001faff][\ufe0e\ufe0f\u200d\u20e3]*)+")
-_EDGE = {
-    mark: re.compile(rf"(?<!\w){mark}(?=\w)|(?<=[^\s\w]){mark}|(?<=[^\sSs]){mark}(?!\w)|(?<!\S){mark}(?!\S)")
-    for mark in "\"'"
-}
+_EDGE = {mark: re.compile(rf"(?<!\w){mark}(?=\w)|(?<=[^\s\w]){mark}|(?<=[^\sSs]){mark}(?!\w)") for mark in "\"'"}
+_EDGE_OR_LOOSE = {mark: re.compile(rf"{edge.pattern}|(?<!\S){mark}(?!\S)") for mark, edge in _EDGE.items()}
 
 _LOOSE_MARK = re.compile(r"[?!](?!\S)")
 _GUILLEMET = re.compile("[«»‹›]")
@@ -93,7 +91,7 @@ def _past_closers(text: str, at: int, sentence: int) -> tuple[int, bool]:
     found, has_closer = at, False
     while found < len(text):
         start = found
-        while found < len(text) and _closes(text, found):
+        while found < len(text) and _closes(text, found, sentence):
             found += 1
             has_closer = True
         emoji = _emoji(text, found)
@@ -111,7 +109,7 @@ def _emoji(text: str, at: int) -> int:
     return match.end() if match and "\n" not in text[max(0, at - 2) : at] else 0
 
 
-def _closes(text: str, at: int) -> bool:
+def _closes(text: str, at: int, sentence: int) -> bool:
     """Return whether a mark closes, at the beginning of what seems to be a sentence."""
     mark, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
     if mark in ALWAYS_CLOSING or mark not in CLOSING or not before:
@@ -119,15 +117,21 @@ def _closes(text: str, at: int) -> bool:
     is_loose = not after or after.isspace() or after in _AFTER_CLOSING
     if not before.isspace():  # it follows the stop, or another closing mark
         return is_loose or mark in "”’»"
-    return is_loose and _closes_before(text, at)
+    return is_loose and _closes_before(text, at, sentence)
 
 
-def _closes_before(text: str, at: int) -> bool:
+def _closes_before(text: str, at: int, sentence: int) -> bool:
     """Return whether a mark with white space on both sides closes what stands before it."""
     mark, back = text[at], text[max(0, at - _NEAR) : at]
     if mark in _EDGE:
-        edges = _EDGE[mark].findall(back) or (_EDGE[mark].findall(text, at, at + _NEAR) if mark == "'" else [])
-        return len(edges) % 2 == 1 and not back.rstrip(_BETWEEN).endswith(mark)
+        if back.rstrip(_BETWEEN).endswith(mark):
+            return False
+        # Which of two loose marks opens is told by counting them, from the first one of a sentence or a paragraph.
+        if len(_EDGE_OR_LOOSE[mark].findall(text[max(sentence, at - _NEAR) : at])) % 2 == 1:
+            return True
+        edge = (_EDGE_OR_LOOSE if len(back) < _NEAR else _EDGE)[mark]
+        edges = edge.findall(back) or (edge.findall(text, at, at + _NEAR) if mark == "'" else [])
+        return len(edges) % 2 == 1
     if mark in "«‹":
         return _is_reversed(back)
     if mark in "»›":

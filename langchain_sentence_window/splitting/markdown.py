@@ -54,6 +54,7 @@ _UNDERLINE = re.compile(r"\n(?<![^\S\r]\n)(?<![=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3
 _DEFINITION = re.compile(
     r"[ ]{0,3}\[[^\[\]]{1,999}+\]:[ \t]*+\S++(?:[ \t]++(?:\"[^\"]*+\"|'[^']*+'|\([^()]*+\)))?[ \t]*+\Z"
 )
+_RULE_ALONE = re.compile(r"(?:\*[ \t]*+){3,}+|(?:-[ \t]*+){3,}+|(?:_[ \t]*+){3,}+|={3,}+")
 _WHOLE_KINDS = {"fence": CODE, "code_block": CODE, "html_block": HTML}
 
 
@@ -73,10 +74,10 @@ def parse_markdown(text: str, *, indented_code: bool, body: int = 0, layout: str
         layout: A text as long as the first one, line by line, by which its lines are cut; ``None`` for itself.
 
     Returns:
-        Blocks in order, disjoint, with nothing but white space between them, and nothing else before them but front
-        matter. Each holds a word, or a symbol such as an emoji: a rule or a table's delimiter row belongs to the block
+        Blocks in order, disjoint, with nothing but white space and rules around them, and nothing else before them but
+        front matter. Each holds a word, or a symbol such as an emoji: a table's delimiter row belongs to the block
         before it. Only the first block may hold none, if a blank line or a heading follows it. A blank text has no
-        block.
+        block, and a text of rules one.
     """
     line_ends = [match.end() for match in LINE.finditer(text)]
     line_starts = [0, *line_ends][: len(line_ends)]  # none of an empty text
@@ -102,7 +103,10 @@ def parse_markdown(text: str, *, indented_code: bool, body: int = 0, layout: str
             kind, level = PROSE, 0
         if start < end:
             blocks.append(Block(start, end, kind, level))
-    return list(_attach_wordless(text, blocks))
+    parted = [
+        block for block in blocks if block.kind != PROSE or not _RULE_ALONE.fullmatch(text, block.start, block.end)
+    ]
+    return list(_attach_wordless(text, parted or blocks[:1]))
 
 
 def _unread_front_matter_lines(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> int:

@@ -11,6 +11,8 @@ fences with ``{note}``, ``:::{note}``                  MyST, for Sphinx
 ``--8<-- "file"``, ``{* file *}``, ``{!file!}``        includes
 ``{% tag %}``, ``{{< shortcode >}}``, ``{# … #}``      Liquid, Jinja, Hugo
 ``<div>``, ``<Tabs>``, ``import … from``, ``export``   HTML and MDX
+``[label]: address``, ``<!-- … -->``                   Markdown
+``> [!NOTE]``                                          GitHub, Obsidian, Hugo
 =====================================================  ===========================================
 
 The title and the text of an admonition are text. Markup in the middle of a sentence stays, as a sentence is one slice.
@@ -56,6 +58,7 @@ _CONTAINERS = (
 _LINE_OF_MARKUP = re.compile(
     rf"(?:(?:{_LIST_OF_ATTRIBUTES}|{_LIQUID}|{_INCLUDE}|{_COMPUTED}|{_TAG})[ \t]*+)++(?=\n|\Z)"
 )
+_EMPTY_ITEM = re.compile(rf"[*+-][ \t]++(?:<a\s[^<>\n]*+>[ \t]*+</a>|<a\s[^<>\n]*+(?<=/)>){_EOL}")
 _VALUE = re.compile(_COMPUTED)
 # By the first character of a line. The group `title` of a pattern is text.
 _RULES: dict[str, tuple["re.Pattern[str]", ...]] = {
@@ -91,6 +94,7 @@ _RULES: dict[str, tuple["re.Pattern[str]", ...]] = {
         re.compile(r"(?:(?:\{%(?:[^%\n]|%(?!\}))*+%\}|\{\{%[^{}%\n]*+%\}\})[ \t]*+)++(?=\S)"),
     ),
     "-": (
+        _EMPTY_ITEM,
         re.compile(
             rf"--8<--(?:[ \t]++\"[^\"\n]*+\")?{_EOL}"
             rf"(?:(?:\n[ \t]*+(?!--8<--)[^\s][^\n]*+){{1,99}}?\n[ \t]*+--8<--{_EOL})?"
@@ -114,7 +118,16 @@ _RULES: dict[str, tuple["re.Pattern[str]", ...]] = {
         ),
     ),
     "(": (re.compile(rf"\([\w.:/-]++\)={_EOL}"),),
-    "[": (re.compile(rf"(?:\[TOC\]|\[\[_?toc_?\]\]){_EOL}", re.IGNORECASE),),
+    "[": (
+        re.compile(rf"(?:\[TOC\]|\[\[_?toc_?\]\]){_EOL}", re.IGNORECASE),
+        re.compile(
+            r"\[(?!\^)[^\[\]\n]++\]:[ \t]*+(?:<[^<>\n]++>|(?=\S*[/#@]|\S*\w\.\w)\S++)"
+            rf"(?:[ \t]++(?:\"[^\"\n]*+\"|'[^'\n]*+'|\([^()\n]*+\)))?+{_EOL}"
+        ),
+    ),
+    ">": (re.compile(r">[ \t]*+\[![\w-]++\][+-]?+"),),
+    "*": (_EMPTY_ITEM,),
+    "+": (_EMPTY_ITEM,),
 }
 # Modules of JavaScript are no text in MDX, and code elsewhere.
 _MDX = re.compile(
@@ -134,6 +147,9 @@ _STARTS = "|".join(
         "<<<",
         "import[ \t]",
         "export[ \t]",
+        r">[ \t]*\[!",
+        r"[*+-][ \t]+<a\s",
+        r"\[[^\[\]\n]+\]:",
     )
 )
 _CANDIDATE = re.compile(
@@ -156,7 +172,7 @@ _WITHOUT_TEXT = re.compile(
     r"(?:toctree|tableofcontents|contents|include|literalinclude|image|index|bibliography|autosummary|auto(?:module|class"
     r"|function|method|data|exception|attribute)|currentmodule)"
 )
-_NAME_OF_CODE = r"(?:highlight|codeblock|code-block|prism)"
+_NAME_OF_CODE = r"(?:highlight|codeblock|code-block|code-toggle|code|prism)"
 _CODE = (  # what begins code, and what closes it
     (
         re.compile(r":{3,}[ \t]*+\{(?:code|code-block|code-cell|sourcecode|math|mermaid|literalinclude)\}[^\n]*+"),
@@ -167,8 +183,8 @@ _CODE = (  # what begins code, and what closes it
         rf"\n[ \t]*\{{%-?[ \t]*end{_NAME_OF_CODE}[^\n%]*%\}}{_EOL}",
     ),
     (
-        re.compile(rf"\{{\{{<[ \t]*+{_NAME_OF_CODE}\b[^\n<>]*+>\}}\}}{_EOL}"),
-        rf"\n[ \t]*\{{\{{<[ \t]*/[ \t]*{_NAME_OF_CODE}[^\n>]*>\}}\}}{_EOL}",
+        re.compile(rf"\{{\{{[<%][ \t]*+{_NAME_OF_CODE}(?![\w-])[^\n{{}}]*+(?<=[>%])(?<!/[>%])\}}\}}{_EOL}"),
+        rf"\n[ \t]*\{{\{{[<%][ \t]*/[ \t]*{_NAME_OF_CODE}[^\n{{}}]*\}}\}}{_EOL}",
     ),
 )
 _REGION = re.compile(
@@ -303,7 +319,7 @@ class _Finder:
             end = self._closing("-->" if region["comment"] else f"(?i:</{region['name']})", at)
             stop = end[1] if end else self._line_end(at)
             self._kept.append((at, stop))
-            if end and not region["comment"] and not any(map(str.isalnum, _ANY_TAG.sub("", lines[at:stop]))):
+            if end and (region["comment"] or not any(map(str.isalnum, _ANY_TAG.sub("", lines[at:stop])))):
                 self.blanks.append((at, stop))
             return stop
         stop = min(len(lines), at + MAX_MARKUP_CHARS)

@@ -67,7 +67,7 @@ def test_between_sentences_stands_markup_only(gap: str, expected: bool) -> None:
         "Set {a=1} and {b}.",
         "{{NAME}}\n\nDear {{NAME}},",
         "import duties\nexport duties",
-        "# <b>\n\n<!-- {% a %} -->",
+        "[Status]: approved\n[^1]: See the annex.",
     ],
 )
 def test_what_can_be_read_as_text_is_text(text: str) -> None:
