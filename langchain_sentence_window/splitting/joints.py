@@ -25,6 +25,7 @@ _EMOJI = re.compile("(?:[\u2600-\u26ff\u2728\u2763\u2764\u2b50\U0001f000-\U0001f
 _EDGE = {mark: re.compile(rf"(?<!\w){mark}(?=\w)|(?<=[^\s\w]){mark}|(?<=[^\sSs]){mark}(?!\w)") for mark in "\"'"}
 _EDGE_OR_LOOSE = {mark: re.compile(rf"{edge.pattern}|(?<!\S){mark}(?!\S)") for mark, edge in _EDGE.items()}
 
+_STRONG = ("**", "__")
 _LOOSE_MARK = re.compile(r"[?!](?!\S)")
 _GUILLEMET = re.compile("[«»‹›]")
 
@@ -94,6 +95,8 @@ def _past_closers(text: str, at: int, sentence: int) -> tuple[int, bool]:
         while found < len(text) and _closes(text, found, sentence):
             found += 1
             has_closer = True
+        if text.startswith(_STRONG, found) and _is_open(text, sentence, found):
+            found += 2
         emoji = _emoji(text, found)
         if emoji and not text.startswith(text[found], sentence):  # else it is a bullet
             found = emoji
@@ -102,6 +105,11 @@ def _past_closers(text: str, at: int, sentence: int) -> tuple[int, bool]:
         while found < len(text) and text[found].isspace():
             found += 1
     return found, has_closer
+
+
+def _is_open(text: str, sentence: int, at: int) -> bool:
+    """Return whether strong emphasis ends at a mark, as in "**Fees. **They are due"."""
+    return text.count(text[at : at + 2], max(sentence, at - _NEAR), at) % 2 == 1
 
 
 def _emoji(text: str, at: int) -> int:

@@ -214,7 +214,7 @@ def processor_time(work: Callable[[], object]) -> float:
 @pytest.mark.parametrize("unit", UNITS, ids=repr)
 def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
     splitter = SentenceSplitter(structure=structure)
-    splitter.spans("# Warm\n\nup.")
+    splitter.spans("---\nwarm: up\n---\n# Warm\n\nup.")
     short, long = (unit * (size // len(unit)) for size in (1000, 4000))
     assert lines_run(lambda: splitter.spans(long)) < LINEAR * lines_run(lambda: splitter.spans(short)) + ONCE
 
@@ -268,6 +268,11 @@ def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
         ("shortcodes that don't close", lambda n: "# a\n\n" + "{{< a " * n),
         ("comments of templates that don't close", lambda n: "# a\n\n" + "{% comment %}\n" * n),
         ("comments of MDX that don't close", lambda n: "# a\n\n" + "{/* a\n" * n),
+        ("comments that don't close", lambda n: "# a\n\n" + "<!-- a\n" * n),
+        ("labels that don't close", lambda n: "# a\n\n" + "[a\n" * n + "[a]: " * n),
+        ("addresses of labels", lambda n: "# a\n\n" + "[a]: /" + "b" * n + " (c\n"),
+        ("rules that aren't one", lambda n: "# a\n\n" + "* " * n + "- " * n + "x"),
+        ("marks of alerts", lambda n: "# a\n\n" + "> [!" * n + "\n" + "> [!a]\n" * n),
         ("lists of attributes that don't close", lambda n: "# a\n\n" + "a {: .b " * n + "\n"),
         ("closing tags at the end of a line", lambda n: "# a\n\nb" + "</p>" * n + "\nc" + "</p>" * n + "x>\n"),
         ("fences of directives", lambda n: "````{note}\n" * n + "```\n" * n),
