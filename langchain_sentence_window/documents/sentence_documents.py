@@ -15,6 +15,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.blocks import PROSE
+from langchain_sentence_window.splitting.light_markup import is_left_out
 from langchain_sentence_window.splitting.markup import is_markup
 from langchain_sentence_window.windows.geometry import Hit
 
@@ -185,7 +186,7 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
         sentence.section_start <= sentence.pieces[0] <= index < sentence.pieces[1] <= sentence.section_end
     ):
         raise ValueError(f"{PIECES_START} and {PIECES_END} are {sentence.pieces}, and {index} is no such piece")
-    if not is_markup(sentence.separator):
+    if not is_markup(sentence.separator) and not is_left_out(sentence.separator):
         raise ValueError(f"{SEPARATOR} is {shown(sentence.separator)}")
     return sentence
 

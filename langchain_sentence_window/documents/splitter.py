@@ -40,6 +40,7 @@ from .keys import SOURCE
 from .source_documents import ANY_STORE, MetadataFitter, StoreLimits, sentence_documents
 
 if TYPE_CHECKING:
+    from langchain_sentence_window.splitting.light_markup import Format
     from langchain_sentence_window.splitting.sentences import Sentence
     from langchain_sentence_window.splitting.source_code import Syntax
 
@@ -275,19 +276,21 @@ class SentenceSplitter(BaseDocumentTransformer):
         """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
         from langchain_sentence_window.splitting.markdown import read_front_matter
         from langchain_sentence_window.splitting.sentences import moved, split_text
+        from langchain_sentence_window.splitting.source_code import Syntax
 
         fitter, made = MetadataFitter(limits), list[Document]()
         for document in joined:
             text = document.text
             syntax = told_syntax(document.parts[0].document.metadata) if document.parts else None
-            front_matter = None if syntax else read_front_matter(text)
+            is_code = isinstance(syntax, Syntax)
+            front_matter = None if is_code else read_front_matter(text)
             values = front_matter.values if front_matter else {}
             said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
             language = language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
             rules = self._rulesets.of(language, document.doc_id)
             sentences = list["Sentence"]()
             for start, end, blocks, headings in document.segments:  # each by itself, at its place in the document
-                own = None if start or syntax else front_matter if end == len(text) else read_front_matter(text[:end])
+                own = None if start or is_code else front_matter if end == len(text) else read_front_matter(text[:end])
                 found = split_text(
                     text[start:end],
                     rules.words,
@@ -335,20 +338,27 @@ _TYPES_OF_CODE = ("functions_classes", "simplified_code")
 _FILE_KEYS = (SOURCE, "file_path", "file_name", "filename", "path")
 
 
-def told_syntax(metadata: Mapping[str, Any]) -> "Syntax | None":
-    """Tell whether a document is code, and of which syntax, by its metadata.
+def told_syntax(metadata: Mapping[str, Any]) -> "Syntax | Format | None":
+    """Tell whether a document is code, and of which syntax, or markup, and of which format, by its metadata.
 
     Args:
-        metadata: LangChain's parser of languages writes ``content_type`` and ``language``; else the suffix of the file
-            tells it.
+        metadata: LangChain's parser of languages writes ``content_type`` and ``language``, and `load_file` the type of
+            the content; else the suffix of the file tells it.
     """
+    from langchain_sentence_window.splitting.light_markup import format_of
     from langchain_sentence_window.splitting.source_code import syntax_of_language, syntax_of_source
 
-    language = metadata.get(_LANGUAGE)
-    if metadata.get(_CONTENT_TYPE) in _TYPES_OF_CODE and isinstance(language, str):
+    language, content_type = metadata.get(_LANGUAGE), metadata.get(_CONTENT_TYPE)
+    if content_type in _TYPES_OF_CODE and isinstance(language, str):
         return syntax_of_language(language)
+    if isinstance(content_type, str) and (known := format_of(content_type=content_type)):
+        return known
     given = next((name for key in _FILE_KEYS if isinstance(name := metadata.get(key), str | PurePath)), "")
-    return syntax_of_source(str(given)) or (syntax_of_language(language) if isinstance(language, str) else None)
+    return (
+        syntax_of_source(str(given))
+        or format_of(str(given))
+        or (syntax_of_language(language) if isinstance(language, str) else None)
+    )
 
 
 @dataclass(frozen=True, slots=True)

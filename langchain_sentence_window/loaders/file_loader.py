@@ -19,6 +19,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.source_parts import FILE_STATE, LAYOUT, TITLE, write_layout
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
+from langchain_sentence_window.splitting.light_markup import FORMATS, format_of
 from langchain_sentence_window.splitting.markdown import read_front_matter
 
 from .file_bytes import EmptyFileError, FileBytes, read_file
@@ -43,6 +44,7 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
         ".text": _TEXT,
         ".srt": _SUBRIP,
         ".vtt": _WEBVTT,
+        **{suffix: each.content_type for each in FORMATS for suffix in each.suffixes},
         ".html": _HTML,
         ".htm": _HTML,
         ".docx": _DOCX,
@@ -53,11 +55,12 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
 
 
 def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[Document]:
-    """Load a file as Documents: Markdown, text, subtitles, HTML or DOCX as one, a PDF as one for each page.
+    """Load a file as Documents: a PDF as one for each page, any other as one.
 
-    The text of HTML and DOCX is Markdown with their headings, lists and tables. Of HTML, scripts, styles, navigation
-    and what is hidden are left out, and only ``<main>`` or the one ``<article>`` is read, if there is one. What a class
-    or an id calls navigation is left out if its text is that of links.
+    Text, subtitles, Markdown and other markup, such as reStructuredText, stay as they are written, and are read as such
+    when they are split. The text of HTML and DOCX is Markdown with their headings, lists and tables. Of HTML, scripts,
+    styles, navigation and what is hidden are left out, and only ``<main>`` or the one ``<article>`` is read, if there
+    is one. What a class or an id calls navigation is left out if its text is that of links.
 
     Args:
         path: The path of a file whose suffix is in `SUFFIXES`.
@@ -141,6 +144,8 @@ def _read(content_type: str, data: bytes, name: str, source: str) -> list[Docume
         text = decode(data, name)
         front_matter = read_front_matter(text)
         title = front_matter.title if front_matter else ""
+        known = format_of(content_type=content_type)
+        title = title or (known.title_of(text) if known else "")
     return [Document(page_content=text, metadata={TITLE: title, **metadata} if title else metadata)]
 
 

@@ -23,7 +23,7 @@ from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.errors import InvalidInputError
 
 _DATA = resources.files(__package__) / "data"
-_SECTION = re.compile(r"\[(\w+)\]")
+_SECTION = re.compile(r"\[(\w+)\][ \t]*(?:#.*)?")
 _ROMAN = re.compile(r"[IVX]{2,6}")
 _RANGE = re.compile(r"[-–/]")  # "vom 1.-3. Mai"
 
@@ -119,7 +119,7 @@ def load_language(code: str) -> Language:
             f"language is {code!r}, and there are word lists for {', '.join(known_languages())}; for others use "
             'engine="sentencex"'
         )
-    return Language(**{name: frozenset(words) for name, words in _read_sections(f"languages/{code}.txt").items()})
+    return Language(**{name: frozenset(words) for name, words in read_sections(f"languages/{code}.txt").items()})
 
 
 @functools.cache
@@ -131,7 +131,7 @@ def words_of(code: str) -> Language:
     """
     if code in known_languages():
         return load_language(code)
-    found = _read_sections("abbreviations.txt")
+    found = read_sections("abbreviations.txt")
     return Language(abbreviations=frozenset(found.get(code, ())), numbered=frozenset(found.get(f"{code}_numbered", ())))
 
 
@@ -276,24 +276,30 @@ _MIN_NAME_CHARS, _MAX_NAME_CHARS = 3, 30
 
 
 @functools.cache
-def _read_sections(path: str) -> Mapping[str, Sequence[str]]:
-    """Read the words of each section of a data file."""
-    words: dict[str, list[str]] = {}
-    section = ""
+def read_lines(path: str) -> Mapping[str, Sequence[str]]:
+    """Read the lines of each section of a data file, as they are written."""
+    lines: dict[str, list[str]] = {}
+    own: list[str] = []
     for line in (_DATA / path).read_text(encoding="utf-8").splitlines():
-        content = line.partition("#")[0].strip()
-        if match := _SECTION.fullmatch(content):
-            section = match[1]
-        elif content:
-            words.setdefault(section, []).extend(word.replace("_", " ") for word in content.split())
-    return words
+        if match := _SECTION.fullmatch(line):
+            own = lines.setdefault(match[1], [])
+        elif line.strip() and not line.startswith("# "):
+            own.append(line)
+    return lines
+
+
+@functools.cache
+def read_sections(path: str) -> Mapping[str, Sequence[str]]:
+    """Read the words of each section of a data file."""
+    found = ((name, " ".join(line.partition("#")[0] for line in lines)) for name, lines in read_lines(path).items())
+    return {name: [word.replace("_", " ") for word in words.split()] for name, words in found}
 
 
 _NAMES, _OTHER_CODES, _OTHER_NAMES = (
-    dict(pair.split(":") for pair in _read_sections("codes.txt")[section])
+    dict(pair.split(":") for pair in read_sections("codes.txt")[section])
     for section in ("names", "other_codes", "other_names")
 )
-_PROGRAMMING, _SENTENCEX_CODES = (frozenset(_read_sections("codes.txt")[name]) for name in ("programming", "sentencex"))
+_PROGRAMMING, _SENTENCEX_CODES = (frozenset(read_sections("codes.txt")[name]) for name in ("programming", "sentencex"))
 
 ISO_639_1: dict[str, str] = _NAMES
 """English names of languages by their two-letter codes."""

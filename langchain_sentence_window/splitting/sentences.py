@@ -37,6 +37,7 @@ from .blocks import (
 from .engines import Engine
 from .languages import Language
 from .lead_ins import find_lead_ins
+from .light_markup import Format, format_of_text, is_left_out, read_source
 from .line_breaks import Gap, column_width, find_gaps, goes_on
 from .markdown import FrontMatter, is_markdown, parse_markdown
 from .markup import is_markup, shield_tags, strip_markup
@@ -98,7 +99,7 @@ def split_text(
     blocks: Sequence[Block] | None = None,
     headings: Sequence[Title] = (),
     front_matter: FrontMatter | None = None,
-    syntax: Syntax | None = None,
+    syntax: Syntax | Format | None = None,
     min_chars: int = 0,
     max_chars: int | None = None,
     max_piece_chars: int | None = None,
@@ -113,8 +114,8 @@ def split_text(
         blocks: The blocks of the text, in order and disjoint; ``None`` if they are to be found.
         headings: The headings above the text, outermost first, which it may begin with.
         front_matter: That of the text; elsewhere than at the beginning of a document it is text.
-        syntax: The syntax of the text if it is known to be code; ``None`` to look at the text. Only if the structure is
-            ``auto``.
+        syntax: The syntax of the text if it is known to be code, or its format if that is a markup other than Markdown;
+            ``None`` to look at the text. Only if the structure is ``auto``.
         min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
         max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
         max_piece_chars: Characters; a longer sentence of prose is cut into pieces, see `cut_at_clauses`, unless it
@@ -127,7 +128,8 @@ def split_text(
     Raises:
         InvalidInputError: The engine returned a span outside its text.
     """
-    if structure == "auto" and blocks is None and (syntax := syntax or syntax_of_text(text)):
+    is_open = structure == "auto" and blocks is None
+    if is_open and (syntax := syntax or syntax_of_text(text) or format_of_text(text)) and isinstance(syntax, Syntax):
         return _of_code(text, syntax, min_chars, max_chars)
     is_marked = blocks is None and (structure == "markdown" or (structure == "auto" and is_markdown(text)))
     cut = partial(
@@ -138,9 +140,22 @@ def split_text(
         front_matter=front_matter,
         sizes=(min_chars, max_chars, max_piece_chars),
     )
+    body = front_matter.end if front_matter else 0
+    if is_open and isinstance(syntax, Format) and (source := read_source(text, syntax, body)):
+        sentences = cut(source.text, blocks=source.blocks)
+        spans = [
+            source.titles.get((each.start, each.end))
+            or trim(text, source.markers.get(each.start, each.start), each.end)
+            for each in sentences
+        ]
+        for number, (one, other) in enumerate(pairwise(spans)):
+            gap = text[one[1] : other[0]]
+            if not is_markup(gap) and not is_left_out(gap, syntax):  # it would be no markup to who reads a store
+                spans[number] = trim(text, one[0], other[0])
+        return [replace(each, start=start, end=end) for each, (start, end) in zip(sentences, spans, strict=True)]
     if not is_marked:
         return cut(text, blocks=blocks)
-    parse = partial(parse_markdown, indented_code=structure == "markdown", body=front_matter.end if front_matter else 0)
+    parse = partial(parse_markdown, indented_code=structure == "markdown", body=body)
     if stripped := strip_markup(text):
         sentences = cut(stripped.text, blocks=parse(stripped.text, layout=stripped.layout))
         if all(is_markup(text[one.end : other.start]) for one, other in pairwise(sentences)):  # else it was text

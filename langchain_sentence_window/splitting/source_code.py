@@ -100,17 +100,22 @@ _OF_REPOSITORY = re.compile(
 """Addresses whose suffixes tell what a file holds, unlike those of pages."""
 
 
+def name_of_file(source: str) -> str:
+    """Return the name of a file in lower case, by its path or its address; empty for the address of a page."""
+    if "://" in source:  # a page may be about Node.js
+        source = re.split(r"[?#]", source, maxsplit=1)[0]
+        if not _OF_REPOSITORY.match(source):
+            return ""
+    return re.split(r"[/\\]", source)[-1].lower()
+
+
 def syntax_of_source(source: str) -> Syntax | None:
     """Tell the syntax of a file by its name.
 
     Args:
         source: Its path or its address.
     """
-    if "://" in source:  # a page may be about Node.js
-        source = re.split(r"[?#]", source, maxsplit=1)[0]
-        if not _OF_REPOSITORY.match(source):
-            return None
-    name = re.split(r"[/\\]", source)[-1].lower()
+    name = name_of_file(source)
     suffix = _FILES.get(name, name.rpartition(".")[2] if "." in name.lstrip(".") else "")
     return _BY_SUFFIX.get(suffix)
 

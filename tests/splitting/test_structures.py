@@ -14,16 +14,16 @@ from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.splitting.blocks import Block, bold_title
 from langchain_sentence_window.splitting.languages import load_language
 from langchain_sentence_window.splitting.lead_ins import lead_in_part
-from langchain_sentence_window.splitting.sentences import split_text
+from langchain_sentence_window.splitting.sentences import Sentence, split_text
 from langchain_sentence_window.splitting.transcripts import speaker_end
 
 STRUCTURES = Path(__file__).parent / "structures"
 MARK, END = "\n---- sentences\n", "\n===="
 
 
-def golden_cases() -> list[tuple[str, str, str, list[str]]]:
+def golden_cases(folder: Path = STRUCTURES) -> list[tuple[str, str, str, list[str]]]:
     cases = []
-    for path in sorted(STRUCTURES.glob("*.txt")):
+    for path in sorted(folder.glob("*.txt")):
         _, mark, body = path.read_text(encoding="utf-8").partition("## ")
         for case in (mark + body).removesuffix("\n").split(f"{END}\n"):
             rule, _, rest = case.removesuffix(END).partition("\n")
@@ -36,6 +36,10 @@ def golden_cases() -> list[tuple[str, str, str, list[str]]]:
 
 def written(text: str, *, structure: str = "auto") -> list[str]:
     """The sentences of a text as the golden files write them."""
+    return written_sentences(text, SentenceSplitter(structure=structure).split_text(text))  # type: ignore[arg-type]
+
+
+def written_sentences(text: str, sentences: list[Sentence]) -> list[str]:
     return [
         "\t".join(
             [
@@ -45,7 +49,7 @@ def written(text: str, *, structure: str = "auto") -> list[str]:
                 text[sentence.start : sentence.end].replace("\n", "\\n"),
             ]
         )
-        for sentence in SentenceSplitter(structure=structure).split_text(text)  # type: ignore[arg-type]
+        for sentence in sentences
     ]
 
 

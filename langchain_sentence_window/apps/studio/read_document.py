@@ -20,6 +20,7 @@ from langchain_sentence_window.loaders.file_loader import CONTENT_TYPE, SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import read_sentences
 from langchain_sentence_window.splitting.blocks import TABLE_ROW
+from langchain_sentence_window.splitting.light_markup import FORMATS
 from langchain_sentence_window.splitting.markdown import is_markdown
 
 from .document_blocks import GAP, Block, PlainSentence, Sentences, plain_blocks
@@ -31,6 +32,8 @@ DocumentKind: TypeAlias = Literal["markdown", "text", "pdf"]
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
 # The text of HTML and DOCX is Markdown, see `load_file`.
 _MARKDOWN_TYPES = frozenset({SUFFIXES[".md"], SUFFIXES[".html"], SUFFIXES[".docx"]})
+_LIGHT_MARKUP = frozenset(suffix for each in FORMATS for suffix in each.suffixes)
+_LIGHT_TYPES = frozenset(each.content_type for each in FORMATS)
 _PDF = ".pdf"
 
 
@@ -124,6 +127,8 @@ class ReadDocument:
         if self.pages is not None:
             return "pdf" if suffix == _PDF else "text"
         content_type = self.metadata.get(CONTENT_TYPE)  # of any type, as it may be the user's own
+        if suffix in _LIGHT_MARKUP or (isinstance(content_type, str) and content_type in _LIGHT_TYPES):
+            return "text"
         is_marked = suffix in _MARKDOWN or (isinstance(content_type, str) and content_type in _MARKDOWN_TYPES)
         return "markdown" if is_marked or any(is_markdown(each.text) for each in self.pieces) else "text"
 

@@ -1,0 +1,600 @@
+r"""Other light markup as blocks: reStructuredText, AsciiDoc, Org and LaTeX, whose commands `latex` reads.
+
+================  ====================================================  ============================================
+format            is told by its suffix, or without one by              left out
+================  ====================================================  ============================================
+reStructuredText  an underlined title and a directive                   comments, targets, options, ``.. note::``
+AsciiDoc          a title, and a macro, an attribute or an admonition   comments, attributes, macros, delimiters
+Org               ``#+TITLE:``, or ``#+KEYWORD`` and a headline         comments, keywords, drawers, planning, tags
+LaTeX             ``\documentclass``, ``\begin{document}``, sections    comments, the preamble, ``\label``, ``\begin``
+================  ====================================================  ============================================
+
+No library gives the places of what it reads in all of them, so lines are read by rules, a table for each format. Markup
+is blanked, so that it is left out by spans. Code stays one block, a row of a table one sentence, and the text of a box
+is text. A newline inside a paragraph is a space, as each of the formats has it. Markup in the middle of a sentence
+stays, as a sentence is one slice, and no sentence ends in it.
+"""
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+from langchain_sentence_window._primitives import MAX_INDEX, Span
+
+from .blocks import CODE, HEADING, LIST_ITEM, MAX_LEVEL, MAX_MARKED_HEADING_CHARS, PROSE, TABLE_ROW, Block, trim
+from .languages import read_lines, read_sections
+from .latex import FILL, Region, Scan, scan_latex
+from .source_code import name_of_file
+
+MAX_MARKUP_CHARS = 1_500
+"""Characters of the longest piece of markup that begins a line, such as a directive with its options."""
+
+_SKIP, _GLUE, _TEXT, _TITLE, _ITEM, _MARKER, _TABLE = "skip", "glue", "text", "title", "item", "marker", "table"
+_INDENT = "indent"
+_DATA_FILE = "light_markup.txt"
+
+
+class Rule(NamedTuple):
+    """What begins at a line.
+
+    Attributes:
+        kind: ``skip`` for markup that parts paragraphs, ``glue`` for markup that doesn't, ``text`` for a paragraph,
+            ``title`` for one of one line, ``item`` for an item of a list, ``marker`` for one whose marker is no text,
+            ``table``, or the kind of a block.
+        pattern: Matches from the first character of the line that isn't white space. Its group ``text`` is text, and
+            nothing else but the marker of an item.
+        close: Matches the line that closes what it begins; ``indent`` for the first line that isn't indented more.
+        is_flush: Whether nothing may stand before it, not even white space.
+        is_first: Whether it stands only where a paragraph may begin.
+    """
+
+    kind: str
+    pattern: "re.Pattern[str]"
+    close: str = ""
+    is_flush: bool = False
+    is_first: bool = False
+
+
+class Format(NamedTuple):
+    """A format.
+
+    Attributes:
+        name: Its name.
+        suffixes: The ends of the names of its files.
+        content_type: The type of its content.
+        has_indents: Whether a line that is indented more than the one before begins a paragraph.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    content_type: str
+    has_indents: bool = False
+
+    def title_of(self, text: str) -> str:
+        """Return the title that a text says of itself, on one line; empty if it says none."""
+        match = grammar_of(self.name).title.search(text)
+        return " ".join(match["title"].split())[:MAX_MARKED_HEADING_CHARS] if match else ""
+
+
+FORMATS = (
+    Format("rst", (".rst",), "text/x-rst", has_indents=True),
+    Format("asciidoc", (".adoc", ".asciidoc"), "text/asciidoc"),
+    Format("org", (".org",), "text/org"),
+    Format("latex", (".tex",), "application/x-tex"),
+)
+
+
+class Grammar(NamedTuple):
+    """What must be known of a format to read its texts.
+
+    Attributes:
+        sign: Found in each text of it but plain ones.
+        proofs: Groups of patterns. If all of a group are found in a text of any name, it is of this format.
+        rules: By the first character of a line, in lower case; those for any character at ``any``.
+        shielded: Matches markup in a line that no sentence ends in.
+        dropped: Matches markup in a line that is no text.
+        unmarked: Matches what is left out of the title of a heading.
+        between: Matches halves of markup, whose other half is text or stands behind it.
+        title: Matches what says the title of the document.
+    """
+
+    sign: "re.Pattern[str]"
+    proofs: tuple[tuple["re.Pattern[str]", ...], ...]
+    rules: Mapping[str, tuple[Rule, ...]]
+    shielded: "re.Pattern[str]"
+    dropped: "re.Pattern[str]"
+    unmarked: "re.Pattern[str]"
+    between: "re.Pattern[str]"
+    title: "re.Pattern[str]"
+
+
+class Source(NamedTuple):
+    """A text that is read.
+
+    Attributes:
+        text: The text, as long as before, with blanks for markup and for the newlines inside paragraphs.
+        blocks: Its blocks, in order.
+        markers: Where the marker of an item that is no text begins, and where the text after it does.
+        titles: The spans of headings by those of what is left of them.
+    """
+
+    text: str
+    blocks: list[Block]
+    markers: Mapping[int, int]
+    titles: Mapping[Span, Span]
+
+
+def format_of(source: str = "", content_type: str = "") -> Format | None:
+    """Tell the format by the name of a file, or its address in a repository, or by the type of its content."""
+    name = name_of_file(source)
+    return next((each for each in FORMATS if name.endswith(each.suffixes) or content_type == each.content_type), None)
+
+
+def format_of_text(text: str) -> Format | None:
+    """Tell the format of a text that shows beyond doubt that it is of one of these formats."""
+    hints = _HINTS_OF_LATEX if "\\" in text else _HINTS
+    if not (text.startswith(_HEADS) or any(map(text.__contains__, hints))) or _FENCE.search(text):
+        return None  # a page in Markdown may show the others
+    return next((each for each in FORMATS if _is_proved(text, each)), None)
+
+
+def _is_proved(text: str, known: Format) -> bool:
+    return any(all(pattern.search(text) for pattern in group) for group in grammar_of(known.name).proofs)
+
+
+def read_source(text: str, known: Format, body: int = 0) -> Source | None:
+    """Cut a text into blocks.
+
+    Args:
+        text: Any string.
+        known: Its format.
+        body: Where front matter ends that is left out; 0 if there is none.
+
+    Returns:
+        ``None`` if the text has no marks of the format, or holds nothing but markup. The blocks are in order and
+        disjoint, with nothing but markup and white space between them.
+    """
+    source = _read(" " * body + text[body:], known) if grammar_of(known.name).sign.search(text) else None
+    return source if source and _has_text(source) else None
+
+
+def is_left_out(gap: str, known: Format | None = None) -> bool:
+    """Return whether what stands between two sentences may be nothing but markup, of any format or of a known one."""
+    formats = FORMATS if known is None else (known,)
+    found = (_read(grammar_of(each.name).between.sub(_blank, gap), each) for each in formats)
+    return any(not _has_text(Source(_COMMAND.sub(_blank, each.text), each.blocks, {}, {})) for each in found)
+
+
+def _read(text: str, known: Format) -> Source:
+    lines = text.replace("\r\n", " \n").replace("\r", "\n") if "\r" in text else text
+    scan = scan_latex(lines) if known.name == "latex" else Scan(lines, {}, [])
+    reader = _Reader(known, grammar_of(known.name), scan.text, scan.regions, scan.depths)
+    reader.read()
+    return reader.source()
+
+
+def _has_text(source: Source) -> bool:
+    return any(any(map(str.isalnum, source.text[each.start : each.end])) for each in source.blocks)
+
+
+def _blank(match: "re.Match[str]") -> str:
+    return FILL * len(match[0])
+
+
+@dataclass(slots=True)
+class _Draft(Region):
+    """A block that is being read.
+
+    Attributes:
+        indent: The indent of its text; ``None`` if any goes.
+        count: How many lines it has; 0 while its first line waits for those that it heads.
+    """
+
+    kind: str = PROSE
+    indent: int | None = None
+    count: int = 1
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads a text line by line.
+
+    Attributes:
+        format: Its format, with the grammar.
+        lines: The text with plain newlines, as long as before; what is no text of LaTeX is blank.
+        regions: Blocks that were found before, by where they begin.
+        depths: How deep in lists what stands from a position on is, where that changes.
+        drafts: The blocks.
+        blanks: Spans of markup.
+        markers: See `Source`.
+    """
+
+    format: Format
+    grammar: Grammar
+    lines: str
+    regions: Mapping[int, Region]
+    depths: list[tuple[int, int]]
+    drafts: list[Region] = field(default_factory=list)
+    blanks: list[Span] = field(default_factory=list)
+    markers: dict[int, int] = field(default_factory=dict)
+    _open: _Draft | None = None
+    _items: list[int] = field(default_factory=list)  # the indents of the items that are open
+    _is_attached: bool = False  # to the last item, though it isn't indented
+    _attributes: str = ""  # of AsciiDoc, for the block below
+    _unclosed: set[str] = field(default_factory=set)
+
+    def read(self) -> None:
+        """Read all lines."""
+        at = 0
+        while at < len(self.lines):
+            end = self._line_end(at)
+            first = self._first(at, end)
+            if first >= end:
+                self._blank_line(at, end)
+                at = end + 1
+            else:
+                stop = self._read_line(at, first, end)
+                at = stop + 1 if self.lines[stop : stop + 1] in ("\n", "") else stop
+        self._close()
+
+    def _first(self, at: int, end: int) -> int:
+        """Return where the first character of a line stands that isn't white space."""
+        match = _WHITE.match(self.lines, at, end)
+        return match.end() if match else at
+
+    def _line_end(self, at: int) -> int:
+        end = self.lines.find("\n", at)
+        return len(self.lines) if end < 0 else end
+
+    def _blank_line(self, at: int, end: int) -> None:
+        is_waiting = self._open is not None and not self._open.count  # for the text that its first line heads
+        if is_waiting or FILL in self.lines[at:end]:  # or a comment in a paragraph
+            return
+        self._close()
+        self._is_attached = False
+
+    def _read_line(self, at: int, first: int, end: int) -> int:
+        """Read what begins at a line, and return where to go on."""
+        if region := self.regions.get(first):
+            self._close()
+            self._add_region(region)
+            return region.end
+        rules = self.grammar.rules.get(self.lines[first].lower(), self.grammar.rules[_ANY])
+        limit = min(len(self.lines), first + MAX_MARKUP_CHARS)
+        for rule in rules:
+            if (rule.is_flush and first > at) or (rule.is_first and self._open):
+                continue
+            match = rule.pattern.match(self.lines, first, limit)
+            if match and (stop := self._apply(rule, match, first - at)):
+                return stop
+        return self._read_text(at, first, end)
+
+    def _apply(self, rule: Rule, match: "re.Match[str]", indent: int) -> int:
+        """Read what a rule matches; return where to go on, 0 if it isn't so."""
+        start, stop = match.span()
+        text = match.span("text") if "text" in match.re.groupindex else (stop, stop)
+        if rule.kind == _GLUE:
+            self.blanks.append((start, stop))
+            return stop
+        if rule.kind in (_ITEM, _MARKER):
+            return self._begin_item(rule, match, indent)
+        rank = _rank(match, is_any_length=self.format.has_indents) if rule.kind == HEADING else ""
+        region = self._region(rule, match, indent) if rule.close else text
+        if region is None or rank is None:
+            return 0
+        self._close()
+        if rule.kind == _SKIP:
+            self.blanks.append((start, max(region[1], stop)))
+            self._attributes = match[0] if match[0].startswith("[") else self._attributes
+            self._is_attached = match[0].strip() == "+"
+            return max(region[1], stop)
+        self.blanks += [(start, text[0]), (text[1], stop)]
+        if rule.kind == HEADING:
+            self._items.clear()
+            self.drafts.append(Region(*text, HEADING, rank))
+        elif rule.kind in (CODE, _TABLE):
+            if rule.close and text[0] < text[1]:  # its title
+                self.drafts.append(_Draft(*text))
+            self._add_region(Region(*region, rule.kind), match[0])
+        elif text[0] < text[1]:
+            self._begin_text(rule, match, indent)
+        return max(region[1], stop)
+
+    def _begin_text(self, rule: Rule, match: "re.Match[str]", indent: int) -> None:
+        self._open = _Draft(*match.span("text"), self._kind(match.start(), indent))
+        if rule.kind == _TITLE:
+            self._close()
+            self._attributes = match[0] if self.format.has_indents else self._attributes
+        elif match[0].endswith("::") or "is_head" in match.re.groupindex:
+            self._open.count, self._open.indent = 0, indent + 1
+
+    def _region(self, rule: Rule, match: "re.Match[str]", indent: int) -> Span | None:
+        """Return where the lines inside a region begin, and where the region ends; ``None`` if nothing closes it."""
+        start = min(match.end() + 1, len(self.lines))
+        if rule.close == _INDENT:
+            return start, max(self._indented(start, indent), match.end())
+        mark = match["mark"] if "mark" in match.re.groupindex else ""
+        close = rule.close.replace("@mark@", re.escape(mark))
+        found = None if close in self._unclosed else _compiled(close).search(self.lines, match.end())
+        if found is None:
+            self._unclosed.add(close)
+            return None
+        self.blanks.append((found.start() + 1, found.end()))
+        return min(start, found.start() + 1), found.end()
+
+    def _indented(self, at: int, indent: int) -> int:
+        """Return where the lines end, from a position on, that are indented by more than some columns."""
+        end = at
+        while at < len(self.lines):
+            stop = self._line_end(at)
+            first = self._first(at, stop)
+            if first < stop and first - at <= indent:
+                break
+            end = stop if first < stop else end
+            at = stop + 1
+        return end
+
+    def _add_region(self, region: Region, opening: str = "") -> None:
+        """Add the lines of a region as one block or as rows."""
+        is_table = region.kind == _TABLE
+        self.drafts += _rows(self, region, opening + self._attributes) if is_table else [region]
+        self._attributes = ""
+
+    def _begin_item(self, rule: Rule, match: "re.Match[str]", indent: int) -> int:
+        if self._open and self.format.has_indents and (self._open.indent or 0) == indent and self._open.kind == PROSE:
+            return 0  # a line of a paragraph that happens to begin with a dash or a number
+        if self._open and self._open.kind == TABLE_ROW and indent > self._items[-1]:
+            return 0  # the next cell of a row
+        self._close()
+        while self._items and self._items[-1] >= indent:
+            self._items.pop()
+        self._items.append(indent)
+        end = self._line_end(match.end())
+        if rule.kind == _MARKER:
+            rest = self.lines[match.end() : end + MAX_MARKUP_CHARS].lstrip()
+            self.markers[match.start()] = min(end + MAX_MARKUP_CHARS, len(self.lines)) - len(rest)
+        kind = TABLE_ROW if "row" in match.re.groupindex and match["row"] else LIST_ITEM
+        width = indent + match.end() - match.start() if kind == LIST_ITEM and rule.kind == _ITEM else None
+        self._open = _Draft(match.start(), end, kind, indent=width)
+        if kind == TABLE_ROW and self.drafts:
+            below = None if self.drafts[-1].is_header is None else False
+            self._open.is_header = "header-rows" in self._attributes or below
+        self._attributes = ""
+        if self.lines.endswith("::", match.end(), end) and not self.format.has_indents:
+            self._open.count, self._open.indent = 0, indent + 1
+        return self._literal_below(end, indent) or end
+
+    def _kind(self, at: int, indent: int) -> str:
+        """Return the kind of a paragraph: a part of an item if it belongs to one."""
+        if self.depths:
+            number = bisect_right(self.depths, (at, MAX_INDEX)) - 1
+            return LIST_ITEM if number >= 0 and self.depths[number][1] else PROSE
+        if self._is_attached:
+            return LIST_ITEM
+        while self._items and self._items[-1] >= indent:
+            self._items.pop()
+        return LIST_ITEM if self._items else PROSE
+
+    def _read_text(self, at: int, first: int, end: int) -> int:
+        indent = first - at
+        if self._open is not None and self._open.indent is not None:
+            is_term = self._open.count == 1 and indent > self._open.indent and self.format.has_indents
+            if is_term or (indent < self._open.indent and (self.format.has_indents or not self._open.count)):
+                self._close()
+        if self._open is None:
+            style = _CODE_STYLE.match(self._attributes)
+            is_literal = self.format.name == "asciidoc" and first > at and not self._items
+            if style or is_literal:
+                stop = _PARAGRAPH.match(self.lines, at)
+                self._add_region(_Draft(first, stop.end() if stop else end, CODE))
+                return self.drafts[-1].end
+            self._open = _Draft(first, end, self._kind(first, indent), indent=indent, count=0)
+        elif not self._open.count:
+            self._open.indent = indent
+        self._attributes = ""
+        self._open.end, self._open.count = end, self._open.count + 1
+        return self._literal_below(end, indent) or end
+
+    def _literal_below(self, end: int, indent: int) -> int:
+        """Read the code below a line of reStructuredText that ends with two colons; return 0 if there is none."""
+        begin = max(self._open.start if self._open else 0, self.lines.rfind("\n", 0, end) + 1)
+        at = trim(self.lines, begin, end)[1]
+        is_open = self.format.has_indents and self.lines.endswith("::", begin, at)
+        match = _BLANK_BELOW.match(self.lines, end) if is_open else None
+        if match is None or len(match[1]) <= indent:
+            return 0
+        is_alone = at - 2 <= begin or self.lines[at - 3].isspace()
+        self.blanks.append((at - (2 if is_alone else 1), at))
+        self._close()
+        stop = self._indented(match.start(1), indent)
+        self.drafts.append(_Draft(match.start(1), stop, CODE))
+        return stop
+
+    def _close(self) -> None:
+        if self._open is not None:
+            self.drafts.append(self._open)
+            self._open = None
+
+    def source(self) -> Source:
+        """Return what was read."""
+        chars = list(self.lines)
+        for start, end in self.blanks:
+            chars[start:end] = FILL * (end - start)
+        for draft in self.drafts:
+            if draft.kind in (PROSE, LIST_ITEM):
+                self._smooth(chars, draft)
+        for start, end in self.markers.items():
+            chars[start:end] = "-" + FILL * (end - start - 1)
+        text = "".join(chars)
+        ranks = list(dict.fromkeys(draft.rank for draft in self.drafts if draft.kind == HEADING))
+        if not self.format.has_indents:  # else levels are in the order in which they come first
+            ranks.sort(key=lambda rank: (len(rank), rank))
+        blocks: list[Block] = []
+        for draft in sorted(self.drafts, key=lambda draft: draft.start):
+            start, end = trim(text, draft.start, draft.end)
+            is_heading = draft.kind == HEADING and end - start <= MAX_MARKED_HEADING_CHARS
+            kind = PROSE if draft.kind == HEADING and not is_heading else draft.kind
+            if start < end and (kind == CODE or any(map(str.isalnum, text[start:end]))):
+                level = min(MAX_LEVEL, ranks.index(draft.rank) + 1) if is_heading else 0
+                blocks.append(Block(start, end, kind, level, draft.is_header))
+        for heading in (block for block in blocks if block.level):
+            self._fill(chars, self.grammar.unmarked, heading)
+        text = "".join(chars)
+        titles = {trim(text, block.start, block.end): (block.start, block.end) for block in blocks if block.level}
+        return Source(text, blocks, self.markers, titles)
+
+    def _fill(self, chars: list[str], pattern: "re.Pattern[str]", block: Region | Block) -> None:
+        for match in pattern.finditer(self.lines, block.start, block.end):
+            chars[match.start() : match.end()] = _blank(match)
+
+    def _smooth(self, chars: list[str], draft: Region) -> None:
+        """Blank the newlines of a paragraph, and what no sentence may end in."""
+        self._fill(chars, _INNER_WHITE, draft)
+        self._fill(chars, self.grammar.dropped, draft)
+        for match in self.grammar.shielded.finditer(self.lines, draft.start, draft.end):
+            start, end = match.span()
+            if match.lastgroup == "note" and (stop := _STOP_BEFORE.search(self.lines, max(0, start - 2), start)):
+                chars[stop.end(1) : end] = "x" * (end - stop.end(1) - 1) + stop[1]
+            elif _END_INSIDE.search(match[0][1:-1]):
+                chars[start + 1 : end - 1] = "x" * (end - start - 2)
+
+
+_UNDERLINES = "=-~^+"
+
+
+def _rank(match: "re.Match[str]", *, is_any_length: bool) -> str | None:
+    """Return what tells the level of a heading; ``None`` if the line below it may close a block, as its length says."""
+    mark = match.groupdict().get("mark")
+    if mark is None:
+        return match["rank"].replace("#", "=")
+    if not is_any_length and abs(len(match["rank"]) - len(match["text"].rstrip())) > 1:
+        return None
+    is_above = match.start("rank") < match.start("text")
+    return mark + mark * is_above if mark not in _UNDERLINES else "=" * (2 * _UNDERLINES.index(mark) + 2 - is_above)
+
+
+_COMMAND = re.compile(r"\\[a-zA-Z@]++")
+_WHITE = re.compile(rf"[ \t{FILL}]*+")
+_INNER_WHITE = re.compile(rf"\n[ \t{FILL}]*+|[ \t]{{3,}}+|\t")
+_END_INSIDE = re.compile(r"[.!?…:;。！？]\W")
+_STOP_BEFORE = re.compile(r"([.!?。！？])[ ]?\Z")
+_PARAGRAPH = re.compile(r"(?:[ \t]*+[^\s][^\n]*+\n?)++")
+_BLANK_BELOW = re.compile(r"(?:\n[ \t]*+(?=\n))++\n([ \t]*+)(?=\S)")
+_CODE_STYLE = re.compile(r"\[(?:source|listing|literal|plantuml|mermaid|stem|latexmath|asciimath|pass|graphviz)\b")
+
+
+def _rows(reader: _Reader, table: Region, opening: str) -> list[Region]:
+    """Return the rows of a table, and blank what stands between them."""
+    style = next(style for begins, style in _STYLES if opening.startswith(begins))
+    rows: list[Region] = []
+    header: Region | None = None
+    is_new, cells, at = True, 0, table.start
+    columns: int | None = None
+    if style.is_cells:
+        match = _COLUMNS.search(opening)  # else the first row tells it
+        columns = int(match["times"] or 0) or match["each"].count(",") + 1 if match else 0
+    for line in reader.lines[table.start : table.end].splitlines(keepends=True):
+        end = at + len(line)
+        if style.border.fullmatch(line.strip()):
+            reader.blanks.append((at, end))
+            is_new = True
+            if rows and header is None and (style.is_headed or "=" in line):
+                header = rows[-1]
+        elif line.strip():
+            is_new = is_new or (style.is_line if columns is None else cells >= columns and "|" in line)
+            if is_new or (style.is_column and not line[0].isspace()):
+                rows.append(Region(at, end, TABLE_ROW))
+                cells = 0
+            rows[-1].end, is_new = end, False
+            if name := _HEADER_OPTION.match(line):
+                header, rows[-1].start = rows[-1], at + name.end()
+            cells += len(_CELL.findall(line))
+            columns = cells if columns == 0 else columns
+        elif columns is not None and len(rows) == 1 and (cells == columns or "header" in opening):
+            header = rows[0]  # a blank line below the first row of AsciiDoc
+        at = end
+    for row in rows:
+        row.is_header = row is header if header is not None else None
+    return rows
+
+
+class _Style(NamedTuple):
+    """How the rows of a table are told: borders, lines, a first column or cells; and if a border ends the header."""
+
+    border: "re.Pattern[str]"
+    is_line: bool = False
+    is_column: bool = False
+    is_cells: bool = False
+    is_headed: bool = False
+
+
+_STYLES = (  # by how a table begins
+    ("+", _Style(re.compile(r"\+[-=+]*\+"))),
+    (("|=", "!=", ",=", ":="), _Style(re.compile(r"(?!)"), is_cells=True)),
+    ("|", _Style(re.compile(r"\|[-+|: ]*+"), is_line=True, is_headed=True)),
+    ("=", _Style(re.compile(r"=++(?: ++=++)*+|-++(?: ++-++)++"), is_column=True)),
+    ("", _Style(re.compile(r":(?!header:)[\w-]++:.*+"), is_line=True)),
+)
+_COLUMNS = re.compile(r"cols=\"?(?:(?P<times>\d+)\*|(?P<each>[^\"\]\n]*))")
+_HEADER_OPTION = re.compile(r"[ \t]*+:header:")
+_CELL = re.compile(r"(?<!\\)\|")
+
+
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> "re.Pattern[str]":
+    return re.compile(pattern)
+
+
+_ANY = "any"
+_HEADS = ("= ", "#+", ".. ")
+_HINTS = ("\n.. ", "\n#+", "\n= ", "\n== ")
+_HINTS_OF_LATEX = (*_HINTS, "\\documentclass", "\\begin{document}", "section{", "section*{", "\\chapter")
+_FENCE = re.compile(r"(?:\n|\A)[ \t]*(?:```|~~~)")
+_MACRO = re.compile(r"@([a-z_]+)@")
+_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
+_CHARACTERS = {_ANY: "", "punct": _PUNCTUATION}
+
+
+@lru_cache
+def grammar_of(name: str) -> Grammar:
+    """Read the grammar of a format from the data file, whose own comments explain it."""
+    sections = read_lines(_DATA_FILE)
+    found = [line.split("  ", 1) for line in sections[f"{name}_found"]]
+    of = {key: re.compile(_expanded(pattern)) for key, pattern in found if not key.startswith("proof")}
+    groups: dict[str, list[re.Pattern[str]]] = {}
+    for key, pattern in found:
+        if key.startswith("proof"):
+            groups.setdefault(key, []).append(re.compile(_expanded(pattern)))
+    others = (of.get(key, _compiled("(?!)")) for key in ("shielded", "dropped", "unmarked", "between", "title"))
+    rules: list[tuple[str, Rule]] = []
+    for line in sections[name]:
+        kind, characters, options, pattern = line.split("  ", 3)
+        flags, _, close = options.partition("close=")
+        rule = Rule(
+            kind, re.compile(_expanded(pattern), re.IGNORECASE), _expanded(close), "flush" in flags, "first" in flags
+        )
+        expanded = characters.replace("0-9", "0123456789").replace("a-z", "abcdefghijklmnopqrstuvwxyz")
+        rules.append((_CHARACTERS.get(characters, expanded), rule))
+    by_character = {
+        char: tuple(rule for chars, rule in rules if not chars or char in chars)
+        for char in {char for chars, _ in rules for char in chars}
+    }
+    by_character[_ANY] = tuple(rule for chars, rule in rules if not chars)
+    return Grammar(of["sign"], tuple(map(tuple, groups.values())), by_character, *others)
+
+
+def _expanded(pattern: str) -> str:
+    """Return a pattern with those that it names; ``@mark@`` is told by what is matched."""
+    patterns = dict(line.split("  ", 1) for line in read_lines(_DATA_FILE)["patterns"])
+
+    def named(match: "re.Match[str]") -> str:
+        name = match[1]
+        if name == "mark":
+            return match[0]
+        words = "|".join(read_sections(_DATA_FILE)[name]) if name not in patterns else ""
+        return f"(?:{words})" if words else _expanded(patterns[name])
+
+    return _MACRO.sub(named, pattern)
