@@ -94,8 +94,9 @@ class SentenceSplitter(BaseDocumentTransformer):
                 last two need the extras of their names); or a callable that takes the text of a paragraph and
                 returns ``(start, end)`` of each sentence. A document of a language that a named engine doesn't know
                 is cut as with ``None``.
-            structure: ``"markdown"`` or ``"plain"``; ``"auto"`` looks in each text for Markdown's marks. Lines
-                indented by four spaces are code only with ``"markdown"``.
+            structure: ``"markdown"`` or ``"plain"``; ``"auto"`` looks in each text for Markdown's marks, and tells code
+                and other markup by their suffixes, or if their text leaves no doubt. Lines indented by four spaces are
+                code only with ``"markdown"``.
             min_chars: Characters; a shorter sentence is joined to its neighbor in the same paragraph.
             max_chars: Characters; a longer sentence, code block or other unit is cut at the end of a clause, else at
                 white space, because an embedder wouldn't read all of it. ``None`` for no limit.

@@ -1,4 +1,4 @@
-"""Documents from files: PDFs as text with structure, and Markdown, text, HTML and DOCX.
+"""Documents from files: PDFs as text with structure, and Markdown and other markup, text, HTML and DOCX.
 
     documents = load_pdf("contract.pdf")
     documents = load_pdf("contracts/")

@@ -44,6 +44,7 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
         ".text": _TEXT,
         ".srt": _SUBRIP,
         ".vtt": _WEBVTT,
+        # .rst, .adoc, .asciidoc, .org and .tex
         **{suffix: each.content_type for each in FORMATS for suffix in each.suffixes},
         ".html": _HTML,
         ".htm": _HTML,

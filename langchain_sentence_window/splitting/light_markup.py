@@ -495,7 +495,7 @@ def _rows(reader: _Reader, table: Region, opening: str) -> list[Region]:
     columns: int | None = None
     if style.is_cells:
         match = _COLUMNS.search(opening)  # else the first row tells it
-        columns = int(match["times"] or 0) or match["each"].count(",") + 1 if match else 0
+        columns = int(match["count"] or 0) or match["each"].count(",") + 1 if match else 0
     for line in reader.lines[table.start : table.end].splitlines(keepends=True):
         end = at + len(line)
         if style.border.fullmatch(line.strip()):
@@ -538,7 +538,7 @@ _STYLES = (  # by how a table begins
     ("=", _Style(re.compile(r"=++(?: ++=++)*+|-++(?: ++-++)++"), is_column=True)),
     ("", _Style(re.compile(r":(?!header:)[\w-]++:.*+"), is_line=True)),
 )
-_COLUMNS = re.compile(r"cols=\"?(?:(?P<times>\d+)\*|(?P<each>[^\"\]\n]*))")
+_COLUMNS = re.compile(r"cols=\"?(?:(?P<count>\d+)\*|(?P<each>[^\"\]\n]*))")
 _HEADER_OPTION = re.compile(r"[ \t]*+:header:")
 _CELL = re.compile(r"(?<!\\)\|")
 

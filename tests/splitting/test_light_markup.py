@@ -3,6 +3,7 @@
 Each golden file holds cases of one format, written as those of `tests.splitting.test_structures`.
 """
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,14 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.splitting.languages import load_language
-from langchain_sentence_window.splitting.light_markup import FORMATS, Format, format_of, format_of_text, read_source
+from langchain_sentence_window.splitting.light_markup import (
+    FORMATS,
+    Format,
+    format_of,
+    format_of_text,
+    is_left_out,
+    read_source,
+)
 from langchain_sentence_window.splitting.sentences import Sentence, split_text
 from tests.splitting.test_hostile import LINEAR, ONCE, lines_run, processor_time
 from tests.splitting.test_structures import golden_cases, written_sentences
@@ -167,6 +175,27 @@ def test_a_window_is_a_slice_of_its_source_with_the_markup_between_its_sentences
     assert window.page_content == LATEX[start:end]
     assert window.page_content == "Keep the ticket.\n\\end{quote}\nA seat is free. Take it."
     assert window.metadata["heading"] == "The House > Seats"
+
+
+@pytest.mark.parametrize(("name", "text", "_"), CASES)
+def test_what_stands_between_sentences_can_be_told_from_text_by_itself(name: str, text: str, _: list[str]) -> None:
+    sentences = split(text, name)
+    gaps = [text[one.end : other.start] for one, other in pairwise(sentences)]
+    assert [gap for gap in gaps if not is_left_out(gap)] == []
+
+
+@pytest.mark.parametrize(
+    "gap", [" EVIL ", "\nEVIL\n", "\n.. note:: EVIL\n", "\\section{EVIL}", "\n* EVIL\n", "% a\nEVIL"]
+)
+def test_text_between_sentences_is_no_markup(gap: str) -> None:
+    assert not is_left_out(gap)
+
+
+def test_markup_that_can_not_be_told_by_itself_belongs_to_the_sentence_before_it() -> None:
+    option = "a" * 250 + "{b}" + "c" * 150
+    text = f"A seat is free.\n\\section[{option}]{{Rows}}\nTake it."
+    before, heading, after = (text[each.start : each.end] for each in split(text, "latex"))
+    assert (before, heading, after) == (f"A seat is free.\n\\section[{option}]{{", "Rows", "Take it.")
 
 
 def test_a_long_title_is_a_paragraph_and_levels_end_at_six() -> None:

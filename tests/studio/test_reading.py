@@ -89,6 +89,14 @@ def test_html_that_was_read_as_markdown_is_shown_as_such(content_type: str) -> N
     assert ("seat", 0, "i") in runs_of(found)
 
 
+@pytest.mark.parametrize("metadata", [{"source": "a.rst"}, {"content_type": "text/x-rst"}])
+def test_other_markup_is_shown_as_text(metadata: dict[str, str]) -> None:
+    given = [document("# a | b\n\n``seat``\n\n.. note::\n\n   A *card*.", "d0", **metadata)]
+    found = read(client_of(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE)))
+    assert found["kind"] == "text"
+    assert all(mark not in ("i", "code") for *_, mark in runs_of(found))
+
+
 def test_a_content_type_may_be_anything() -> None:
     given = [document("A *seat*.", "d0", content_type=["text/html"], title=7)]
     found = read(client_of(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE)))

@@ -89,6 +89,40 @@ def test_each_suffix_is_read(tmp_path: Path, suffix: str) -> None:
     assert [each.page_content for each in load_file(file(tmp_path / f"a{suffix}", data))] == ["Pay now."]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "title", "sentences"),
+    [
+        ("a.rst", "Seats\n=====\n\n.. a comment\n\nA seat is free.", None, ["Seats", "A seat is free."]),
+        ("a.adoc", "= The House\n:toc:\n\n== Seats\n\nTake it.", "The House", ["The House", "Seats", "Take it."]),
+        ("a.asciidoc", "// a comment\n= The House\n\nTake it.", "The House", ["The House", "Take it."]),
+        (
+            "a.org",
+            "# a comment\n#+title: The House\n* Seats\nTake it.",
+            "The House",
+            ["The House", "Seats", "Take it."],
+        ),
+        (
+            "a.tex",
+            "\\documentclass{book}\r\n\\title{The\r\nHouse}\r\n\\begin{document}\r\nTake it.\r\n\\end{document}",
+            "The House",
+            ["The\r\nHouse", "Take it."],
+        ),
+        ("a.tex", "---\ntitle: Ours\n---\n\\title{Theirs}\nTake it. % a comment", "Ours", ["Theirs", "Take it."]),
+    ],
+)
+def test_other_markup_is_its_text_with_the_title_that_it_says(
+    tmp_path: Path, name: str, text: str, title: str | None, sentences: list[str]
+) -> None:
+    path = file(tmp_path / name, text.encode())
+    document = only(load_file(path))
+    assert document.page_content == text
+    assert document.metadata.get("title") == title
+    assert document.metadata["content_type"] == SUFFIXES[path.suffix]
+    assert [each.page_content for each in SentenceSplitter().split_documents([document])] == sentences
+    named = only(load_file(path, source="the house"))
+    assert [each.page_content for each in SentenceSplitter().split_documents([named])] == sentences
+
+
 def test_the_state_of_a_file_is_neither_shown_nor_a_name(tmp_path: Path, words: WordEmbeddings) -> None:
     path = file(tmp_path / "terms.md", "A refund is paid.")
     retriever = SentenceWindowRetriever.from_documents(load_file(path), words)
