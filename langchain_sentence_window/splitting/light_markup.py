@@ -163,7 +163,7 @@ def read_source(text: str, known: Format, body: int = 0) -> Source | None:
 
 def is_left_out(gap: str, known: Format | None = None) -> bool:
     """Return whether what stands between two sentences may be nothing but markup, of any format or of a known one."""
-    formats = FORMATS if known is None else (known,)
+    formats = (known,) if known else FORMATS[::-1] if "\\" in gap else FORMATS  # the likely one first
     found = (_read(grammar_of(each.name).between.sub(_blank, gap), each) for each in formats)
     return any(not _has_text(Source(_COMMAND.sub(_blank, each.text), each.blocks, {}, {})) for each in found)
 

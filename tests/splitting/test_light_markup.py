@@ -22,6 +22,7 @@ from langchain_sentence_window.splitting.light_markup import (
     is_left_out,
     read_source,
 )
+from langchain_sentence_window.splitting.markup import is_markup
 from langchain_sentence_window.splitting.sentences import Sentence, split_text
 from tests.splitting.test_hostile import LINEAR, ONCE, lines_run, processor_time
 from tests.splitting.test_structures import golden_cases, written_sentences
@@ -81,6 +82,7 @@ def test_sentences_are_spans_in_order_that_begin_and_end_with_text(known: Format
     for each in sentences:
         assert at <= each.start < each.end <= len(text)
         assert text[each.start : each.end] == text[each.start : each.end].strip()
+        assert at == 0 or is_markup(text[at : each.start]) or is_left_out(text[at : each.start])
         at = each.end
     assert bool(sentences) == bool(text.strip())  # a text of nothing but markup is read as text
 
