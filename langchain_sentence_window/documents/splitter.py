@@ -349,17 +349,18 @@ def told_syntax(metadata: Mapping[str, Any]) -> "Syntax | Format | None":
     from langchain_sentence_window.splitting.light_markup import format_of
     from langchain_sentence_window.splitting.source_code import syntax_of_language, syntax_of_source
 
-    language, content_type = metadata.get(_LANGUAGE), metadata.get(_CONTENT_TYPE)
-    if content_type in _TYPES_OF_CODE and isinstance(language, str):
+    language, content_type = _text(metadata.get(_LANGUAGE)), _text(metadata.get(_CONTENT_TYPE))
+    if content_type in _TYPES_OF_CODE and language:
         return syntax_of_language(language)
-    if isinstance(content_type, str) and (known := format_of(content_type=content_type)):
+    if content_type and (known := format_of(content_type=content_type)):
         return known
-    given = next((name for key in _FILE_KEYS if isinstance(name := metadata.get(key), str | PurePath)), "")
-    return (
-        syntax_of_source(str(given))
-        or format_of(str(given))
-        or (syntax_of_language(language) if isinstance(language, str) else None)
-    )
+    given = next(filter(None, (_text(metadata.get(key)) for key in _FILE_KEYS)), "")
+    return syntax_of_source(given) or format_of(given) or (syntax_of_language(language) if language else None)
+
+
+def _text(value: object) -> str:
+    """Return a string or a path as a plain string, whatever else it does; empty for anything else."""
+    return str.__str__(value) if isinstance(value, str) else str(value) if isinstance(value, PurePath) else ""
 
 
 @dataclass(frozen=True, slots=True)

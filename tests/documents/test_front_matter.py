@@ -100,7 +100,8 @@ def test_what_cannot_be_read_stays_text(yaml: str) -> None:
     assert values(yaml) is None
     text = f"---\n{yaml}\n---\nA card."
     sentences = SentenceSplitter(max_chars=None).split_text(text)
-    assert (sentences[0].start, sentences[-1].end) == (0, len(text))
+    shown = "".join(text[each.start : each.end] for each in sentences)
+    assert all(word in shown for word in text.replace("---", "").split())  # rules are left out
     [*_, made] = SentenceSplitter().split_documents([Document(page_content=text)])
     assert made.metadata.keys() <= CONTRACT_KEYS
 
