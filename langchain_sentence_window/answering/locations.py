@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 from urllib.parse import urlsplit
 
 from langchain_core.documents import Document
@@ -22,12 +23,13 @@ from langchain_sentence_window.documents.keys import (
     HEADING,
     PAGE_LABELS,
     PAGES,
+    PARTS,
     SOURCE,
     START_INDEX,
     TIMES,
 )
 from langchain_sentence_window.documents.metadata_values import is_index
-from langchain_sentence_window.documents.source_parts import TITLE
+from langchain_sentence_window.documents.source_parts import ROW, SHEET, SLIDE, TITLE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_documents import narrowed_window, read_lead_ins, window_slice
 from langchain_sentence_window.documents.window_runs import (
@@ -53,15 +55,35 @@ def describe_location(document: Document) -> str:
 
     Of a window that says its pages, these are named instead of its span: ``file, pp. 4–5 (heading > path)``. They are
     the labels printed on the pages, if the loader knows them, else numbers that count from 1. Of a window of subtitles
-    it is the time: ``file, 00:01:12–00:01:19``.
+    it is the time: ``file, 00:01:12–00:01:19``; of one of slides or of rows ``file, slide 4`` or ``file, sheet Costs,
+    rows 12–14``.
 
     The result is on one line, whatever a file's name or a heading holds. Both are cut to `MAX_NAME_CHARS` characters.
     """
     location = on_one_line(name_of(document), MAX_NAME_CHARS) + (
-        _pages(document) or _times(document) or _span(document)
+        numbered_place(document) or _pages(document) or _times(document) or _span(document)
     )
     heading = on_one_line(_text(document.metadata.get(HEADING)), MAX_NAME_CHARS)
     return f"{location} ({heading})" if heading else location
+
+
+def numbered_place(document: Document) -> str:
+    """Return the slides or the rows of a window, as ``, slides 4–5`` or ``, sheet Costs, row 12``; nothing without.
+
+    The rows of CSV have no name of a sheet.
+    """
+    given = document.metadata.get(PARTS)
+    found: dict[str, list[int]] = {}
+    for part in given if isinstance(given, list) else []:
+        each: dict[str, Any] = part if isinstance(part, dict) else {}
+        sheet, kind, number = each.get(SHEET), ", slide", each.get(SLIDE)
+        if isinstance(sheet, str):
+            name = on_one_line(sheet, MAX_NAME_CHARS)
+            kind, number = f", sheet {name}, row" if name else ", row", each.get(ROW)
+        if isinstance(number, int) and is_index(number):
+            found.setdefault(kind, []).append(number)
+    spans = [(kind, min(numbers), max(numbers)) for kind, numbers in found.items()]
+    return "".join(f"{kind} {first}" if first == last else f"{kind}s {first}–{last}" for kind, first, last in spans)
 
 
 def _pages(document: Document) -> str:

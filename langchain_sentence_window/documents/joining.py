@@ -25,6 +25,7 @@ from langchain_sentence_window.splitting.blocks import (
     HEADING,
     MAX_HEADING_CHARS,
     PROSE,
+    TABLE_ROW,
     Block,
     Title,
     heading_title,
@@ -36,7 +37,7 @@ from langchain_sentence_window.splitting.subtitles import between_lines, between
 
 from .given_headings import given_headings, heading_levels
 from .joined_document import JoinedDocument, Piece, Segment
-from .source_parts import SPEAKER, Part, docling_headings
+from .source_parts import SHEET, SLIDE, SPEAKER, Part, docling_headings
 
 MAX_WHITE_SPACE = 20
 """Characters of the widest gap between two chunks that is taken for the white space that a splitter strips."""
@@ -196,8 +197,9 @@ class _Joiner:
     def _joint(self, index: int, start: int) -> _Joint:
         earlier = self.pieces[-1].part
         part, before, headings = self._parts[index], self._parts[earlier], self._headings[index]
-        if part.row is not None or before.row is not None or headings != self._headings[earlier]:
-            return _Joint(begins=True)
+        is_apart = part.row is not None or before.row is not None or headings != self._headings[earlier]
+        if is_apart or SLIDE in part.identity or SHEET in part.identity:
+            return _section_or_row(part, before)
         if part.time is not None and before.time is not None:
             return self._cue_joint(part, before, start)
         starts_again = headings and (part.start or 0) <= (before.start or 0)
@@ -282,6 +284,15 @@ class _Joiner:
             return _Joint()
         skipped = next((block.start for block in part.blocks if block.kind != HEADING), len(part.text))
         return _Joint(skipped=skipped - trim(part.text, 0, len(part.text))[0])
+
+
+def _section_or_row(part: Part, before: Part) -> _Joint:
+    """Begin a section, unless both parts are rows of one sheet; rows of one table have no blank line between them."""
+    if SHEET not in part.identity or part.identity[SHEET] != before.identity.get(SHEET):
+        return _Joint(begins=True)
+    edges = [*(before.blocks or ())[-1:], *(part.blocks or ())[:1]]
+    are_rows = [each.kind for each in edges] == [TABLE_ROW, TABLE_ROW]
+    return _Joint("\n" if are_rows and "\n" not in part.text else BLANK_LINE)  # a header has two lines
 
 
 def _is_paragraph(part: Part) -> bool:

@@ -25,7 +25,7 @@ from langchain_sentence_window.splitting.subtitles import Cue, find_cues
 from .given_headings import given_headings, heading_levels
 from .joined_document import JoinedDocument, Piece, Segment
 from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, START_INDEX, checked_id, storable_text
-from .source_parts import CUE_END, CUE_START, SPEAKER, Part, part_of, source_of, total_pages
+from .source_parts import CUE_END, CUE_START, SHEET, SPEAKER, Part, part_of, source_of, total_pages
 
 JoinParts: TypeAlias = bool | str
 """Whether the parts of a source are joined; a metadata key that numbers them, if loaders don't."""
@@ -255,9 +255,9 @@ _Name: TypeAlias = tuple[tuple[str, Any], ...]
 def is_whole(parts: Sequence[Part]) -> bool:
     """Return whether parts are surely all that their source has, or aren't known to be parts.
 
-    A Document with an id of its own is a whole document.
+    A Document with an id of its own is a whole document. The rows of all sheets of a file come in one call.
     """
-    if parts[0].document.id is not None or not all(part.is_numbered for part in parts):
+    if parts[0].document.id is not None or SHEET in parts[0].identity or not all(part.is_numbered for part in parts):
         return True
     total = total_pages(parts[0].document.metadata)
     return total is not None and {part.page for part in parts} >= set(range(total))

@@ -10,6 +10,8 @@ keys                                  written by
 ``element_id``, ``category``          unstructured
 ``dl_meta``                           docling
 ``cue_start``, ``cue_end`` (seconds)  this package: cues of subtitles
+``slide`` (from 1)                    this package: slides of presentations
+``sheet`` with ``row`` (from 1)       this package: rows of spreadsheets and CSV, whose ``sheet`` is empty
 ``start_index``                       text splitters with ``add_start_index=True``
 ====================================  ========================================================
 
@@ -64,9 +66,10 @@ PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label"
 ROW, SEQ_NUM = "row", "seq_num"
 ELEMENT_ID = "element_id"
 CUE_START, CUE_END, SPEAKER = "cue_start", "cue_end", "speaker"
+SLIDE, SHEET = "slide", "sheet"
 _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY = "file_path", "filename", "file_directory"
 LAYOUT = "layout"
-IDENTITY_KEYS = (PAGE, PAGE_NUMBER, PAGE_LABEL, ROW, SEQ_NUM, ELEMENT_ID, CUE_START, CUE_END)
+IDENTITY_KEYS = (PAGE, PAGE_NUMBER, PAGE_LABEL, ROW, SEQ_NUM, ELEMENT_ID, CUE_START, CUE_END, SLIDE, SHEET)
 
 
 FILE_STATE = "file_state"
@@ -295,7 +298,7 @@ def part_of(document: Document, key: str | None = None) -> Part:
         document,
         {name: metadata[name] for name in IDENTITY_KEYS if isinstance(metadata.get(name), SCALARS)},
         page=page_of(metadata),
-        row=next((row for name in (ROW, SEQ_NUM) if (row := _whole_number(metadata.get(name))) is not None), None),
+        row=_row_of(metadata),
         start=start,
         offset=start or 0,
         time=time_of(metadata),
@@ -322,9 +325,16 @@ def _fitting_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Conti
 def page_of(metadata: Mapping[str, Any]) -> int | None:
     """Return the page that metadata names, from 0; ``None`` if it names none."""
     page = _whole_number(metadata.get(PAGE))
-    if page is None and (number := _whole_number(metadata.get(PAGE_NUMBER))):
+    number = next((found for name in (PAGE_NUMBER, SLIDE) if (found := _whole_number(metadata.get(name)))), None)
+    if page is None and number is not None:
         page = number - 1
     return docling_page(metadata) if page is None and DOCLING in metadata else page
+
+
+def _row_of(metadata: Mapping[str, Any]) -> int | None:
+    """Return the number of a row that is a section of its own; ``None`` for a row of a sheet, which is in its table."""
+    numbers = (_whole_number(metadata.get(name)) for name in (ROW, SEQ_NUM) if SHEET not in metadata)
+    return next((number for number in numbers if number is not None), None)
 
 
 def time_of(metadata: Mapping[str, Any]) -> tuple[float, float] | None:

@@ -34,7 +34,8 @@ CONTENT_TYPE = "content_type"
 
 _MARKDOWN, _TEXT, _HTML, _PDF = "text/markdown", "text/plain", "text/html", "application/pdf"
 _SUBRIP, _WEBVTT = "application/x-subrip", "text/vtt"
-_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_OPEN_XML = "application/vnd.openxmlformats-officedocument"
+_DOCX = f"{_OPEN_XML}.wordprocessingml.document"
 
 SUFFIXES: Mapping[str, str] = MappingProxyType(
     {
@@ -50,18 +51,29 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
         ".htm": _HTML,
         ".docx": _DOCX,
         ".pdf": _PDF,
+        ".pptx": f"{_OPEN_XML}.presentationml.presentation",
+        ".xlsx": f"{_OPEN_XML}.spreadsheetml.sheet",
+        ".csv": "text/csv",
+        ".tsv": "text/tab-separated-values",
+        ".odt": "application/vnd.oasis.opendocument.text",
+        ".rtf": "application/rtf",
+        ".epub": "application/epub+zip",
+        ".ipynb": "application/x-ipynb+json",
+        ".eml": "message/rfc822",
+        ".msg": "application/vnd.ms-outlook",
+        ".json": "application/json",
     }
 )
 """The suffixes of files that are read, in lower case, and the type of their content."""
 
 
 def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[Document]:
-    """Load a file as Documents: a PDF as one for each page, any other as one.
+    """Load a file as Documents: of a PDF one a page, of slides one a slide, of sheets one a row, of all others one.
 
     Text, subtitles, Markdown and other markup, such as reStructuredText, stay as they are written, and are read as such
-    when they are split. The text of HTML and DOCX is Markdown with their headings, lists and tables. Of HTML, scripts,
-    styles, navigation and what is hidden are left out, and only ``<main>`` or the one ``<article>`` is read, if there
-    is one. What a class or an id calls navigation is left out if its text is that of links.
+    when they are split. The text of all other files is Markdown with their headings, lists and tables. Of HTML,
+    scripts, styles, navigation and what is hidden are left out, and only ``<main>`` or the one ``<article>`` is read,
+    if there is one. What a class or an id calls navigation is left out if its text is that of links.
 
     Args:
         path: The path of a file whose suffix is in `SUFFIXES`.
@@ -119,7 +131,7 @@ def convert(file: FileBytes, path: str, source: str, pdfs: "PdfProcess | None" =
         if content_type == _PDF and pdfs is not None:
             loaded = pdfs.load(file, name, source)
         else:
-            loaded = _read(content_type, file.data, name, source)
+            loaded = _read(Path(path).suffix.lower(), file.data, name, source)
     except (SentenceWindowError, Warning):
         raise
     except Exception as error:  # one odd file of very many mustn't keep the others out
@@ -134,9 +146,15 @@ def convert(file: FileBytes, path: str, source: str, pdfs: "PdfProcess | None" =
     ]
 
 
-def _read(content_type: str, data: bytes, name: str, source: str) -> list[Document]:
+def _read(suffix: str, data: bytes, name: str, source: str) -> list[Document]:
+    content_type = SUFFIXES[suffix]
     if content_type == _PDF:
         return read_pdf(data, name, source)
+    if content_type not in (_MARKDOWN, _TEXT, _SUBRIP, _WEBVTT, _HTML, _DOCX):
+        from .files.office import READERS, TEXT_READERS
+
+        read = TEXT_READERS.get(suffix)
+        return list(READERS[suffix](data, name) if read is None else read(decode(data, name), name))
     metadata: dict[str, Any] = {}
     if content_type in (_HTML, _DOCX):
         text, blocks, title = _page(content_type, data, name)

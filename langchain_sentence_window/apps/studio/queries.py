@@ -40,7 +40,7 @@ from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START
 from langchain_sentence_window.answering.content_blocks import MARK, VERDICT, citation_blocks
 from langchain_sentence_window.answering.context import format_context
-from langchain_sentence_window.answering.locations import describe_location, document_title, name_of
+from langchain_sentence_window.answering.locations import describe_location, document_title, name_of, numbered_place
 from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, quotes_as_cited
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, SOURCE, START_INDEX
@@ -132,7 +132,8 @@ def card(window: Document, rank: int) -> dict[str, Any]:
         rank: Its position in the result, from 1.
 
     Returns:
-        ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``text``, and
+        ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``place`` (its
+        slides or rows), ``text``, and
         the fields of the window that the page gets, as they are; see `WindowField`. Missing ones are left out.
     """
     keys = [SOURCE, *(field.key for field in FIELDS if field.is_on_page)]
@@ -142,6 +143,7 @@ def card(window: Document, rank: int) -> dict[str, Any]:
         "name": name_of(window),
         "title": document_title(window),
         "location": describe_location(window),
+        "place": numbered_place(window).removeprefix(", "),
         "text": window.page_content,
         **carried,
     }

@@ -30,10 +30,11 @@ from .replies import not_found
 DocumentKind: TypeAlias = Literal["markdown", "text", "pdf"]
 
 _MARKDOWN = frozenset({".md", ".markdown", ".mdx"})
-# The text of HTML and DOCX is Markdown, see `load_file`.
-_MARKDOWN_TYPES = frozenset({SUFFIXES[".md"], SUFFIXES[".html"], SUFFIXES[".docx"]})
 _LIGHT_MARKUP = frozenset(suffix for each in FORMATS for suffix in each.suffixes)
 _LIGHT_TYPES = frozenset(each.content_type for each in FORMATS)
+_OTHER_TYPES = _LIGHT_TYPES | {SUFFIXES[each] for each in (".txt", ".srt", ".vtt", ".pdf")}
+# The text of all other files is Markdown, see `load_file`.
+_MARKDOWN_TYPES = frozenset(SUFFIXES.values()) - _OTHER_TYPES
 _PDF = ".pdf"
 
 
@@ -124,12 +125,13 @@ class ReadDocument:
     def kind(self) -> DocumentKind:
         """Its kind."""
         suffix = PurePath(self.source or self.doc_id).suffix.lower()
-        if self.pages is not None:
-            return "pdf" if suffix == _PDF else "text"
         content_type = self.metadata.get(CONTENT_TYPE)  # of any type, as it may be the user's own
         if suffix in _LIGHT_MARKUP or (isinstance(content_type, str) and content_type in _LIGHT_TYPES):
             return "text"
-        is_marked = suffix in _MARKDOWN or (isinstance(content_type, str) and content_type in _MARKDOWN_TYPES)
+        is_marked = isinstance(content_type, str) and content_type in _MARKDOWN_TYPES
+        if self.pages is not None and not is_marked:
+            return "pdf" if suffix == _PDF else "text"
+        is_marked = is_marked or suffix in _MARKDOWN
         return "markdown" if is_marked or any(is_markdown(each.text) for each in self.pieces) else "text"
 
     def on_pages(self) -> list[PagedSentence]:

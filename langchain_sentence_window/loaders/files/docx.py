@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from langchain_sentence_window._lazy import of_extra
@@ -43,7 +44,7 @@ MAX_LIST_STEPS = 10_000_000
 MAX_PARTS = 10_000
 """Parts of the archive."""
 
-_OLD = b"\xd0\xcf\x11\xe0"
+OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _HEAD_BYTES = 64
 _BEFORE_XML = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"
 _TYPE = (b"<!DOCTYPE", "<!DOCTYPE".encode("utf-16-le"), "<!DOCTYPE".encode("utf-16-be"))
@@ -98,7 +99,7 @@ def read_docx(data: bytes, name: str) -> HtmlPage:
         MissingExtraError: mammoth or lxml isn't installed.
     """
     library = _mammoth()
-    if data.startswith(_OLD):
+    if data.startswith(OLD_OFFICE):
         raise DocumentReadError(
             f"{name} is encrypted, or a file of an old version of Word; save it as .docx without a password"
         )
@@ -147,12 +148,12 @@ def _checked(data: bytes, name: str) -> tuple[bytes, str]:
     counts: Counter[str] = Counter()
     written = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(written, "w") as copy:
-        for part in _xml_parts(archive, name):
+        for part in xml_parts(archive, name):
             content = archive.read(part)
             counts["tags"] += content.count(b"<")
             if counts["tags"] > MAX_XML_TAGS:
                 raise _too_large(name, f"{MAX_XML_TAGS:,} tags of XML")
-            root = _parsed(content, name, part.filename)
+            root = parsed_xml(content, name, part.filename)
             if root is None:  # it may be no part of the text; else mammoth finds that it is damaged
                 copy.writestr(part.filename, b"")
                 continue
@@ -164,8 +165,12 @@ def _checked(data: bytes, name: str) -> tuple[bytes, str]:
     return written.getvalue(), title
 
 
-def _xml_parts(archive: zipfile.ZipFile, name: str) -> Iterator[zipfile.ZipInfo]:
-    """Yield the parts that begin as XML does; of all others, no more than the beginning is unpacked."""
+def xml_parts(archive: zipfile.ZipFile, name: str) -> Iterator[zipfile.ZipInfo]:
+    """Yield the parts that begin as XML does; of all others, no more than the beginning is unpacked.
+
+    Raises:
+        DocumentReadError: They are too many or too large, or packed in an odd way.
+    """
     parts = {part.filename: part for part in archive.infolist() if not part.is_dir()}
     if len(archive.infolist()) > MAX_PARTS:
         raise _too_large(name, f"{MAX_PARTS:,} parts")
@@ -173,7 +178,7 @@ def _xml_parts(archive: zipfile.ZipFile, name: str) -> Iterator[zipfile.ZipInfo]
     for part in parts.values():
         if part.compress_type not in _PACKINGS:
             raise DocumentReadError(
-                f"{name} packs {part.filename!r} in a way that no DOCX file does; save it anew as .docx"
+                f"{name} packs {part.filename!r} in a way that no {_kind(name)} file does; save it anew"
             )
         with archive.open(part) as file:
             head = file.read(_HEAD_BYTES).lstrip(_BEFORE_XML)
@@ -187,24 +192,41 @@ def _xml_parts(archive: zipfile.ZipFile, name: str) -> Iterator[zipfile.ZipInfo]
         yield part
 
 
-def _parsed(content: bytes, name: str, part: str) -> Any:
-    """Return the root element of a part; ``None`` if it is damaged."""
+def parsed_xml(content: bytes, name: str, part: str) -> Any:
+    """Return the root element of a part; ``None`` if it is damaged.
+
+    Raises:
+        DocumentReadError: It has a document type definition, or goes beyond the bounds of libxml2.
+    """
     library = etree()
     parser = library.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
-    has_type = any(mark in content for mark in _TYPE)
+    check_type(content, name, part)
     try:
-        root: Any = None if has_type else library.fromstring(content, parser)
+        root: Any = library.fromstring(content, parser)
     except library.XMLSyntaxError as error:
         if error.code == library.ErrorTypes.ERR_RESOURCE_LIMIT:
             bounds = f"{MAX_XML_CHARS:,} characters without a tag, or in one, or {_MAX_DEPTH} elements in each other"
             raise _too_large(name, bounds) from error
         return None
     # An encoding may hide the mark.
-    if has_type or root.getroottree().docinfo.internalDTD is not None:
-        raise DocumentReadError(
-            f"{name} has a document type definition in {part!r}, which no DOCX file has; save it anew as .docx"
-        )
+    check_type(_TYPE[0] if root.getroottree().docinfo.internalDTD is not None else b"", name, part)
     return root
+
+
+def check_type(content: bytes, name: str, part: str) -> None:
+    """Check that a part has no document type definition, as entities in one can grow without end.
+
+    Raises:
+        DocumentReadError: It has one.
+    """
+    if any(mark in content for mark in _TYPE):
+        raise DocumentReadError(
+            f"{name} has a document type definition in {part!r}, which no {_kind(name)} file has; save it anew"
+        )
+
+
+def _kind(name: str) -> str:
+    return Path(name).suffix[1:].upper()
 
 
 def _reduce(root: Any) -> None:

@@ -5,7 +5,7 @@ import io
 import os
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,6 +28,7 @@ from langchain_sentence_window.loaders import load_file
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.loaders.files import docx as docx_module
 from langchain_sentence_window.loaders.files import html_elements as libxml
+from tests.loaders.files.office_writing import epub, library, msg, odt, pptx, xlsx
 from tests.loaders.files.writing import archive, docx, file, paragraph
 from tests.loaders.pdf.drawing import drawn, lines
 from tests.toys import WordEmbeddings
@@ -85,7 +86,23 @@ def test_a_pdf_has_a_document_for_each_page_with_the_state_of_the_file(tmp_path:
 
 @pytest.mark.parametrize("suffix", [*SUFFIXES, ".HTML"])
 def test_each_suffix_is_read(tmp_path: Path, suffix: str) -> None:
-    data = {".docx": docx(paragraph("Pay now.")), ".pdf": drawn(lines("Pay now."))}.get(suffix, b"Pay now.")
+    made: dict[str, Callable[[], bytes]] = {
+        ".docx": lambda: docx(paragraph("Pay now.")),
+        ".pdf": lambda: drawn(lines("Pay now.")),
+        ".pptx": lambda: pptx("Pay now."),
+        ".xlsx": lambda: xlsx({"a": [["Pay now."]]}),
+        ".odt": lambda: odt("<text:p>Pay now.</text:p>"),
+        ".rtf": lambda: b"{\\rtf1 Pay now.}",
+        ".epub": lambda: epub({"a": "Pay now."}),
+        ".ipynb": lambda: b'{"cells": [{"cell_type": "markdown", "source": "Pay now."}]}',
+        ".eml": lambda: b"X: a\n\nPay now.",
+        ".msg": lambda: msg("", "Pay now."),
+        ".json": lambda: b'"Pay now."',
+    }
+    needed = {".xlsx": "openpyxl", ".rtf": "striprtf", ".msg": "oxmsg", ".pptx": "pptx"}
+    if suffix in needed:
+        library(needed[suffix])
+    data = made.get(suffix, lambda: b"Pay now.")()
     assert [each.page_content for each in load_file(file(tmp_path / f"a{suffix}", data))] == ["Pay now."]
 
 
@@ -318,15 +335,25 @@ def test_a_source_is_a_string(source: object) -> None:
         load_file("a.md", source=source)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("suffix", "module"), [(".html", "lxml.etree"), (".docx", "mammoth")])
+@pytest.mark.parametrize(
+    ("suffix", "module", "extra"),
+    [
+        (".html", "lxml.etree", "files"),
+        (".docx", "mammoth", "files"),
+        (".xlsx", "openpyxl", "office"),
+        (".rtf", "striprtf.striprtf", "office"),
+        (".msg", "oxmsg", "office"),
+    ],
+)
 def test_a_missing_library_is_an_error_that_says_how_to_install_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, module: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, module: str, extra: str
 ) -> None:
+    data = {".html": b"<p>Pay.", ".rtf": b"{\\rtf1 Pay.}"}
     libxml.etree.cache_clear()
     docx_module._mammoth.cache_clear()
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError, match=r'pip install "langchain-sentence-window\[files\]"'):
-        load_file(file(tmp_path / f"a{suffix}", docx(paragraph("Pay now.")) if suffix == ".docx" else b"<p>Pay."))
+    with pytest.raises(MissingExtraError, match=rf'pip install "langchain-sentence-window\[{extra}\]"'):
+        load_file(file(tmp_path / f"a{suffix}", data.get(suffix, docx(paragraph("Pay now.")))))
     monkeypatch.undo()
     libxml.etree.cache_clear()
     docx_module._mammoth.cache_clear()

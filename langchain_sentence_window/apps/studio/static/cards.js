@@ -104,7 +104,8 @@ function breadcrumb(card) {
 function place(card) {
   const parts = [];
   const pages = card.page_labels ?? card.pages?.map((each) => each + 1);
-  if (pages?.length) parts.push(`p. ${pages.length > 1 ? `${pages[0]}–${pages.at(-1)}` : pages[0]}`);
+  if (card.place) parts.push(card.place);
+  else if (pages?.length) parts.push(`p. ${pages.length > 1 ? `${pages[0]}–${pages.at(-1)}` : pages[0]}`);
   const clock = (seconds) => new Date(1000 * seconds).toISOString().slice(11, 19);
   if (card.times?.length) parts.push(card.times.map(clock).join("–"));
   const [first, last] = card.sentences ?? [];
