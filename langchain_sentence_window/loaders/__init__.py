@@ -1,4 +1,4 @@
-"""Documents from files: PDFs as text with structure, and Markdown and other markup, text, HTML and DOCX.
+"""Documents from files: PDFs as text with structure, Markdown and other markup, text, HTML and office files.
 
     documents = load_pdf("contract.pdf")
     documents = load_pdf("contracts/")
@@ -10,7 +10,7 @@
     highlight(window, "fee.png")    # or a copy of the file with marks: "fee.pdf"
 
 One Document a page, in reading order, without running heads and feet. PDFs need the extra ``pdf``, HTML and
-DOCX the extra ``files``.
+DOCX the extra ``files``, sheets and messages of Outlook the extra ``office``.
 """
 
 from typing import TYPE_CHECKING

@@ -1,1 +1,1 @@
-"""Marked-up files, HTML and DOCX, as Markdown with the spans of their blocks."""
+"""Marked-up files, HTML, DOCX and office files, as Markdown with the spans of their blocks."""

@@ -45,7 +45,7 @@ from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.documents.source_parts import LAYOUT, SLIDE, TITLE, TOTAL_PAGES, write_layout
 from langchain_sentence_window.errors import DocumentReadError, SentenceWindowWarning
 from langchain_sentence_window.loaders.file_bytes import clean_text
-from langchain_sentence_window.splitting.blocks import MAX_LEVEL, Block
+from langchain_sentence_window.splitting.blocks import HEADING, MAX_LEVEL, Block
 
 from .docx import OLD_OFFICE, parsed_xml, xml_parts
 from .html_elements import etree
@@ -161,7 +161,7 @@ _TITLES = frozenset({"title", "ctrTitle"})
 _LISTS = frozenset({"", "body", "obj"})
 _FURNITURE = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
 _SLIDE_TAGS = {
-    "heading": "h1",
+    "headline": "h1",
     "list": "ul",
     "item": "li",
     "p": "p",
@@ -218,7 +218,7 @@ def _mark_shape(root: Any, shape: Any, *, is_notes: bool) -> None:
         first.text = f"Notes: {first.text.lstrip()}"
     elif kind in _TITLES:
         root.insert(0, shape)
-        shape.tag = "heading"
+        shape.tag = "headline"
         for each in paragraphs:
             each.tag = "line"
             each.insert(0, each.makeelement("br"))
@@ -402,7 +402,7 @@ def _read_notebook(text: str, name: str) -> Iterator[Document]:
 def _parts_of_cell(cell: Mapping[str, Any], language: str) -> Iterator[str]:
     """Yield the text of a cell as Markdown, and what it wrote."""
     kind, text = cell.get("cell_type"), _lines(cell.get("source", cell.get("input")))
-    if kind == "heading":
+    if kind == HEADING:
         text = f"{'#' * int(cell.get('level', 1))} {text}"
     yield _fenced(text, language) if kind == "code" else text
     for output in cell.get("outputs", ()):

@@ -40,18 +40,20 @@ MAX_CHARS = 50_000_000
 MAX_SHORT_CHARS = 200
 """Characters of a value that stands beside others in a record; a longer one is a paragraph."""
 
+_OPEN_XML = "http://schemas.openxmlformats.org"
+STRICT_NAMES = tuple(
+    (f"http://purl.oclc.org/ooxml/{kind}/{name}".encode(), f"{_OPEN_XML}/{kind}/2006/{name}".encode())
+    for kind, name in (("spreadsheetml", "main"), ("officeDocument", "relationships"))
+)
+"""Names of the strict form of workbooks, which openpyxl doesn't know, and of the usual one."""
+
 Row: TypeAlias = tuple[int, list[str]]
 """The number of a row, and the texts of its cells."""
 
-_OPEN_XML = "http://schemas.openxmlformats.org"
 _DELIMITERS = ",;\t|"
 _SAMPLE_CHARS = 64 * 1024
 _SAMPLE_ROWS = 50
 _NUMBER = re.compile(r"[-+(]?[$€£¥]?\d[\d.,:/() %-]*")
-_STRICT = tuple(
-    (f"http://purl.oclc.org/ooxml/{kind}/{name}".encode(), f"{_OPEN_XML}/{kind}/2006/{name}".encode())
-    for kind, name in (("spreadsheetml", "main"), ("officeDocument", "relationships"))
-)
 _WITHOUT_RESULT = re.compile(rb"(?:</f>|<f(?:\s[^<>]*)?/>)\s*(?:<v>\s*</v>|<v\s*/>)?\s*</c>")
 
 
@@ -101,7 +103,7 @@ def read_xlsx(parts: Mapping[str, bytes], name: str, title: str) -> Iterator[Doc
     with zipfile.ZipFile(written, "w") as archive:
         for part, content in parts.items():
             check_type(content, name, part)
-            for strict, usual in _STRICT:  # as openpyxl knows only the other form
+            for strict, usual in STRICT_NAMES:
                 content = content.replace(strict, usual)
             archive.writestr(part, content)
     with warnings.catch_warnings():

@@ -25,7 +25,7 @@ from tests.loaders.files.office_writing import library, saved, xlsx
 from tests.loaders.files.writing import file
 from tests.toys import WordEmbeddings
 
-PRICES = [["Hall", "Euros"], ["Card", 35], ["Seat", 20]]
+PRICES: list[list[object]] = [["Hall", "Euros"], ["Card", 35], ["Seat", 20]]
 
 
 def indexed(documents: list[Document]) -> SentenceWindowRetriever:
@@ -44,7 +44,7 @@ def joined(documents: list[Document]) -> str:
 
 
 def test_windows_name_their_sheets_and_rows_and_have_the_header_as_lead_in(tmp_path: Path) -> None:
-    notes = [["Costs of the year"], [], *PRICES]
+    notes: list[list[object]] = [["Costs of the year"], [], *PRICES]
     path = file(tmp_path / "a.xlsx", xlsx({"Prices": PRICES, "Costs": notes}, title="Halls"))
     documents = load_file(path)
     assert [each.metadata["sheet"] for each in documents] == ["Prices"] * 3 + ["Costs"] * 4
@@ -169,7 +169,7 @@ def test_the_strict_form_of_a_workbook_is_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(xlsx({"a": PRICES}))) as usual, zipfile.ZipFile(written, "w") as strict:
         for name in usual.namelist():
             data = usual.read(name)
-            for new, old in sheets._STRICT:
+            for new, old in sheets.STRICT_NAMES:
                 data = data.replace(old, new)
             strict.writestr(name, data)
     assert rows_of(load_file(file(tmp_path / "a.xlsx", written.getvalue())))[2] == (3, "| Seat | 20 |")
