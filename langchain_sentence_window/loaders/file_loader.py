@@ -181,6 +181,9 @@ def _page(content_type: str, data: bytes, name: str) -> "HtmlPage":
 HEAD_BYTES = 4_096
 """Bytes in which an HTML file declares its encoding."""
 
+MAX_NULS = 0.2
+"""The share of NUL bytes that are left out of an HTML page; with more it is no text, or in another encoding."""
+
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),  # before that of UTF-16, which it begins with
@@ -188,6 +191,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_WIDE_MARKS = tuple(mark for mark, encoding in _MARKS if encoding != "utf-8")
 _DECLARED = re.compile(rb"<meta\b[^<>]{0,200}?\bcharset\s{0,9}+=\s{0,9}+[\"']?\s{0,9}+([\w.:-]{2,40})", re.IGNORECASE)
 # Others that Python knows aren't encodings of files, such as unicode_escape.
 _ENCODINGS = re.compile(
@@ -221,6 +225,8 @@ def decode(data: bytes, name: str, *, is_html: bool = False) -> str:
     for start, kind in _BINARY.items():
         if data.startswith(start):
             raise DocumentReadError(f"{name} is {kind} by its content, and no text; give it the suffix of its kind")
+    if is_html and not data.startswith(_WIDE_MARKS) and data.count(0) <= MAX_NULS * len(data):
+        data = data.replace(b"\0", b"")  # as browsers do
     text = _decoded(data, is_html=is_html)
     if text is None:
         raise DocumentReadError(f"{name} is in an encoding that isn't known; open it in an editor and save it as UTF-8")

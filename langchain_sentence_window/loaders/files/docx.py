@@ -4,6 +4,9 @@ A DOCX file is a ZIP archive of XML, whose parts may have any name. mammoth gets
 XML that was checked: without document type definitions, which can make entities grow without end, and within bounds.
 What is left out, such as pictures, isn't there for mammoth, so no name makes it read that.
 
+Equations, which mammoth doesn't know, become runs before it reads them, in the linear form in which Word lets one type
+them: ``x=(-b±√(b^2-4ac))/2a``.
+
 The work of mammoth grows with the number of elements, and with the square of some lengths. Such lengths are bounded, or
 what has them is left out if no text depends on it.
 """
@@ -11,16 +14,17 @@ what has them is left out if no text depends on it.
 import gc
 import io
 import re
+import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from langchain_sentence_window._lazy import of_extra
-from langchain_sentence_window.errors import DocumentReadError, MissingExtraError
+from langchain_sentence_window.errors import DocumentReadError, MissingExtraError, SentenceWindowWarning
 from langchain_sentence_window.loaders.file_bytes import clean_text
 
 from .html_elements import etree
@@ -63,19 +67,26 @@ p[style-name='heading 9'] => h6:fresh
 """
 
 
-def _word(names: str) -> list[str]:
+_MATH_SPACES = (
+    "http://schemas.openxmlformats.org/officeDocument/2006/math",
+    "http://purl.oclc.org/ooxml/officeDocument/math",
+)
+_WORD_SPACES = (
+    "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
+    "http://purl.oclc.org/ooxml/wordprocessingml/main",
+)
+
+
+def _word(names: str, spaces: tuple[str, ...] = _WORD_SPACES) -> list[str]:
     """Return names of WordprocessingML, in its transitional and its strict form."""
-    spaces = (
-        "http://schemas.openxmlformats.org/wordprocessingml/2006/main",
-        "http://purl.oclc.org/ooxml/wordprocessingml/main",
-    )
     return [f"{{{space}}}{name}" for space in spaces for name in names.split()]
 
 
 _UNREAD = _word("""
 fldChar instrText bookmarkStart bookmarkEnd proofErr lastRenderedPageBreak sectPr rFonts sz szCs color lang spacing ind
-jc kern shd noProof tcW tcBorders tcMar vAlign tblW tblLook tblGrid tblBorders trHeight pBdr tabs
-""")
+jc kern shd noProof tcW tcBorders tcMar vAlign tblW tblLook tblGrid tblBorders tblPrEx trHeight pBdr tabs
+""") + [f"{{urn:schemas-microsoft-com:vml}}{name}" for name in ("stroke", "path", "fill", "formulas", "handles")]
+_UNREAD += _word("oMathParaPr", _MATH_SPACES)
 """Codes of fields, whose results are runs, and what only lays out."""
 
 _LINKS = _word("hyperlink")
@@ -85,6 +96,15 @@ _STYLE_NAMES = _word("name")
 _VALUES = _word("val")
 _ITEMS = _word("numPr")
 _LIST_LINKS = _word("numStyleLink")
+_SAME = {**dict.fromkeys(_word("ptab"), "tab"), **dict.fromkeys(_word("cr"), "br")}
+"""What mammoth doesn't know, and what is the same in text."""
+
+_EQUATIONS = _word("oMath", _MATH_SPACES)
+_LINES_OF_EQUATIONS = _word("oMathPara", _MATH_SPACES)
+_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
+_APPLIED_TO = "\u2061"  # between a function and what follows, and not seen
+_SCRIPTS = frozenset({"sSup", "sSub", "sSubSup"})
+_MAX_TOLD = 3
 
 
 def read_docx(data: bytes, name: str) -> HtmlPage:
@@ -111,7 +131,7 @@ def read_docx(data: bytes, name: str) -> HtmlPage:
                 style_map=_STYLES,
                 include_embedded_style_map=False,
                 convert_image=lambda _: [],
-            ).value
+            )
     except (DocumentReadError, MissingExtraError):
         raise
     except Exception as error:
@@ -120,8 +140,22 @@ def read_docx(data: bytes, name: str) -> HtmlPage:
             f"{name} can't be read as DOCX ({type(error).__name__}): it is damaged or of another type; save it anew as "
             ".docx"
         ) from error
-    page = read_html(html, name)
+    _warn_of_ignored([each.message for each in html.messages], name)
+    page = read_html(html.value, name)
     return page._replace(title=title)
+
+
+def _warn_of_ignored(messages: list[str], name: str) -> None:
+    """Warn once of what mammoth leaves out; of styles without a meaning of their own, the text is read."""
+    ignored = sorted({each.rpartition("}")[2] for each in messages if "ignored" in each})
+    if ignored:
+        told = "; ".join(clean_text(each)[:MAX_TITLE_CHARS] for each in ignored[:_MAX_TOLD])
+        more = f"; and {len(ignored) - _MAX_TOLD} more" if len(ignored) > _MAX_TOLD else ""
+        warnings.warn(
+            f"{name} holds what can't be read: {told}{more}; if text is missing, save it anew as .docx, or as a PDF",
+            SentenceWindowWarning,
+            stacklevel=2,
+        )
 
 
 @contextmanager
@@ -232,6 +266,13 @@ def _kind(name: str) -> str:
 def _reduce(root: Any) -> None:
     """Leave out what no text depends on, and what would be written again for each place that names it."""
     library = etree()
+    equations = list(root.iter(*_EQUATIONS))
+    follow = {each for each in equations if each.getprevious() is not None and each.getprevious().tag in _EQUATIONS}
+    for equation in equations:
+        _to_run(equation, " " if equation in follow else "")
+    for element in root.iter(*_SAME):
+        element.tag = element.tag.partition("}")[0] + "}" + _SAME[element.tag]
+    library.strip_tags(root, *_LINES_OF_EQUATIONS)
     library.strip_elements(root, *_UNREAD, with_tail=False)
     library.strip_tags(root, *_LINKS)
     library.strip_attributes(root, _PICTURE_DATA)
@@ -267,3 +308,124 @@ def _check(root: Any, name: str, counts: Counter[str]) -> None:
 
 def _too_large(name: str, bound: str) -> DocumentReadError:
     return DocumentReadError(f"{name} has more than {bound}; split it into files, or save it as text")
+
+
+def _to_run(equation: Any, before: str) -> None:
+    """Make an equation a run of text, after what stands before it."""
+    space = _WORD_SPACES[_EQUATIONS.index(equation.tag)]
+    text = " ".join(_linear(equation).replace(_APPLIED_TO, " ").split())
+    for child in list(equation):
+        equation.remove(child)
+    equation.tag = f"{{{space}}}r"
+    etree().SubElement(equation, f"{{{space}}}t", {_SPACE: "preserve"}).text = before + text
+
+
+def _linear(element: Any) -> str:
+    """Return the text of an equation, or of a part of it; what has no form of its own is the text of its parts."""
+    name = _name(element)
+    if name in ("t", "br", "tab"):
+        return (element.text or "") if name == "t" else " "
+    if name.endswith("Pr"):
+        return ""
+    write = _FORMS.get(name)
+    if write:
+        return write(element)
+    written, has_script = "", False
+    for child in element.iterchildren("*"):
+        text = _linear(child)
+        written += (" " if has_script and text[:1].isalnum() else "") + text
+        has_script = _name(child) in _SCRIPTS if text else has_script
+    return written
+
+
+def _name(element: Any) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _parts(element: Any, name: str) -> list[str]:
+    return [_linear(each).strip() for each in element.iterchildren("*") if _name(each) == name]
+
+
+def _part(element: Any, name: str) -> str:
+    return "".join(_parts(element, name))
+
+
+def _option(element: Any, name: str, usual: str) -> str:
+    """Return an option of a form, such as the sign of a sum."""
+    found = [each for each in element.iterfind("*/*") if _name(each) == name and _name(each.getparent()).endswith("Pr")]
+    values = [value for each in found[:1] for key, value in each.attrib.items() if key.endswith("}val")]
+    return values[0] if values else usual
+
+
+def _whole(text: str) -> str:
+    """Put a part that isn't one number, word or parenthesis into parentheses."""
+    if not text[1:] or text.isalpha() or text.replace(".", "").isdecimal():
+        return text
+    depth = 0
+    for place, char in enumerate(text):
+        depth += (char in "([{") - (char in ")]}")
+        if not depth:
+            return text if place == len(text) - 1 else f"({text})"
+    return f"({text})"
+
+
+def _scripts(element: Any, *, below: str = "sub", above: str = "sup") -> str:
+    lower, upper = _part(element, below), _part(element, above)
+    raised = upper if upper and set(upper) <= set("′″‴'") else f"^{_whole(upper)}"
+    return (f"_{_whole(lower)}" if lower else "") + (raised if upper else "")
+
+
+def _fraction(element: Any) -> str:
+    bar = "¦" if _option(element, "type", "bar") == "noBar" else "/"
+    return f"{_whole(_part(element, 'num'))}{bar}{_whole(_part(element, 'den'))}"
+
+
+def _sum(element: Any) -> str:
+    return f"{_option(element, 'chr', '∫')}{_scripts(element)} {_part(element, 'e')}"
+
+
+def _root(element: Any) -> str:
+    degree, inside = _part(element, "deg"), _part(element, "e")
+    return f"√({degree}&{inside})" if degree else f"√({inside})"
+
+
+def _function(element: Any) -> str:
+    name, inside = _part(element, "fName"), _part(element, "e")
+    return f"{name}{inside}" if name.isalpha() and inside.startswith("(") else f"{name} {inside}"
+
+
+def _enclosed(element: Any) -> str:
+    inside = _option(element, "sepChr", "|").join(_parts(element, "e"))
+    return f"{_option(element, 'begChr', '(')}{inside}{_option(element, 'endChr', ')')}"
+
+
+def _matrix(element: Any) -> str:
+    rows = [each for each in element.iterchildren("*") if _name(each) == "mr"]
+    return "[" + "; ".join(", ".join(_parts(row, "e")) for row in rows) + "]"
+
+
+def _accented(element: Any) -> str:
+    return _whole(_part(element, "e")) + _option(element, "chr", "\u0302")
+
+
+def _barred(element: Any) -> str:
+    return _whole(_part(element, "e")) + ("\u0305" if _option(element, "pos", "bot") == "top" else "\u0332")
+
+
+_FORMS: dict[str, Callable[[Any], str]] = {
+    "f": _fraction,
+    "sSup": lambda element: _whole(_part(element, "e")) + _scripts(element),
+    "sSub": lambda element: _whole(_part(element, "e")) + _scripts(element),
+    "sSubSup": lambda element: _whole(_part(element, "e")) + _scripts(element),
+    "sPre": lambda element: f"{_scripts(element)} {_part(element, 'e')}",
+    "limLow": lambda element: _part(element, "e") + _scripts(element, below="lim"),
+    "limUpp": lambda element: _part(element, "e") + _scripts(element, above="lim"),
+    "nary": _sum,
+    "rad": _root,
+    "func": _function,
+    "d": _enclosed,
+    "m": _matrix,
+    "eqArr": lambda element: "; ".join(_parts(element, "e")),
+    "acc": _accented,
+    "bar": _barred,
+}

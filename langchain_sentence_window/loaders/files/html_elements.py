@@ -15,8 +15,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from operator import add, sub
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, TABLE_ROW, Block
@@ -27,28 +26,64 @@ script style head nav noscript template iframe object embed canvas audio video s
 select textarea input button datalist annotation annotation-xml
 """
 _DROPPED = frozenset(_DROPPED_LIST.split())
-_HIDING = re.compile(r"display\s*+:\s*+none|visibility\s*+:\s*+hidden", re.IGNORECASE)
+
+_BLOCKS_LIST = """
+address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure footer
+form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup option p pre search section summary table
+tbody td tfoot th thead tr ul xmp listing plaintext
+"""
+BLOCKS = frozenset(_BLOCKS_LIST.split())
+"""Elements that begin and end a block."""
+
+_ZERO = r"(?:0+(?:\.0*+)?|\.0+)(?:px|pt|em|rem|%)?\s*+(?=[;!}]|\Z)"
+_FAR = r"-(?:(?:\d{4,}|[5-9]\d\d)(?:\.\d*+)?px|\d{2,}(?:\.\d*+)?r?em|\d{3,}(?:\.\d*+)?(?:vw|vh|%))"
+_HIDING = re.compile(
+    rf"""(?<![\w-])(?:display\s*+:\s*+(?P<gone>none)|visibility\s*+:\s*+(?P<unseen>hidden|collapse)
+    |opacity\s*+:\s*+(?P<faint>{_ZERO})|font-size\s*+:\s*+(?P<tiny>{_ZERO})
+    |text-indent\s*+:\s*+(?P<indented>{_FAR})|(?:left|top|right)\s*+:\s*+(?P<away>{_FAR}))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PLACED = re.compile(r"(?<![\w-])position\s*+:\s*+(?:absolute|fixed)", re.IGNORECASE)
+_MOVING = re.compile(r"(?<![\w-])(?:transform|transition|animation|will-change)", re.IGNORECASE)
+_MAX_OF_TINY = 50
+_HIDING_NAMES = frozenset({"hidden", "aria-hidden", "role", "style"})
 _MARKS_OF_LINKS = frozenset({"¶", "#", "§", "🔗", "↑", "^", "↩", "↩︎", "⏎"})
 """Texts of links to a heading itself, and back from a note."""
 
 _MAX_MARK = 2
+_MAX_IN_MARK = 8
+_MAX_TEXTS_OF_MARK = 2 * _MAX_IN_MARK
 
 
 def is_shown(element: Any) -> bool:
     """Return whether an element is text of the page: not hidden, no program, no navigation and no control."""
-    if element.tag in _DROPPED or not isinstance(element.tag, str):
+    tag = element.tag
+    if tag in _DROPPED or not isinstance(tag, str) or (tag == "a" and _is_mark(element)):
         return False
-    if element.tag == "a" and _is_mark(element):
-        return False
-    attributes = element.attrib
-    if element.tag == "dialog":
-        return "open" in attributes
-    return not attributes or not (
-        "hidden" in attributes
-        or attributes.get("aria-hidden", "").lower() == "true"
-        or attributes.get("role") == "navigation"
-        or _HIDING.search(attributes.get("style", ""))
+    names = element.keys()
+    if tag == "dialog":
+        return "open" in names
+    return _HIDING_NAMES.isdisjoint(names) or not (
+        "hidden" in names
+        or element.get("aria-hidden", "").lower() == "true"
+        or element.get("role") == "navigation"
+        or ("style" in names and tag != "body" and _is_hidden(element, element.get("style")))
     )
+
+
+def _is_hidden(element: Any, declared: str) -> bool:
+    """Return whether declarations of a style hide an element.
+
+    What fades in is shown in the end. Text without a size may only be the white space between blocks that have one.
+    """
+    ways = {found.lastgroup for found in _HIDING.finditer(declared)}
+    if not ways.isdisjoint(("unseen", "faint")) and not _MOVING.search(declared):
+        return True
+    if not ways.isdisjoint(("gone", "indented")) or ("away" in ways and _PLACED.search(declared)):
+        return True
+    inside = islice(element.iterdescendants("*"), _MAX_OF_TINY + 1) if "tiny" in ways else ()
+    sized = ["font-size" in each.get("style", "") or (each.tag in BLOCKS and "class" in each.attrib) for each in inside]
+    return "tiny" in ways and not any(sized) and len(sized) <= _MAX_OF_TINY
 
 
 def walk_shown(root: Any, left_out: Collection[Any] = ()) -> Iterator[tuple[str, Any]]:
@@ -75,111 +110,181 @@ def _is_mark(link: Any) -> bool:
     """Return whether a link is only a mark that leads to its own heading, or back from a note."""
     if not link.get("href", "").startswith("#") or len(link) > 1:
         return False
-    text = "".join(link.itertext()) if len(link) else link.text or ""
+    text = _text_of_mark(link) if len(link) else link.text or ""
     return len(text) <= _MAX_MARK + 1 and text.strip() in _MARKS_OF_LINKS
 
 
-MAX_UNLINKED = 100
-"""Letters and digits outside of links in navigation, such as the title of the page between "previous" and "next"."""
+def _text_of_mark(link: Any) -> str:
+    """Return the text of a link; empty if there are too many elements in it, as links in links have the same text."""
+    inside = list(islice(link.iter(), _MAX_IN_MARK + 1))
+    return "".join(islice(link.itertext(), _MAX_TEXTS_OF_MARK)) if len(inside) <= _MAX_IN_MARK else ""
 
-MIN_SHARE_LINKED = 0.8
-"""The share of letters and digits in links from which more of them may stand outside."""
 
-MIN_LINKS_OF_LIST = 3
-MIN_SHARE_OF_LIST = 0.95
-"""The same for a menu or a sidebar, which may as well be content."""
+MAX_HIDING_RULES = 16
+"""Selectors that end with the same class or id; of more, text may stay that is hidden."""
 
-MIN_TURNS = 2
-"""Links to the next page, the one before, the contents and the like that make a paragraph navigation without a name."""
+MAX_HIDDEN = 1_000
+"""Characters of an element that is hidden whatever the rest of the page holds; of more, it may hold half of that."""
 
-MAX_UNLINKED_AT_TURNS = 40
-"""Letters and digits outside of links beside them."""
-
-_OF = r"(?:[a-z]+[-_]|main|sub|site)?"
-_NAVIGATION = re.compile(
-    rf"{_OF}(?:nav|nav-?bar|navigation|nav-?header|nav-?footer|nav-?links|nav-?panel|breadcrumbs?|pagination|pager|toc)"
-    r"|table[-_]of[-_]contents|prev-next(?:-[a-z]+)?|related-pages"
+_NO_CODE = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->|\"[^\"\n]*+\"|'[^'\n]*+'", re.DOTALL)
+_BRACE = re.compile(r"([{}])")
+_ON_ANY_SCREEN = re.compile(r"@(?:media\s++(?:all|screen|only\s++screen)|layer|supports)\b[^,(]*+\Z", re.IGNORECASE)
+_IN_PRINT = re.compile(r"@media\b.*\bprint\b", re.IGNORECASE | re.DOTALL)
+_NAME = re.compile(r"[.#][\w-]++")
+_COMPOUND = re.compile(r"([a-zA-Z][\w-]*+)?((?:[.#][\w-]++)*+)")
+_COMBINATOR = re.compile(r"[\s>+~]")
+_CUES = ("none", "hidden", "collapse", ":0", ": 0", ":.0", ": .0", ":-", ": -")
+_PROPERTY = re.compile(
+    r"(?<![\w-])(display|position|visibility|opacity|font-size|left|top|right|text-indent)\s*+:", re.IGNORECASE
 )
-_LISTS = re.compile(rf"{_OF}(?:menu|side-?bar|contents|quick-?links)")
-_NAMED_BY_ID = frozenset({"div", "p", "ul", "ol", "dl", "table", "td"})
-_MAY_TURN = frozenset({"p", "div", "table", "ul"})
-_TURNS = frozenset({"next", "prev", "previous", "up", "first", "last", "start", "contents", "index"})
+_NEVER_HIDDEN = frozenset({"html", "body", "main"})
+_MAX_ABOVE_HIDDEN = 32
+_MAX_LARGE = 8
 
-_Kind: TypeAlias = Literal["navigation", "list", "turns"]
+_Names: TypeAlias = frozenset[str]
 
 
-class _Count(NamedTuple):
-    """Counts of what was read so far.
+class _Rule(NamedTuple):
+    """A selector whose declarations hide.
 
     Attributes:
-        chars: Letters and digits.
-        linked: Those of them in links.
-        links: Links.
-        turns: Those of them to the next page, the one before, the contents and the like.
+        compounds: The tag of each compound, empty for any, and its names as in ``.note``; the last one comes first.
+        declared: Its declarations.
+        properties: Those of them that hide.
+        number: Its number in the sheets.
     """
 
-    chars: int = 0
-    linked: int = 0
-    links: int = 0
-    turns: int = 0
+    compounds: tuple[tuple[str, _Names], ...]
+    declared: str
+    properties: _Names
+    number: int
 
 
-def find_navigation(root: Any) -> set[Any]:
-    """Return the elements below an element that are navigation by their class or id, or their links to other pages."""
-    found: set[Any] = set()
-    opened: list[tuple[Any, _Kind, _Count]] = []
-    count, open_links = _Count(), 0
-    for event, element in walk_shown(root):
-        is_link = element.tag == "a" and bool(element.get("href")) and event != "tail"
-        if event == "start":
-            kind = _kind(element)
-            if kind and element is not root:
-                opened.append((element, kind, count))
-            open_links += is_link
-            text = element.text
-        else:
-            open_links -= is_link
-            if event == "end" and opened and opened[-1][0] is element:
-                _, kind, before = opened.pop()
-                if _is_navigation(kind, _Count(*map(sub, count, before))):
-                    found.add(element)
-                    count = before  # as if it weren't there
-            text = element.tail if element is not root else None
-        count = _counted(count, element if is_link and event == "start" else None, text, is_linked=open_links > 0)
-    return found
+def hide_by_sheets(root: Any) -> None:
+    """Set ``hidden`` on elements whose class or id a style sheet in the page hides.
 
-
-def _counted(count: _Count, link: Any, text: str | None, *, is_linked: bool) -> _Count:
-    size = sum(map(str.isalnum, text)) if text else 0
-    if link is None and not size:
-        return count
-    turns = link is not None and not _TURNS.isdisjoint(link.get("rel", "").lower().split())
-    return _Count(*map(add, count, (size, size * is_linked, link is not None, turns)))
-
-
-def _kind(element: Any) -> "_Kind | None":
-    """Return what an element may be by its names, or by its tag.
-
-    The id of a heading or a section is made of its title, as in "Pagination".
+    Selectors of tags, classes, ids and descendants count. What another rule shows again, such as for the open tab, is
+    content that is shown on demand; so is an element that holds most of the page.
     """
-    attributes = element.attrib
-    names = attributes.get("class", "").lower().split() if attributes else []
-    if attributes and element.tag in _NAMED_BY_ID and "section" not in names:
-        names.append(attributes.get("id", "").lower())
-    if any(map(_NAVIGATION.fullmatch, names)):
-        return "navigation"
-    if any(map(_LISTS.fullmatch, names)):
-        return "list"
-    return "turns" if element.tag in _MAY_TURN else None
+    sheets = "\n".join(each.text or "" for each in root.iter("style") if _is_of_screen(each))
+    rules = _hiding_rules(sheets, _names_in(root)) if sheets else {}
+    if not rules:
+        return
+    walk, large, half = etree().iterwalk(root, events=("start",)), 0, root.xpath("string-length(.)") / 2
+    for _, element in walk:
+        names = _names_of(element)
+        if rules.keys().isdisjoint(names) or element.tag in _NEVER_HIDDEN or not _hides(rules, element, names):
+            continue
+        if element.xpath("string-length(.)") <= max(MAX_HIDDEN, half):
+            element.set("hidden", "")
+            walk.skip_subtree()
+        elif (large := large + 1) > _MAX_LARGE:
+            return
 
 
-def _is_navigation(kind: _Kind, held: _Count) -> bool:
-    if kind == "list":
-        return held.links >= MIN_LINKS_OF_LIST and held.linked >= MIN_SHARE_OF_LIST * held.chars
-    unlinked = held.chars - held.linked
-    if kind == "turns":
-        return held.turns >= MIN_TURNS and unlinked <= MAX_UNLINKED_AT_TURNS
-    return held.links > 0 and (unlinked <= MAX_UNLINKED or held.linked >= MIN_SHARE_LINKED * held.chars)
+def _is_of_screen(sheet: Any) -> bool:
+    media = sheet.get("media")
+    is_used = sheet.getparent() is not None and sheet.getparent().tag != "noscript"
+    return is_used and (not media or _ON_ANY_SCREEN.match(f"@media {media}") is not None)
+
+
+def _names_in(root: Any) -> _Names:
+    classes, ids = " ".join(root.xpath("//@class")).split(), root.xpath("//@id")
+    return frozenset([*map(".{}".format, classes), *map("#{}".format, ids)])
+
+
+def _hiding_rules(sheets: str, names: _Names) -> dict[str, list[_Rule]]:
+    """Return the rules that hide what has some of the names, by a name in their last compound."""
+    rules: dict[str, list[_Rule]] = {}
+    styled = list(_rules(_NO_CODE.sub("", sheets)))
+    for number, (selectors, declared, is_always) in enumerate(styled):
+        if is_always and any(map(declared.lower().__contains__, _CUES)):
+            hiding = _hiding_properties(declared)
+            for selector in selectors.split(",") if hiding else ():
+                _add_rule(rules, selector, _Rule((), declared, hiding, number), names)
+    for number, (selectors, declared, is_always) in enumerate(styled if rules else ()):
+        if any(map(selectors.__contains__, rules)) and not _hiding_properties(declared):
+            shown = frozenset(map(str.lower, _PROPERTY.findall(declared)))
+            _undo(rules, selectors, shown, number if is_always else len(styled))
+    return rules
+
+
+def _hiding_properties(declared: str) -> _Names:
+    return frozenset(found[0].partition(":")[0].strip().lower() for found in _HIDING.finditer(declared))
+
+
+def _rules(sheets: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield selectors and declarations of each rule but those for printing, and whether it holds on any screen."""
+    opened: list[tuple[str, bool, bool]] = [("@", True, False)]
+    parts = _BRACE.split(sheets)
+    for text, brace in zip(parts[::2], parts[1::2], strict=False):
+        selectors, is_always, is_printed = opened[-1]
+        if brace == "{":
+            head = text.rpartition(";")[2].strip()
+            if head.startswith("@"):
+                is_always = is_always and _ON_ANY_SCREEN.match(head) is not None
+                is_printed = is_printed or _IN_PRINT.match(head) is not None
+            opened.append((head, is_always, is_printed))
+            continue
+        if not is_printed and not selectors.startswith("@"):
+            yield selectors, text, is_always
+        if len(opened) > 1:
+            opened.pop()
+
+
+def _add_rule(rules: dict[str, list[_Rule]], selector: str, rule: _Rule, used: _Names) -> None:
+    parts = [_COMPOUND.fullmatch(each) for each in reversed(selector.split())]
+    compounds = tuple((each[1] or "", _names(each[2])) for each in parts if each)
+    if len(compounds) < len(parts) or not compounds or not compounds[0][1] or not compounds[0][1] <= used:
+        return
+    own = rules.setdefault(min(compounds[0][1]), [])
+    if len(own) < MAX_HIDING_RULES:
+        own.append(rule._replace(compounds=compounds))
+
+
+def _undo(rules: dict[str, list[_Rule]], selectors: str, properties: _Names, number: int) -> None:
+    """Take away the rules that another one undoes: a later one, or one that says more.
+
+    Args:
+        rules: The rules that hide.
+        selectors: The selectors of the other one.
+        properties: What it sets.
+        number: Its number in the sheets.
+    """
+    for selector in map(str.strip, selectors.split(",")):
+        names = _names(_COMBINATOR.split(selector)[-1].partition(":")[0])
+        is_plain = _COMPOUND.fullmatch(selector) is not None
+        for name in names & rules.keys():
+            rules[name] = [
+                each
+                for each in rules[name]
+                if not each.properties & properties
+                or not each.compounds[0][1] <= names
+                or (is_plain and each.compounds[0][1] == names and number < each.number)
+            ]
+
+
+def _names(compound: str) -> _Names:
+    return frozenset(_NAME.findall(compound))
+
+
+def _names_of(element: Any) -> _Names:
+    classes, name = element.get("class"), element.get("id")
+    names = [f".{each}" for each in classes.split()] if classes else []
+    return frozenset([*names, f"#{name}"] if name else names)
+
+
+def _hides(rules: dict[str, list[_Rule]], element: Any, own: _Names) -> bool:
+    found = (rule for name in own for rule in rules.get(name, ()) if _matches(rule, element, own))
+    return any(_is_hidden(element, rule.declared) for rule in found)
+
+
+def _matches(rule: _Rule, element: Any, own: _Names) -> bool:
+    (tag, names), *above = rule.compounds
+    if tag not in ("", element.tag) or not names <= own:
+        return False
+    ancestors = islice(element.iterancestors(), _MAX_ABOVE_HIDDEN)
+    return all(any(tag in ("", each.tag) and names <= _names_of(each) for each in ancestors) for tag, names in above)
 
 
 MAX_LABEL_CHARS = 80
@@ -227,7 +332,7 @@ def is_footnote_mark(link: Any) -> bool:
     names = " ".join(link.get(name, "") for name in ("class", "role", "rel"))
     if not is_raised and _OF_FOOTNOTE.search(names) is None:
         return False
-    return _FOOTNOTE_MARK.fullmatch("".join(link.itertext())) is not None
+    return _FOOTNOTE_MARK.fullmatch(_text_of_mark(link)) is not None
 
 
 MIN_ROWS = MIN_COLUMNS = 2

@@ -27,18 +27,19 @@ from langchain_sentence_window.splitting.blocks import (
     Block,
 )
 
+from .boilerplate import find_content
 from .html_elements import (
+    BLOCKS,
     MAX_LABEL_CHARS,
     InlineText,
     MarkdownText,
     WrittenBlock,
     data_tables,
     etree,
-    find_navigation,
+    hide_by_sheets,
     is_box,
     is_code,
     is_label,
-    is_shown,
     walk_shown,
     without_unseen,
 )
@@ -54,8 +55,8 @@ MAX_TITLE_CHARS = 1_000
 _LONG_TAG = 2 * MAX_ATTRIBUTES
 _ATTRIBUTES = r"(?:[^>=]++|=\s*+(?:\"[^\"]*+(?:\"|\Z)|'[^']*+(?:'|\Z))?+)*+"
 _TAG = re.compile(
-    rf"<!--.*?(?:-->|\Z)|<(script|style)(?=[\s/>]){_ATTRIBUTES}.*?(?:</\1|\Z)|</?[a-z]{_ATTRIBUTES}",
-    re.IGNORECASE | re.DOTALL,
+    rf"<!--(?:[^-]++|-(?!->))*+|<(script|style)(?=[\s/>]){_ATTRIBUTES}(?:[^<]++|<(?!/\1))*+|</?[a-z]{_ATTRIBUTES}",
+    re.IGNORECASE,
 )
 _VALUE = re.compile(r"=\s*+(?:\"[^\"]*+\"?|'[^']*+'?)")
 _ATTRIBUTE = re.compile(r"[\s/=][^\s/=]")
@@ -91,8 +92,9 @@ def read_html(html: str, name: str) -> HtmlPage:
     root = _parsed(html, name)
     if root is None:
         return HtmlPage("", [], "")
-    main = _main_part(root)
-    written = BlockWriter().write(main, find_navigation(main))
+    hide_by_sheets(root)
+    main, left_out = find_content(root)
+    written = BlockWriter().write(main, left_out)
     if not written.blocks:  # such as a page whose main part a script fills, or one that is all links
         written = BlockWriter().write(root)
     return HtmlPage(written.text, written.blocks, _title(root))
@@ -131,15 +133,6 @@ def _parsed(html: str, name: str) -> Any:
     return root
 
 
-def _main_part(root: Any) -> Any:
-    """Return the element that holds what the page is about."""
-    for each in root.iter():
-        if (each.tag == "main" or each.get("role") == "main") and is_shown(each):
-            return each
-    articles = [each for each in root.iter("article") if is_shown(each)]
-    return articles[0] if len(articles) == 1 else root
-
-
 def _title(root: Any) -> str:
     found = next((each for each in root.iter("title") if each.getparent().tag != "svg"), None)
     return "" if found is None else clean_text(" ".join("".join(found.itertext()).split()))[:MAX_TITLE_CHARS]
@@ -148,12 +141,6 @@ def _title(root: Any) -> str:
 MAX_ROW_CHARS = 2_000
 """Characters of the longest row that is written on one line; the cells of a longer one are paragraphs."""
 
-_BLOCKS_LIST = """
-address article aside blockquote body caption center dd details dialog dir div dl dt fieldset figcaption figure footer
-form h1 h2 h3 h4 h5 h6 header hgroup hr html legend li main menu ol optgroup option p pre search section summary table
-tbody td tfoot th thead tr ul xmp listing plaintext
-"""
-_BLOCKS = frozenset(_BLOCKS_LIST.split())
 _LISTS = frozenset({"ul", "ol", "menu", "dir", "dl"})
 _ITEMS = frozenset({"li", "dt", "dd"})
 _PRE = frozenset({"pre", "xmp", "listing", "plaintext"})
@@ -229,13 +216,13 @@ class BlockWriter:
     def _start(self, element: Any) -> None:
         if self._pre is not None:
             self._pre.append("\n" if element.tag == "br" else "")
-        elif element.tag in _BLOCKS:
+        elif element.tag in BLOCKS:
             self._start_block(element, element.tag)
         else:
             self._inline.start(element)
 
     def _end(self, element: Any) -> None:
-        if element.tag in _BLOCKS:
+        if element.tag in BLOCKS:
             self._end_block(element, element.tag)
         elif self._pre is None:
             self._inline.end(element)
@@ -310,8 +297,8 @@ class BlockWriter:
         elif is_code(element, text):
             self._write(WrittenBlock(CODE, text))
         else:
-            for paragraph in re.split(r"\n[ \t\r]*+\n\s*+", text):
-                self._write(WrittenBlock(PROSE, paragraph.strip()))
+            for paragraph in re.split(r"\n[ \t\r]*+\n\s*+", text.strip()):
+                self._write(WrittenBlock(PROSE, paragraph))
 
     def _end_row(self, table: _Table) -> None:
         cells, table.cells = [" ".join(each) for each in table.cells], []

@@ -1,0 +1,348 @@
+"""The content of an HTML page, and what of it isn't what the page is about: navigation, teasers, bars, forms, feet.
+
+Navigation that has no element of its own, such as a menu, is told by names of classes and ids, and by links to the next
+page and the one before. That alone isn't enough, as a dish of a menu and a note in a sidebar are content. What is left
+out has little text but that of its links.
+
+The rest is told on pages of running text only, and by comparison with that: what a name calls boilerplate holds little
+of it, and what else stands outside of the element that holds most of it is left out if it is a list of links. So a page
+that is a form or a list of links stays whole, and so does a box of any name that holds the text. What readers write
+below an article is text.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from operator import sub
+from typing import Any, NamedTuple
+
+from .html_elements import BLOCKS, HEADINGS, walk_shown
+
+MAX_UNLINKED = 100
+"""Letters and digits outside of links in navigation, such as the title of the page between "previous" and "next"."""
+
+MIN_SHARE_LINKED = 0.8
+"""The share of letters and digits in links from which more of them may stand outside."""
+
+MIN_LINKS_OF_LIST = 3
+MIN_SHARE_OF_LIST = 0.95
+"""The same for a menu or a sidebar, which may as well be content."""
+
+MIN_TURNS = 2
+"""Links to the next page, the one before, the contents and the like that make a paragraph navigation without a name."""
+
+MAX_UNLINKED_AT_TURNS = 40
+"""Letters and digits outside of links beside them."""
+
+MIN_PROSE_OF_BLOCK = 60
+"""Letters and digits outside of links that make a block running text; those of scripts without spaces count twice."""
+
+MIN_PROSE = 300
+"""The same of all running text of a page on which boilerplate is looked for."""
+
+MIN_SHARE_OF_MAIN = 0.25
+"""The share of the running text in what a page calls its main part or its article; else it is another box."""
+
+MIN_SHARE_OF_BODY = 0.75
+"""The share of it in the element outside of which lists of links are no content."""
+
+MAX_SHARE_OF_TOOLS = 0.1
+"""The share of it in bars, forms and notices."""
+
+MAX_SHARE_OF_TEASERS = 0.3
+"""The share of it in teasers of other pages."""
+
+MIN_LINKED_OF_TEASERS = 0.3
+MIN_LINKED_OUTSIDE = 0.6
+"""The shares of letters and digits in links there, and in lists of links outside of the body."""
+
+MAX_COPYRIGHT = 400
+"""Letters and digits of a copyright notice outside of the body."""
+
+_OF = r"(?:[a-z]+[-_]|main|sub|site)?"
+_NAVIGATION = re.compile(
+    rf"{_OF}(?:nav|nav-?bar|navigation|nav-?header|nav-?footer|nav-?links|nav-?panel|breadcrumbs?|pagination|pager|toc)"
+    r"|table[-_]of[-_]contents|prev-next(?:-[a-z]+)?|related-pages"
+)
+_LISTS = re.compile(rf"{_OF}(?:menu|side-?bar|contents|quick-?links)")
+_TOOLS_LIST = """
+share shares sharing sharethis sharedaddy sharebar sharetools social socials addthis addtoany followus newsletter
+newsletters subscribe subscription signup optin login signin paywall donate donation cookie cookies consent gdpr ad ads
+advert advertisement adsense adslot sponsored sponsors outbrain taboola disqus respond commentform toolbar skip
+masthead copyright modal popup lightbox overlay banner promo promos promotion printfooter
+"""
+_TEASERS_LIST = """
+related recommended recommendation recommendations recirc recirculation trending popular most mostread mostpopular
+latest recent more readmore upnext next blogroll sidebar aside rail widget widgets secondary teaser teasers headlines
+stories newswire archive archives tag tags taglist topics sponsor header topbar menu footer foot
+"""
+_QUOTED = frozenset({"embed", "embedded", "tweet", "quote"})  # of what stands elsewhere, such as in a social network
+_NAMED_BY_ID = frozenset({"div", "p", "ul", "ol", "dl", "table", "td"})
+_MAY_TURN = frozenset({"p", "div", "table", "ul"})
+_TURNS = frozenset({"next", "prev", "previous", "up", "first", "last", "start", "contents", "index"})
+_UNCOUNTED = frozenset({"dt", "dd", "tr", *HEADINGS})
+_BODIES = frozenset({"article", "body", "center", "div", "main", "section", "td"})
+_MAY_LIST = _BODIES | {"aside", "dl", "footer", "form", "header", "ol", "table", "ul"}
+_SOLID = frozenset({"h1", "pre"})
+_ANCHORED = frozenset({"section", *HEADINGS}) - _SOLID
+_FIELDS = frozenset({"input", "textarea", "button"})
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_COPYRIGHT = re.compile(r"©\s*(?:copyright[\s,]*)?(?:19|20)\d\d", re.IGNORECASE)
+_FIRST_WIDE = "\u2e80"
+
+_NAV, _LIST, _TOOLS, _TEASERS, _FORM = "navigation", "list", "tools", "teasers", "form"
+_KINDS = {**dict.fromkeys(_TEASERS_LIST.split(), _TEASERS), **dict.fromkeys(_TOOLS_LIST.split(), _TOOLS)}
+_KINDS_OF_TAGS = {"footer": _TEASERS, "aside": _TEASERS, "form": _FORM}
+
+
+class Content(NamedTuple):
+    """What a page is about.
+
+    Attributes:
+        main: The element that holds it.
+        left_out: Elements in it that are something else.
+    """
+
+    main: Any
+    left_out: set[Any]
+
+
+def find_content(root: Any) -> Content:
+    """Find the content of a page.
+
+    It is ``<main>`` or the only ``<article>``, if that holds enough of the page's running text; else the whole page.
+    """
+    walk = _Walk()
+    walk.read(root)
+    main = _main_part(walk.elements)
+    found = walk.navigation
+    if main.count.prose >= MIN_PROSE:
+        inside = [each for each in walk.elements if main.start < each.start <= main.end]
+        body = _body(main, inside)
+        left_out = [each.element for each in inside if not each.count.solid and _is_boilerplate(each, main, body)]
+        found |= {*left_out, *_left_headings(left_out)}
+    return Content(main.element, found)
+
+
+class _Count(NamedTuple):
+    """Counts of what an element holds, without navigation.
+
+    Attributes:
+        chars: Letters and digits.
+        linked: Those of them in links.
+        links: Links.
+        turns: Those of them to the next page, the one before, the contents and the like.
+        prose: Letters and digits of running text outside of links.
+        solid: Titles and code.
+        anchors: Headings and sections that others may link to.
+        fields: Fields of forms.
+        copyrights: Copyright notices.
+    """
+
+    chars: int
+    linked: int
+    links: int
+    turns: int
+    prose: int
+    solid: int
+    anchors: int
+    fields: int
+    copyrights: int
+
+
+class _Element(NamedTuple):
+    """An element that was read.
+
+    Attributes:
+        element: The element itself.
+        kind: What it may be by its names or its tag; empty if they don't say.
+        start: Its number, in the order of the page.
+        end: That of the last element in it.
+        count: What it holds.
+    """
+
+    element: Any
+    kind: str
+    start: int
+    end: int
+    count: _Count
+
+
+_CHARS, _LINKED, _LINKS, _TURNED, _PROSE, _SOLIDS, _ANCHORS, _FIELD, _COPYRIGHTS = range(len(_Count._fields))
+
+
+class _Walk:
+    """Reads a tree once.
+
+    Attributes:
+        elements: Elements that hold text, those in others first.
+        navigation: Elements that are navigation.
+    """
+
+    def __init__(self) -> None:
+        self.elements: list[_Element] = []
+        self.navigation: set[Any] = set()
+        self._opened: list[tuple[Any, str, int, tuple[int, ...]]] = []
+        self._count = [0] * len(_Count._fields)
+        self._number = 0
+        self._open_links = 0
+        self._of_block = [0, 0]  # outside of links, and in them
+
+    def read(self, root: Any) -> None:
+        for event, element in walk_shown(root):
+            if event == "start":
+                self._number += 1
+                self._start(element, element.tag)
+                text = element.text
+            else:
+                if event == "end":
+                    self._end(element, element.tag)
+                elif element.tag in _FIELDS:
+                    self._count[_FIELD] += 1
+                text = element.tail if element is not root else None
+            if text and not text.isspace():
+                self._add(text)
+
+    def _start(self, element: Any, tag: str) -> None:
+        if tag == "a" and element.get("href"):
+            self._open_links += 1
+            self._count[_LINKS] += 1
+            self._count[_TURNED] += not _TURNS.isdisjoint(element.get("rel", "").lower().split())
+        elif tag in BLOCKS:
+            self._end_block()
+            if tag not in _UNCOUNTED:
+                self._opened.append((element, _kind(element), self._number, tuple(self._count)))
+            if tag in _SOLID:
+                self._count[_SOLIDS] += 1
+            elif tag in _ANCHORED and element.get("id"):
+                self._count[_ANCHORS] += 1
+
+    def _end(self, element: Any, tag: str) -> None:
+        if tag == "a" and element.get("href"):
+            self._open_links -= 1
+        elif tag in BLOCKS:
+            self._end_block(is_code=tag == "pre")
+            if tag not in _UNCOUNTED:
+                self._close(tag)
+
+    def _close(self, tag: str) -> None:
+        element, kind, start, before = self._opened.pop()
+        count = self._count
+        if not kind and tag not in _MAY_LIST and count[_TURNED] == before[_TURNED] and self._opened:
+            return
+        held = _Count._make(map(sub, count, before))
+        if self._opened and _is_navigation(kind, tag, held):
+            self.navigation.add(element)
+            count[:] = before  # as if it weren't there
+        elif held.chars or not self._opened:
+            self.elements.append(_Element(element, kind, start, self._number, held))
+
+    def _end_block(self, *, is_code: bool = False) -> None:
+        unlinked, linked = self._of_block
+        if unlinked >= MIN_PROSE_OF_BLOCK and unlinked >= linked and not is_code:
+            self._count[_PROSE] += unlinked
+        if unlinked or linked:
+            self._of_block[:] = 0, 0
+
+    def _add(self, text: str) -> None:
+        size = sum(map(str.isalnum, text))
+        is_linked = self._open_links > 0
+        self._count[_CHARS] += size
+        self._count[_LINKED] += size * is_linked
+        if not text.isascii():
+            self._count[_COPYRIGHTS] += "©" in text and _COPYRIGHT.search(text) is not None
+            size += sum(each >= _FIRST_WIDE for each in text)
+        self._of_block[is_linked] += size
+
+
+def _kind(element: Any) -> str:
+    """Return what an element may be by its names, or by its tag.
+
+    The id of a heading or a section is made of its title, as in "Pagination".
+    """
+    tag, classes = element.tag, element.get("class", "")
+    name = element.get("id", "") if tag in _NAMED_BY_ID else ""
+    if classes or name:
+        kind = _kind_of_names(classes, name)
+        if kind and (tag != "p" or kind in (_NAV, _LIST)):
+            return kind
+    return _KINDS_OF_TAGS.get(tag, "")
+
+
+@lru_cache(4096)
+def _kind_of_names(classes: str, name: str) -> str:
+    names = classes.split()
+    if name and "section" not in names:
+        names.append(name)
+    lower = [each.lower() for each in names]
+    if any(map(_NAVIGATION.fullmatch, lower)):
+        return _NAV
+    if any(map(_LISTS.fullmatch, lower)):
+        return _LIST
+    words = {word.lower() for each in names if each != "ad" for word in _WORD.findall(each)}
+    if not words.isdisjoint(_QUOTED):
+        return ""
+    kinds = {_KINDS.get(word, "") for word in words}
+    return next((kind for kind in (_TOOLS, _TEASERS) if kind in kinds), "")
+
+
+def _is_navigation(kind: str, tag: str, held: _Count) -> bool:
+    unlinked = held.chars - held.linked
+    if kind == _LIST:
+        return held.links >= MIN_LINKS_OF_LIST and held.linked >= MIN_SHARE_OF_LIST * held.chars
+    if kind == _NAV:
+        return held.links > 0 and (unlinked <= MAX_UNLINKED or held.linked >= MIN_SHARE_LINKED * held.chars)
+    return tag in _MAY_TURN and held.turns >= MIN_TURNS and unlinked <= MAX_UNLINKED_AT_TURNS
+
+
+def _main_part(elements: list[_Element]) -> _Element:
+    """Return the element that holds what the page is about; the last one holds all others."""
+    root = elements[-1]
+    in_order = sorted(elements, key=lambda each: each.start)
+    main = next((each for each in in_order if each.element.tag == "main" or each.element.get("role") == "main"), None)
+    articles = [each for each in in_order if each.element.tag == "article"]
+    for each in (main, articles[0] if len(articles) == 1 else None):
+        if each is not None and each.count.prose >= MIN_SHARE_OF_MAIN * root.count.prose:
+            return each
+    return root
+
+
+def _body(main: _Element, inside: list[_Element]) -> _Element:
+    """Return the innermost element that holds most of the running text."""
+    least = MIN_SHARE_OF_BODY * main.count.prose
+    holders = [each for each in inside if each.count.prose >= least and each.element.tag in _BODIES]
+    return max(holders, key=lambda each: each.start, default=main)
+
+
+def _is_boilerplate(element: _Element, main: _Element, body: _Element) -> bool:
+    kind, count, prose = element.kind, element.count, main.count.prose
+    unlinked = count.chars - count.linked
+    if kind == _TOOLS or (kind == _FORM and count.fields):
+        return count.prose <= MAX_SHARE_OF_TOOLS * prose and unlinked <= 2 * MAX_SHARE_OF_TOOLS * prose
+    if kind == _TEASERS and count.links and count.linked >= MIN_LINKED_OF_TEASERS * count.chars:
+        return count.prose <= MAX_SHARE_OF_TEASERS * prose
+    if body.start <= element.end and element.start <= body.end:
+        return False
+    if count.copyrights and not count.prose and count.chars <= MAX_COPYRIGHT:
+        return True
+    is_list = element.element.tag in _MAY_LIST and element.element.getparent().tag not in HEADINGS
+    return (
+        is_list
+        and not count.anchors
+        and count.links >= MIN_LINKS_OF_LIST
+        and (count.linked >= MIN_LINKED_OUTSIDE * count.chars)
+    )
+
+
+def _left_headings(left_out: list[Any]) -> Iterator[Any]:
+    """Yield the headings after which nothing is left."""
+    gone = set(left_out)
+    for element in left_out:
+        before = element.getprevious()
+        if before is None or before.tag not in HEADINGS or before.tag == "h1" or (before.tail or "").strip():
+            continue
+        after = element
+        while after is not None and after in gone and not (after.tail or "").strip():
+            after = after.getnext()
+        if after is None or after.tag in HEADINGS:
+            yield before
