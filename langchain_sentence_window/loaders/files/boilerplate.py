@@ -13,10 +13,11 @@ below an article is text.
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from operator import sub
 from typing import Any, NamedTuple
 
-from .html_elements import BLOCKS, HEADINGS, walk_shown
+from .html_elements import BLOCKS, HEADINGS, is_shown, walk_shown
 
 MAX_UNLINKED = 100
 """Letters and digits outside of links in navigation, such as the title of the page between "previous" and "next"."""
@@ -40,8 +41,10 @@ MIN_PROSE_OF_BLOCK = 60
 MIN_PROSE = 300
 """The same of all running text of a page on which boilerplate is looked for."""
 
+MIN_PROSE_OF_MAIN = 0.1
 MIN_SHARE_OF_MAIN = 0.25
-"""The share of the running text in what a page calls its main part or its article; else it is another box."""
+"""The share of the running text, or of the letters and digits outside of links, in what a page calls its main part or
+its article; else it is another box, as comments may be much longer than an article, but not ten times so."""
 
 MIN_SHARE_OF_BODY = 0.75
 """The share of it in the element outside of which lists of links are no content."""
@@ -112,16 +115,39 @@ def find_content(root: Any) -> Content:
 
     It is ``<main>`` or the only ``<article>``, if that holds enough of the page's running text; else the whole page.
     """
-    walk = _Walk()
-    walk.read(root)
-    main = _main_part(walk.elements)
-    found = walk.navigation
+    walk = _Walk(root)
+    main = walk.elements[-1]
+    whole = main.count
+    for element in _main_parts(root):
+        # What is open by mistake, such as a button, may hold it.
+        own = walk if element in walk.read else _Walk(element)
+        found = next((each for each in own.elements if each.element is element), None)
+        if found is not None and _holds_enough(found.count, whole):
+            main, walk = found, own
+            break
+    left_out = walk.navigation
     if main.count.prose >= MIN_PROSE:
         inside = [each for each in walk.elements if main.start < each.start <= main.end]
         body = _body(main, inside)
-        left_out = [each.element for each in inside if not each.count.solid and _is_boilerplate(each, main, body)]
-        found |= {*left_out, *_left_headings(left_out)}
-    return Content(main.element, found)
+        unwanted = [each.element for each in inside if not each.count.solid and _is_boilerplate(each, main, body)]
+        left_out |= {*unwanted, *_left_headings(unwanted)}
+    return Content(main.element, left_out)
+
+
+def _main_parts(root: Any) -> Iterator[Any]:
+    """Yield the elements that may hold what a page is about."""
+    named = (each for each in root.iter() if each.tag == "main" or each.get("role") == "main")
+    yield from islice(filter(is_shown, named), 1)
+    articles = list(islice(filter(is_shown, root.iter("article")), 2))
+    yield from articles if len(articles) == 1 else ()
+
+
+def _holds_enough(main: "_Count", whole: "_Count") -> bool:
+    if whole.prose and main.prose >= MIN_PROSE_OF_MAIN * whole.prose:
+        return True
+    all_of_it = whole.chars - whole.linked
+    is_short = not whole.prose and all_of_it < MIN_PROSE and main.chars > 0
+    return is_short or main.chars - main.linked >= MIN_SHARE_OF_MAIN * all_of_it
 
 
 class _Count(NamedTuple):
@@ -175,20 +201,20 @@ class _Walk:
     """Reads a tree once.
 
     Attributes:
-        elements: Elements that hold text, those in others first.
+        elements: Elements that hold text, those in others first; the last one is the root.
         navigation: Elements that are navigation.
+        read: Elements that may hold what the page is about, if they are shown.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, root: Any) -> None:
         self.elements: list[_Element] = []
         self.navigation: set[Any] = set()
+        self.read: set[Any] = set()
         self._opened: list[tuple[Any, str, int, tuple[int, ...]]] = []
         self._count = [0] * len(_Count._fields)
         self._number = 0
         self._open_links = 0
         self._of_block = [0, 0]  # outside of links, and in them
-
-    def read(self, root: Any) -> None:
         for event, element in walk_shown(root):
             if event == "start":
                 self._number += 1
@@ -210,6 +236,8 @@ class _Walk:
             self._count[_TURNED] += not _TURNS.isdisjoint(element.get("rel", "").lower().split())
         elif tag in BLOCKS:
             self._end_block()
+            if tag in ("main", "article") or element.get("role") == "main":
+                self.read.add(element)
             if tag not in _UNCOUNTED:
                 self._opened.append((element, _kind(element), self._number, tuple(self._count)))
             if tag in _SOLID:
@@ -293,18 +321,6 @@ def _is_navigation(kind: str, tag: str, held: _Count) -> bool:
     if kind == _NAV:
         return held.links > 0 and (unlinked <= MAX_UNLINKED or held.linked >= MIN_SHARE_LINKED * held.chars)
     return tag in _MAY_TURN and held.turns >= MIN_TURNS and unlinked <= MAX_UNLINKED_AT_TURNS
-
-
-def _main_part(elements: list[_Element]) -> _Element:
-    """Return the element that holds what the page is about; the last one holds all others."""
-    root = elements[-1]
-    in_order = sorted(elements, key=lambda each: each.start)
-    main = next((each for each in in_order if each.element.tag == "main" or each.element.get("role") == "main"), None)
-    articles = [each for each in in_order if each.element.tag == "article"]
-    for each in (main, articles[0] if len(articles) == 1 else None):
-        if each is not None and each.count.prose >= MIN_SHARE_OF_MAIN * root.count.prose:
-            return each
-    return root
 
 
 def _body(main: _Element, inside: list[_Element]) -> _Element:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, NamedTuple, TypeAlias
 
 from langchain_sentence_window._lazy import of_extra
@@ -124,7 +124,8 @@ MAX_HIDING_RULES = 16
 """Selectors that end with the same class or id; of more, text may stay that is hidden."""
 
 MAX_HIDDEN = 1_000
-"""Characters of an element that is hidden whatever the rest of the page holds; of more, it may hold half of that."""
+"""Characters that a rule hides whatever the rest of the page holds; of more, it may hide half of that, and what isn't
+opaque by its own style isn't hidden."""
 
 _NO_CODE = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->|\"[^\"\n]*+\"|'[^'\n]*+'", re.DOTALL)
 _BRACE = re.compile(r"([{}])")
@@ -139,7 +140,7 @@ _PROPERTY = re.compile(
 )
 _NEVER_HIDDEN = frozenset({"html", "body", "main"})
 _MAX_ABOVE_HIDDEN = 32
-_MAX_LARGE = 8
+_CODE = ("script", "style", "noscript", "template")
 
 _Names: TypeAlias = frozenset[str]
 
@@ -160,26 +161,46 @@ class _Rule(NamedTuple):
     number: int
 
 
+def show_fading(root: Any) -> None:
+    """Take the style from what isn't opaque yet if that is much of the page, as it fades in when it is scrolled to."""
+    faint = [
+        each
+        for each in root.xpath("//*[contains(@style, 'opacity')]")
+        if {found.lastgroup for found in _HIDING.finditer(each.get("style"))} == {"faint"}
+    ]
+    if any(chars > MAX_HIDDEN for chars in accumulate(map(_size, faint))):
+        for each in faint:
+            del each.attrib["style"]
+
+
 def hide_by_sheets(root: Any) -> None:
     """Set ``hidden`` on elements whose class or id a style sheet in the page hides.
 
     Selectors of tags, classes, ids and descendants count. What another rule shows again, such as for the open tab, is
-    content that is shown on demand; so is an element that holds most of the page.
+    content that is shown on demand, and so is most of a page, which a script shows.
     """
     sheets = "\n".join(each.text or "" for each in root.iter("style") if _is_of_screen(each))
     rules = _hiding_rules(sheets, _names_in(root)) if sheets else {}
     if not rules:
         return
-    walk, large, half = etree().iterwalk(root, events=("start",)), 0, root.xpath("string-length(.)") / 2
+    hidden: dict[_Rule, list[Any]] = {}
+    walk = etree().iterwalk(root, events=("start",))
     for _, element in walk:
         names = _names_of(element)
-        if rules.keys().isdisjoint(names) or element.tag in _NEVER_HIDDEN or not _hides(rules, element, names):
+        if rules.keys().isdisjoint(names) or element.tag in _NEVER_HIDDEN:
             continue
-        if element.xpath("string-length(.)") <= max(MAX_HIDDEN, half):
-            element.set("hidden", "")
+        rule = next((each for name in names for each in rules.get(name, ()) if _hides(each, element, names)), None)
+        if rule is not None:
+            hidden.setdefault(rule, []).append(element)
             walk.skip_subtree()
-        elif (large := large + 1) > _MAX_LARGE:
-            return
+    most = max(MAX_HIDDEN, _size(root) // 2)
+    for elements in hidden.values():
+        for element in elements if sum(map(_size, elements)) <= most else ():
+            element.set("hidden", "")
+
+
+def _size(element: Any) -> int:
+    return int(element.xpath("string-length(.)")) - sum(len(each.text or "") for each in element.iter(*_CODE))
 
 
 def _is_of_screen(sheet: Any) -> bool:
@@ -274,9 +295,10 @@ def _names_of(element: Any) -> _Names:
     return frozenset([*names, f"#{name}"] if name else names)
 
 
-def _hides(rules: dict[str, list[_Rule]], element: Any, own: _Names) -> bool:
-    found = (rule for name in own for rule in rules.get(name, ()) if _matches(rule, element, own))
-    return any(_is_hidden(element, rule.declared) for rule in found)
+def _hides(rule: _Rule, element: Any, own: _Names) -> bool:
+    if not _matches(rule, element, own) or not _is_hidden(element, rule.declared):
+        return False
+    return rule.properties.isdisjoint(map(str.lower, _PROPERTY.findall(element.get("style", ""))))
 
 
 def _matches(rule: _Rule, element: Any, own: _Names) -> bool:

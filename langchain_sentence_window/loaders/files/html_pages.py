@@ -40,6 +40,7 @@ from .html_elements import (
     is_box,
     is_code,
     is_label,
+    show_fading,
     walk_shown,
     without_unseen,
 )
@@ -92,6 +93,7 @@ def read_html(html: str, name: str) -> HtmlPage:
     root = _parsed(html, name)
     if root is None:
         return HtmlPage("", [], "")
+    show_fading(root)
     hide_by_sheets(root)
     main, left_out = find_content(root)
     written = BlockWriter().write(main, left_out)
