@@ -11,9 +11,10 @@ below an article is text.
 """
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 from operator import sub
 from typing import Any, NamedTuple
 
@@ -117,20 +118,20 @@ def find_content(root: Any) -> Content:
     """
     walk = _Walk(root)
     main = walk.elements[-1]
-    whole = main.count
+    whole = main.held
     for element in _main_parts(root):
         # What is open by mistake, such as a button, may hold it.
         own = walk if element in walk.read else _Walk(element)
         found = next((each for each in own.elements if each.element is element), None)
-        if found is not None and _holds_enough(found.count, whole):
+        if found is not None and _holds_enough(found.held, whole):
             main, walk = found, own
             break
     left_out = walk.navigation
-    if main.count.prose >= MIN_PROSE:
+    if main.held.prose >= MIN_PROSE:
         inside = [each for each in walk.elements if main.start < each.start <= main.end]
         body = _body(main, inside)
-        unwanted = [each.element for each in inside if not each.count.solid and _is_boilerplate(each, main, body)]
-        left_out |= {*unwanted, *_left_headings(unwanted)}
+        unwanted = [each for each in inside if not each.held.solid and _is_boilerplate(each, main, body)]
+        left_out |= {*(each.element for each in unwanted), *_left_headings(walk, main, unwanted)}
     return Content(main.element, left_out)
 
 
@@ -184,14 +185,34 @@ class _Element(NamedTuple):
         kind: What it may be by its names or its tag; empty if they don't say.
         start: Its number, in the order of the page.
         end: That of the last element in it.
-        count: What it holds.
+        last: The letters and digits of the page up to its end.
+        held: What it holds.
     """
 
     element: Any
     kind: str
     start: int
     end: int
-    count: _Count
+    last: int
+    held: _Count
+
+
+class _Heading(NamedTuple):
+    """A heading.
+
+    Attributes:
+        element: The element.
+        level: Its level; 0 for the end of the page.
+        start: Its number, in the order of the page.
+        before: The letters and digits before it.
+        after: Those up to its end.
+    """
+
+    element: Any
+    level: int
+    start: int
+    before: int
+    after: int = 0
 
 
 _CHARS, _LINKED, _LINKS, _TURNED, _PROSE, _SOLIDS, _ANCHORS, _FIELD, _COPYRIGHTS = range(len(_Count._fields))
@@ -203,6 +224,7 @@ class _Walk:
     Attributes:
         elements: Elements that hold text, those in others first; the last one is the root.
         navigation: Elements that are navigation.
+        headings: Headings outside of navigation.
         read: Elements that may hold what the page is about, if they are shown.
     """
 
@@ -210,6 +232,7 @@ class _Walk:
         self.elements: list[_Element] = []
         self.navigation: set[Any] = set()
         self.read: set[Any] = set()
+        self.headings: list[_Heading] = []
         self._opened: list[tuple[Any, str, int, tuple[int, ...]]] = []
         self._count = [0] * len(_Count._fields)
         self._number = 0
@@ -240,6 +263,8 @@ class _Walk:
                 self.read.add(element)
             if tag not in _UNCOUNTED:
                 self._opened.append((element, _kind(element), self._number, tuple(self._count)))
+            if tag in HEADINGS:
+                self.headings.append(_Heading(element, int(tag[1]), self._number, self._count[_CHARS]))
             if tag in _SOLID:
                 self._count[_SOLIDS] += 1
             elif tag in _ANCHORED and element.get("id"):
@@ -250,6 +275,9 @@ class _Walk:
             self._open_links -= 1
         elif tag in BLOCKS:
             self._end_block(is_code=tag == "pre")
+            if tag in HEADINGS:
+                heading = self.headings[-1]
+                self.headings[-1] = heading._replace(after=self._count[_CHARS])
             if tag not in _UNCOUNTED:
                 self._close(tag)
 
@@ -261,9 +289,11 @@ class _Walk:
         held = _Count._make(map(sub, count, before))
         if self._opened and _is_navigation(kind, tag, held):
             self.navigation.add(element)
+            while self.headings and self.headings[-1].start >= start:
+                self.headings.pop()
             count[:] = before  # as if it weren't there
         elif held.chars or not self._opened:
-            self.elements.append(_Element(element, kind, start, self._number, held))
+            self.elements.append(_Element(element, kind, start, self._number, count[_CHARS], held))
 
     def _end_block(self, *, is_code: bool = False) -> None:
         unlinked, linked = self._of_block
@@ -325,13 +355,13 @@ def _is_navigation(kind: str, tag: str, held: _Count) -> bool:
 
 def _body(main: _Element, inside: list[_Element]) -> _Element:
     """Return the innermost element that holds most of the running text."""
-    least = MIN_SHARE_OF_BODY * main.count.prose
-    holders = [each for each in inside if each.count.prose >= least and each.element.tag in _BODIES]
+    least = MIN_SHARE_OF_BODY * main.held.prose
+    holders = [each for each in inside if each.held.prose >= least and each.element.tag in _BODIES]
     return max(holders, key=lambda each: each.start, default=main)
 
 
 def _is_boilerplate(element: _Element, main: _Element, body: _Element) -> bool:
-    kind, count, prose = element.kind, element.count, main.count.prose
+    kind, count, prose = element.kind, element.held, main.held.prose
     unlinked = count.chars - count.linked
     if kind == _TOOLS or (kind == _FORM and count.fields):
         return count.prose <= MAX_SHARE_OF_TOOLS * prose and unlinked <= 2 * MAX_SHARE_OF_TOOLS * prose
@@ -350,15 +380,18 @@ def _is_boilerplate(element: _Element, main: _Element, body: _Element) -> bool:
     )
 
 
-def _left_headings(left_out: list[Any]) -> Iterator[Any]:
+def _left_headings(walk: _Walk, main: _Element, unwanted: list[_Element]) -> Iterator[Any]:
     """Yield the headings after which nothing is left."""
-    gone = set(left_out)
-    for element in left_out:
-        before = element.getprevious()
-        if before is None or before.tag not in HEADINGS or before.tag == "h1" or (before.tail or "").strip():
-            continue
-        after = element
-        while after is not None and after in gone and not (after.tail or "").strip():
-            after = after.getnext()
-        if after is None or after.tag in HEADINGS:
-            yield before
+    outer: list[_Element] = []
+    for each in sorted(unwanted, key=lambda each: each.start):
+        if not outer or each.start > outer[-1].end:
+            outer.append(each)
+    starts = [each.start for each in outer]
+    sizes = [0, *accumulate(each.held.chars for each in outer)]
+    own = [each for each in walk.headings if main.start < each.start <= main.end]
+    left = [each for each in own if not (place := bisect(starts, each.start)) or outer[place - 1].end < each.start]
+    for heading, after in pairwise([*left, _Heading(None, 0, main.end + 1, main.last)]):
+        gone = sizes[bisect(starts, after.start)] - sizes[bisect(starts, heading.start)]
+        is_over = after.level <= heading.level and after.before - heading.after <= gone
+        if gone and is_over and heading.level > 1:
+            yield heading.element

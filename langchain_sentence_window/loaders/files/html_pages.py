@@ -300,7 +300,7 @@ class BlockWriter:
             self._write(WrittenBlock(CODE, text))
         else:
             for paragraph in re.split(r"\n[ \t\r]*+\n\s*+", text.strip()):
-                self._write(WrittenBlock(PROSE, paragraph))
+                self._write(WrittenBlock(PROSE, paragraph.strip()))
 
     def _end_row(self, table: _Table) -> None:
         cells, table.cells = [" ".join(each) for each in table.cells], []

@@ -85,3 +85,11 @@ def test_half_a_pair_in_utf_16_is_an_error() -> None:
 def test_utf_16_without_a_mark_is_told_of() -> None:
     with pytest.raises(DocumentReadError, match="UTF-16 without a byte order mark"):
         decode("Pay now.".encode("utf-16-le"), "a.txt")
+
+
+def test_a_few_nul_bytes_in_a_page_are_left_out() -> None:
+    assert decode(b"<p>a\0b</p>", "a.html", is_html=True) == "<p>ab</p>"
+    assert decode("<p>é\0é</p>".encode("cp1252") + GERMAN.encode("cp1252"), "a.html", is_html=True).count("\0") == 0
+    for data, is_html in ((b"a\0b" * 9, False), ("<p>a</p>".encode("utf-16-le"), True)):
+        with pytest.raises(DocumentReadError, match=r"^a holds NUL characters"):
+            decode(data, "a", is_html=is_html)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.errors import DocumentReadError
+from langchain_sentence_window.errors import DocumentReadError, SentenceWindowWarning
 from langchain_sentence_window.loaders import load_file
 from langchain_sentence_window.loaders.files.docx import MAX_PARTS, MAX_XML_BYTES, MAX_XML_CHARS, read_docx
 from tests.loaders.files.writing import OFFICE, RELATIONS, WORD, archive, docx, file, paragraph, run, table
@@ -75,6 +75,77 @@ def test_the_splitter_reads_its_structure(tmp_path: Path) -> None:
 def test_no_paragraph_is_lost_or_doubled(texts: list[str]) -> None:
     page = read_docx(docx("".join(map(paragraph, texts))), "a.docx")
     assert page.text.replace("\\<", "<").split("\n\n") == [" ".join(text.split()) for text in texts]
+
+
+MATH = 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
+
+
+def _m(name: str, *inner: str) -> str:
+    return f"<m:{name}>{''.join(inner)}</m:{name}>"
+
+
+def _t(text: str) -> str:
+    return _m("r", _m("t", text))
+
+
+def _e(text: str) -> str:
+    return _m("e", _t(text))
+
+
+def _sup(base: str, raised: str) -> str:
+    return _m("sSup", _e(base), _m("sup", _t(raised)))
+
+
+EQUATIONS = {
+    "θ=30": _t("θ=30"),
+    "x=(-b±√(b^2-4ac))/(2a)": _t("x=")
+    + _m("f", _m("num", _t("-b±"), _m("rad", _m("deg"), _m("e", _sup("b", "2"), _t("-4ac")))), _m("den", _t("2a"))),
+    "√(3&x)": _m("rad", _m("deg", _t("3")), _e("x")),
+    "∑_(n=1)^∞ a_n x^n": _m(
+        "nary", '<m:naryPr><m:chr m:val="∑"/></m:naryPr>', _m("sub", _t("n=1")), _m("sup", _t("∞")),
+        _m("e", _m("sSub", _e("a"), _m("sub", _t("n"))), _sup("x", "n")),
+    ),
+    "x_i^2+f′": _m("sSubSup", _e("x"), _m("sub", _t("i")), _m("sup", _t("2"))) + _t("+") + _sup("f", "′"),
+    "sin x": _m("func", _m("fName", _t("sin")), _e("x")),
+    "lim_(x→0) f": _m("func", _m("fName", _m("limLow", _e("lim"), _m("lim", _t("x→0")))), _e("f")),
+    "max^k": _m("limUpp", _e("max"), _m("lim", _t("k"))),
+    "[a|b)": _m("d", '<m:dPr><m:begChr m:val="["/></m:dPr>', _e("a"), _e("b")),
+    "n¦k": _m("f", '<m:fPr><m:type m:val="noBar"/></m:fPr>', _m("num", _t("n")), _m("den", _t("k"))),
+    "[1, 0; 0, 1]": _m("m", _m("mr", _e("1"), _e("0")), _m("mr", _e("0"), _e("1"))),
+    "a=b; c=d": _m("eqArr", _e("a=b"), _e("c=d")),
+    "x\u0302": _m("acc", _e("x")),
+    "(a-b)\u0305": _m("bar", '<m:barPr><m:pos m:val="top"/></m:barPr>', _e("a-b")),
+    "_2^1 H": _m("sPre", _m("sub", _t("2")), _m("sup", _t("1")), _e("H")),
+    "kept": _m("someFormOfTheFuture", _t("kept")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("expected", EQUATIONS)
+def test_equations_are_linear_text_where_they_stand(expected: str) -> None:
+    equation = f"<m:oMath {MATH}>{EQUATIONS[expected]}</m:oMath>"
+    page = read_docx(docx(f"<w:p>{run('It is ')}{equation}{run(' here.')}</w:p>"), "a.docx")
+    assert page.text == f"It is {expected} here."
+    alone = read_docx(docx(f"<w:p><m:oMathPara {MATH}><m:oMathParaPr/>{equation}</m:oMathPara></w:p>"), "a.docx")
+    assert alone.text == expected
+
+
+def test_equations_side_by_side_are_parted() -> None:
+    equation = f"<m:oMath {MATH}>{_t('a')}</m:oMath>"
+    assert read_docx(docx(f"<w:p>{equation}{equation}</w:p>"), "a.docx").text == "a a"
+
+
+def test_a_tab_to_the_margin_is_a_space_and_a_carriage_return_breaks_the_line() -> None:
+    body = f"<w:p>{run('L. OTHER')}<w:r><w:ptab/></w:r>{run('5-12')}<w:r><w:cr/></w:r>{run('M.')}</w:p>"
+    assert read_docx(docx(body), "a.docx").text == "L. OTHER 5-12\nM."
+
+
+def test_one_warning_tells_what_cant_be_read() -> None:
+    odd = "".join(f"<w:r><w:odd{number}/></w:r>" for number in (1, 2, 3, 4, 4))
+    with pytest.warns(SentenceWindowWarning) as warned:
+        assert read_docx(docx(f"<w:p>{run('a')}{odd}</w:p>"), "a.docx").text == "a"
+    (told,) = [str(each.message) for each in warned]
+    assert told.startswith("a.docx holds what can't be read: An unrecognised element was ignored: w:odd1; ")
+    assert told.endswith("w:odd3; and 1 more; if text is missing, save it anew as .docx, or as a PDF")
 
 
 def test_pictures_arent_read() -> None:

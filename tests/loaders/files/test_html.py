@@ -305,6 +305,144 @@ def test_the_main_part_is_read_if_there_is_one() -> None:
     assert markdown(around.format("<main><script>x</script></main>a")) == "Shop\n\na\n\nUs"
 
 
+PARAGRAPHS = "".join(
+    f"<p>In room {number} the chairs are counted each morning, and what is broken is mended.</p>" for number in range(6)
+)
+"""Running text, by which boilerplate is told."""
+
+
+def rest(html: str) -> str:
+    """The Markdown of a page without the paragraphs of running text."""
+    return re.sub(r"In room \d[^\n]*\n*", "", markdown(html)).strip()
+
+
+def test_a_small_box_that_is_called_the_main_part_isnt_all_that_is_read() -> None:
+    for box in ("<article>Desk: room 4</article>", "<main>Desk: room 4</main>"):
+        assert markdown(f"{box}<div><h1>Chairs</h1>{PARAGRAPHS}</div>").startswith(
+            "Desk: room 4\n\n# Chairs\n\nIn room 0"
+        )
+        assert markdown(f"{box}<ul>{'<li>one more line' * 30}</ul>").count("- one more line") == 30
+    assert rest(f"<main>{PARAGRAPHS}</main><article>Desk: room 4</article>") == ""
+
+
+def test_a_main_part_in_what_is_open_by_mistake_is_read() -> None:
+    assert rest(f"<p>a<button><main><h1>Chairs</h1>{PARAGRAPHS}</main>") == "# Chairs"
+
+
+STORIES = "".join(f"<li><a href=/{number}>Another story of a chair</a>" for number in range(4))
+BOILERPLATE = {
+    "a bar to share": "<div class='post-share-bar'><span>Share</span> <b>12</b> Tweet</div>",
+    "names in one word": "<div class=shareButtons>Tweet</div>",
+    "an advertisement": "<div class='right_ad-slot'>Advertisement</div>",
+    "teasers": f"<section class=related-posts><h3>More of this</h3><ul>{STORIES}</ul></section>",
+    "a heading before teasers": f"<h2>You may like</h2><div class=trending><ul>{STORIES}</ul></div>",
+    "an aside of links": f"<aside><p>Elsewhere<ul>{STORIES}</ul></aside>",
+    "a form for comments": "<form><p>Your name</p><input><p>Your comment</p><textarea></textarea></form>",
+    "a newsletter": "<div id=newsletter><p>A letter a week</p><input type=email></div>",
+    "a foot": "<footer><a href=/us>About us</a> <a href=/law>Terms</a></footer>",
+    "a copyright notice": "<div>© 2024 Chairs Ltd., all rights reserved</div>",
+    "a list of links around the text": f"<div><b>Latest</b><ul>{STORIES}</ul></div>",
+}
+
+
+@pytest.mark.parametrize("name", BOILERPLATE)
+def test_boilerplate_is_left_out_of_running_text(name: str) -> None:
+    assert rest(f"<div><h1>Chairs</h1>{PARAGRAPHS}</div>{BOILERPLATE[name]}") == "# Chairs"
+
+
+@pytest.mark.parametrize("name", BOILERPLATE)
+def test_a_page_without_running_text_keeps_it(name: str) -> None:
+    seen = re.findall(r"\w+", re.sub(r"<[^>]*>", " ", BOILERPLATE[name]))
+    assert re.findall(r"\w+", markdown(f"<h1>Chairs</h1>{BOILERPLATE[name]}")) == ["Chairs", *seen]
+
+
+KEPT = {
+    "a box that holds the text": f"<div class='share has-sidebar'>{PARAGRAPHS}</div>",
+    "a quoted message": "<div class=social-embed><p>We sat <a href=/1>here</a></p></div>",
+    "a note in the margin": "<aside><p>Chairs have four legs.</p></aside>",
+    "a foot of a quotation": "<blockquote>Sit.<footer>A chair</footer></blockquote>",
+    "links in the text": f"<p>See also:</p><ul>{STORIES}</ul>",
+    "sections that others link to": f"<div><h2 id=a><a href=/a>A</a></h2><ul>{STORIES}</ul></div>",
+    "a title": "<div class=header><h1><a href=/>Chairs</a></h1></div>",
+    "code": "<div class=copyright><pre>© 2024</pre></div>",
+    "a short class": "<p class='ad go'>Chairs</p><div class=ad>Tables</div>",
+}
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_name_or_links_alone_make_no_boilerplate(name: str) -> None:
+    seen = re.findall(r"\w+", re.sub(r"<[^>]*>", " ", KEPT[name]))
+    assert set(seen) <= set(re.findall(r"\w+", markdown(f"<div>{PARAGRAPHS}{KEPT[name]}{PARAGRAPHS}</div>")))
+
+
+def test_what_readers_wrote_is_text() -> None:
+    comments = "<div class=comments><p>The chair in room 3 is broken again.</p><p>Mine, too.</p></div>"
+    assert rest(f"<article>{PARAGRAPHS}</article>{comments}") == ""  # outside of the article
+    assert rest(f"<div>{PARAGRAPHS}{comments}</div>") == "The chair in room 3 is broken again.\n\nMine, too."
+
+
+HIDING = (
+    ".x{display:none}", "p.x.y { color: red; DISPLAY : none !important }", "#z{visibility:hidden}", ".x{opacity:0.0}",
+    ".x{font-size:0px}", ".x{position:absolute;left:-9999px}", ".x{text-indent:-999em}", "body .x{display:none}",
+    ".x{display:block}.x{display:none}", "@media screen{.x{display:none}}", "/* .q{ */ .x{display:none}",
+    ".x{display:none}@media print{.x{display:block}}", "@import url(a);.a,.x{display:none}",
+    ".a{content:'}'}.x{display:none}", ".y{display:block}.x.y{display:none}", ".x{display:none}.q .z{display:block}",
+)  # fmt: skip
+SHOWING = (
+    ".x{opacity:0;transition:all 1s}", "div .x{display:none}", ".x{display:none}.x.open{display:block}",
+    ".open .x{display:block}.x{display:none}", ".x{display:none}.x{display:block}", "@media print{.x{display:none}}",
+    "@media (max-width:9em){.x{display:none}}", ".x{display:none}@media (min-width:9em){.x{display:block}}",
+    ".x:hover{display:none}", ".x::before{display:none}", ".x{display:none}.x:target{display:block}", ".x{display:none",
+    ".x{font-size:0.9em}", ".x{opacity:.5}", ".x{fill-opacity:0}", ".x{left:-9999px}", ".w{display:none}", "}{,.x}",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sheet", [*HIDING, *SHOWING])
+def test_a_style_sheet_in_the_page_hides_by_class_or_id(sheet: str) -> None:
+    page = f"<style>{sheet}</style><body><p>a<p class='x y' id=z>b<p>c"
+    assert markdown(page) == ("a\n\nc" if sheet in HIDING else "a\n\nb\n\nc")
+    assert markdown(page.replace("<style>", "<style media=print>")) == "a\n\nb\n\nc"
+
+
+def test_a_style_of_its_own_goes_before_a_sheet() -> None:
+    assert markdown("<style>.x{display:none}</style><p class=x style='display:block'>a") == "a"
+
+
+@pytest.mark.parametrize(
+    "style",
+    ["opacity:0", "font-size: 0", "position:fixed; top:-9999px", "text-indent:-9999px", "visibility:hidden;color:red"],
+)
+def test_an_own_style_hides(style: str) -> None:
+    assert markdown(f"<p>a<p style='{style}'>b<p>c") == "a\n\nc"
+
+
+def test_what_a_script_shows_is_content() -> None:
+    slides = "".join(f"<div class=slide>{PARAGRAPHS}</div>" for _ in range(3))
+    assert markdown(f"<style>.slide{{display:none}}</style><h1>Chairs</h1>{slides}").count("In room 5") == 3
+    faded = PARAGRAPHS.replace("<p>", "<p style='opacity:0'>")
+    assert markdown(faded * 3).count("In room 5") == 3
+    assert markdown(f"<p>a</p>{faded}") == "a"
+
+
+def test_text_without_a_size_around_blocks_that_have_one_hides_nothing() -> None:
+    assert markdown("<div style='font-size:0'><p style='font-size:1em'>a</p> </div>") == "a"
+    assert markdown("<div style='font-size:0'><div class=column>a</div></div>") == "a"
+    assert markdown("<div style='font-size:0'><p>a</p></div>b") == "b"
+
+
+def test_preformatted_prose_may_begin_with_a_blank_line() -> None:
+    prose = "The chair is counted each morning and mended when it broke, as all know. " * 6
+    assert markdown(f"<pre>   \n{prose}\n \n{prose}</pre>") == f"{prose.strip()}\n\n{prose.strip()}"
+
+
+def test_a_mark_is_looked_for_in_a_few_elements_only() -> None:
+    """So that links in links, each of which has the text of all, take time by their length."""
+    marked = "<h1>a<a href='#x'>{}¶{}</a></h1>"
+    assert markdown(marked.format("<b>" * 3, "</b>" * 3)) == "# a"
+    assert markdown(marked.format("<b>" * 400, "</b>" * 400)) == "# a¶"
+    assert markdown("<a href='#x'><b>" * 400 + "text" + "</b></a>" * 400) == "**text**"
+
+
 def test_the_title_is_on_one_line_without_what_cant_be_shown() -> None:
     assert read("<title> Fees\n &amp; more\u202e </title><p>a").title == "Fees & more"
     assert read("<svg><title>x</title></svg><p>a").title == ""
