@@ -72,8 +72,8 @@ def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[D
 
     Text, subtitles, Markdown and other markup, such as reStructuredText, stay as they are written, and are read as such
     when they are split. The text of all other files is Markdown with their headings, lists and tables. Of HTML,
-    scripts, styles, navigation and what is hidden are left out, and only ``<main>`` or the one ``<article>`` is read,
-    if there is one. What a class or an id calls navigation is left out if its text is that of links.
+    scripts, styles, navigation, boilerplate and what is hidden are left out, and only ``<main>`` or the one
+    ``<article>`` is read, if that holds enough of the text.
 
     Args:
         path: The path of a file whose suffix is in `SUFFIXES`.
