@@ -56,9 +56,12 @@ MAX_SHARE_OF_TOOLS = 0.1
 MAX_SHARE_OF_TEASERS = 0.3
 """The share of it in teasers of other pages."""
 
-MIN_LINKED_OF_TEASERS = 0.3
-MIN_LINKED_OUTSIDE = 0.6
-"""The shares of letters and digits in links there, and in lists of links outside of the body."""
+MIN_LINKED_INSIDE = 0.3
+MIN_LINKED_OUTSIDE = 0.1
+"""The shares of letters and digits in links there, inside and outside of the body."""
+
+MIN_LINKED_OF_LIST = 0.6
+"""The same of a list of links without such a name, outside of the body."""
 
 MAX_COPYRIGHT = 400
 """Letters and digits of a copyright notice outside of the body."""
@@ -365,9 +368,11 @@ def _is_boilerplate(element: _Element, main: _Element, body: _Element) -> bool:
     unlinked = count.chars - count.linked
     if kind == _TOOLS or (kind == _FORM and count.fields):
         return count.prose <= MAX_SHARE_OF_TOOLS * prose and unlinked <= 2 * MAX_SHARE_OF_TOOLS * prose
-    if kind == _TEASERS and count.links and count.linked >= MIN_LINKED_OF_TEASERS * count.chars:
+    is_outside = element.end < body.start or body.end < element.start
+    least = MIN_LINKED_OUTSIDE if is_outside else MIN_LINKED_INSIDE
+    if kind == _TEASERS and count.links and count.linked >= least * count.chars:
         return count.prose <= MAX_SHARE_OF_TEASERS * prose
-    if body.start <= element.end and element.start <= body.end:
+    if not is_outside:
         return False
     if count.copyrights and not count.prose and count.chars <= MAX_COPYRIGHT:
         return True
@@ -376,7 +381,7 @@ def _is_boilerplate(element: _Element, main: _Element, body: _Element) -> bool:
         is_list
         and not count.anchors
         and count.links >= MIN_LINKS_OF_LIST
-        and (count.linked >= MIN_LINKED_OUTSIDE * count.chars)
+        and count.linked >= MIN_LINKED_OF_LIST * count.chars
     )
 
 
