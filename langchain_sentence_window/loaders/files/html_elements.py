@@ -224,7 +224,7 @@ def _hiding_rules(sheets: str, names: _Names) -> dict[str, list[_Rule]]:
             for selector in selectors.split(",") if hiding else ():
                 _add_rule(rules, selector, _Rule((), declared, hiding, number), names)
     for number, (selectors, declared, is_always) in enumerate(styled if rules else ()):
-        if any(map(selectors.__contains__, rules)) and not _hiding_properties(declared):
+        if not rules.keys().isdisjoint(_NAME.findall(selectors)) and not _hiding_properties(declared):
             shown = frozenset(map(str.lower, _PROPERTY.findall(declared)))
             _undo(rules, selectors, shown, number if is_always else len(styled))
     return rules
