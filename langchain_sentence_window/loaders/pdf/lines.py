@@ -12,7 +12,8 @@ from langchain_sentence_window._primitives import Span
 
 from .characters import HYPHEN, PageCharacters
 from .characters import CharacterBoxes as Boxes
-from .pdfium import turned_back
+from .pdfium import Mask, turned_back
+from .writing_directions import FIRST_CODE, Letters, Places, to_right
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +30,7 @@ class Ink:
         italic: Whether each is italic.
         after_space: Whether white space comes before each in the file.
         turns: Quarter turns, clockwise, of the direction of the text as displayed, from 0 to 3.
+        is_mirrored: Whether the boxes are mirrored, as most of the text runs from right to left.
     """
 
     text: str
@@ -40,6 +42,7 @@ class Ink:
     italic: npt.NDArray[np.bool_]
     after_space: npt.NDArray[np.bool_]
     turns: int = 0
+    is_mirrored: bool = False
 
     def __len__(self) -> int:
         """Return the number of characters."""
@@ -148,9 +151,13 @@ def cut_line(line: Line, count: int) -> tuple[Line, Line]:
     """Cut a line after some of its words; at least one word must be on each side."""
     left: list[Run] = []
     right: list[Run] = []
-    at = line.words[count][0]
+    # A file may draw what stands on the left after what stands on the right.
+    first = {at for start, end in line.words[:count] for at in range(start, end)}
     for run in line.runs:
-        before, after = [word for word in run.words if word[0] < at], [word for word in run.words if word[0] >= at]
+        before, after = (
+            [word for word in run.words if word[0] in first],
+            [word for word in run.words if word[0] not in first],
+        )
         if before and after:
             left.append(part_of(line.ink, run, before))
             right.append(part_of(line.ink, run, after))
@@ -277,10 +284,9 @@ def page_inks(page: PageCharacters) -> Iterator[Ink]:
     again = printed_again(page.codes[seen], boxes[seen], page.sizes[seen])
     visible[seen[again & ~_set_tight(page, seen)]] = False
     counts = np.bincount(quarters[visible], minlength=4)
-    spaces_before = np.cumsum(spaces)
     for turns in sorted(range(4), key=lambda each: (-int(counts[each]), each)):
         if counts[turns]:
-            yield _ink(page, np.flatnonzero(visible & (quarters == turns)), spaces_before, turns)
+            yield _ink(page, np.flatnonzero(visible & (quarters == turns)), spaces, turns)
 
 
 def _set_tight(page: PageCharacters, seen: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
@@ -294,21 +300,39 @@ def _set_tight(page: PageCharacters, seen: npt.NDArray[np.int64]) -> npt.NDArray
     return tight
 
 
-def _ink(page: PageCharacters, index: npt.NDArray[np.int64], spaces_before: npt.NDArray[np.int64], turns: int) -> Ink:
-    codes = page.codes[index]
-    space_counts = spaces_before[index]
-    after_space = np.zeros(len(index), np.bool_)
-    after_space[1:] = np.diff(space_counts) > 0
+def _ink(page: PageCharacters, index: Places, spaces: Mask, turns: int) -> Ink:
+    seen = _letters(page, index, spaces, turns)
+    if seen.codes.max() >= FIRST_CODE:
+        drawn = np.flatnonzero(spaces & ~page.generated & (np.rint(page.angles / 90) % 4 == turns))
+        width = page.height if turns % 2 else page.width
+        seen = to_right(seen, _letters(page, drawn, spaces, turns), width)
+        index = index[seen.order]
     return Ink(
-        text=_text(codes),
+        text=_text(seen.codes),
         index=index,
-        boxes=turned_back(page.boxes[index], page.width, page.height, turns),
-        sizes=page.sizes[index],
-        bases=turned_back(np.tile(page.origins[index], 2), page.width, page.height, turns)[:, 1],
+        boxes=seen.boxes,
+        sizes=seen.sizes,
+        bases=seen.bases,
         bold=page.bold[index],
         italic=page.italic[index],
-        after_space=after_space,
+        after_space=seen.after_space,
         turns=turns,
+        is_mirrored=seen.is_mirrored,
+    )
+
+
+def _letters(page: PageCharacters, index: Places, spaces: Mask, turns: int) -> Letters:
+    after_space, after_gap = np.zeros((2, len(index)), np.bool_)
+    after_space[1:] = np.diff(np.cumsum(spaces)[index]) > 0
+    after_gap[1:] = np.diff(np.cumsum(spaces & page.generated)[index]) > 0
+    return Letters(
+        codes=page.codes[index],
+        boxes=turned_back(page.boxes[index], page.width, page.height, turns),
+        bases=turned_back(np.tile(page.origins[index], 2), page.width, page.height, turns)[:, 1],
+        sizes=page.sizes[index],
+        after_space=after_space,
+        after_gap=after_gap,
+        order=np.arange(len(index)),
     )
 
 

@@ -104,7 +104,7 @@ def lay_out(
     right = 0.0
     for ink, runs in zip(page.inks, page.runs, strict=True):
         kept = [run for run in runs if id(run) not in dropped and not _is_rule(ink, run)]
-        rules = page.rules if ink.turns == 0 else page.rules[:0]
+        rules = _rules_for(ink, page)
         # Where pages have columns, a table without a grid stands in one of them, or between lines across them.
         find = find_ruled_tables if gutters else find_tables
         tables, kept = find(page.characters, ink, kept, rules)
@@ -134,6 +134,18 @@ def continuation(before: PageLayout, after: PageLayout) -> Continuation:
     if HEADING in (last.kind, first.kind) or not goes_on(last, first.lines[0], before.right):
         return ""
     return "~" if rejoins(before.last_word, after.first_word) else "+"
+
+
+def _rules_for(ink: Ink, page: PageRuns) -> Boxes:
+    """Return the ruling lines of a page, mirrored if the ink is; none if it is turned."""
+    if ink.turns:
+        return page.rules[:0]
+    width = page.characters.width
+    return (
+        np.column_stack([width - page.rules[:, 2], page.rules[:, 1], width - page.rules[:, 0], page.rules[:, 3]])
+        if ink.is_mirrored
+        else page.rules
+    )
 
 
 def _is_rule(ink: Ink, run: Run) -> bool:

@@ -7,7 +7,7 @@ from reportlab.pdfgen.canvas import Canvas
 
 from langchain_sentence_window.documents.source_parts import read_layout
 from langchain_sentence_window.loaders import load_pdf
-from tests.loaders.pdf.drawing import drawn
+from tests.loaders.pdf.drawing import both, drawn, lines
 
 BODY = "The parties agree on what stands in this paragraph, which has a few words."
 
@@ -112,6 +112,12 @@ def test_a_title_that_begins_a_clause_is_a_heading_on_its_line() -> None:
     data = drawn(page(BODY), page(f"2.1 Term. {BODY}", BODY))
     assert headings(data) == [(4, "2.1 Term.")]
     assert load_pdf(data)[1].page_content == f"2.1 Term. {BODY}\n\n{BODY}"
+
+
+def test_a_title_that_is_drawn_after_its_clause_is_parted_from_it() -> None:
+    clause = both(lines(BODY, x=130, y=704), lines("2.1 Term.", y=700), lines(BODY, y=684))
+    assert headings(drawn(clause)) == [(4, "2.1 Term.")]
+    assert load_pdf(drawn(clause))[0].page_content == f"2.1 Term. {BODY}\n\n{BODY}"
 
 
 @pytest.mark.parametrize(
