@@ -18,7 +18,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.page_documents import page_document
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.loaders.file_bytes import clean_text, reason
+from langchain_sentence_window.loaders.file_bytes import EmptyFileError, clean_text, reason
 from langchain_sentence_window.splitting.blocks import MAX_LEVEL, title_key
 
 from .characters import PackedPage, PageCharacters, pack, read_characters, unpack
@@ -162,11 +162,16 @@ def _warn_of_pages(name: str, pages: list[int], page_count: int, *, are_pictures
 def read_pdf(data: bytes, name: str, source: str) -> list[Document]:
     """Make Documents of a PDF's bytes; see `convert`, which adds metadata to them."""
     try:
-        return PDFLoader(data, source=source).load()
+        loaded = PDFLoader(data, source=source).load()
     except EncryptedPdfError as error:
         raise DocumentReadError(
             f"{name} is encrypted; save it without a password, or load it with PDFLoader(path, password=...)"
         ) from error
+    if not loaded:
+        with open_pdf(data, name=name) as file:
+            if any(map(file.shows_picture, range(file.page_count))):
+                raise EmptyFileError(f"{name}: its pages hold images without text; recognize the text first (OCR)")
+    return loaded
 
 
 MAX_KEPT_RUNS = 64

@@ -30,7 +30,7 @@ from langchain_sentence_window.loaders.files import docx as docx_module
 from langchain_sentence_window.loaders.files import html_elements as libxml
 from tests.loaders.files.office_writing import epub, library, msg, odt, pptx, xlsx
 from tests.loaders.files.writing import archive, docx, file, paragraph
-from tests.loaders.pdf.drawing import drawn, lines
+from tests.loaders.pdf.drawing import drawn, lines, scanned
 from tests.toys import WordEmbeddings
 
 NEEDS_POSIX = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
@@ -310,6 +310,12 @@ def test_a_pdf_of_pictures_says_that_its_text_must_be_recognized(tmp_path: Path)
     path = file(tmp_path / "a.pdf", drawn(lambda canvas: None))
     with pytest.warns(SentenceWindowWarning, match="has no text on pages 1 of 1"):
         assert "recognize the text first (OCR)" in failure(path)
+
+
+def test_a_pdf_of_scans_says_what_its_pages_hold(tmp_path: Path) -> None:
+    path = file(tmp_path / "a.pdf", drawn(scanned))
+    with pytest.warns(SentenceWindowWarning, match="they show pictures"):
+        assert failure(path).endswith("its pages hold images without text; recognize the text first (OCR)")
 
 
 def test_a_reader_that_fails_in_a_way_of_its_own_is_an_error_that_names_the_file(

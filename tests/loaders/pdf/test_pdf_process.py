@@ -18,10 +18,10 @@ from langchain_sentence_window.documents.page_documents import sentences_on_page
 from langchain_sentence_window.documents.source_parts import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.loaders import load_pdf, locate
-from langchain_sentence_window.loaders.file_bytes import FileBytes
+from langchain_sentence_window.loaders.file_bytes import EmptyFileError, FileBytes
 from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfBytes, PdfProcess, PdfProcessError
-from tests.loaders.pdf.drawing import HEIGHT, WIDTH, drawn, lines
+from tests.loaders.pdf.drawing import HEIGHT, WIDTH, drawn, lines, scanned
 from tests.loaders.pdf.hostile import endless_form, endless_labels
 from tests.patience import PATIENCE, until
 from tests.toys import WordEmbeddings
@@ -54,6 +54,11 @@ def texts(process: PdfProcess, data: bytes) -> list[str]:
 
 
 @pytest.mark.process
+def test_a_file_of_scans_is_one_without_text(process: PdfProcess) -> None:
+    with pytest.raises(EmptyFileError, match="hold images without text"):
+        process.load(file_of(drawn(scanned)), "a.pdf", "a")
+
+
 def test_everything_is_the_same_as_in_this_process(process: PdfProcess) -> None:
     assert process.load(file_of(PDF), "a.pdf", "the source") == load_pdf(PDF, source="the source")
     assert process.page_sizes(pdf_of(PDF)) == [(WIDTH, HEIGHT), (WIDTH, HEIGHT)]
