@@ -9,6 +9,7 @@ before paragraphs, tables of contents, signatures, addresses. When in doubt it i
 """
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -116,7 +117,64 @@ def _ruled_table(page: PageCharacters, ink: Ink, runs: Sequence[Run], grid: Grid
         return None
     taken = set(map(id, in_grid))
     left = [run for run in runs if id(run) not in taken] + rest
-    return Table([Row(cells) for _, cells in sorted(rows.items()) if any(cells)]), left
+    parted = [each for _, cells in sorted(rows.items()) if any(cells) for each in _rows_between_rules(cells, grid)]
+    return Table([Row(cells) for cells in parted]), left
+
+
+_SAME_LEVEL = 0.3
+_MIN_LEVELS = 4
+_MIN_FULL = 0.8
+
+
+def _rows_between_rules(cells: list[list[Line]], grid: Grid) -> list[list[list[Line]]]:
+    """Return the rows that stand between two rules: those of the cells' lines if they list something side by side.
+
+    Some tables have a rule every few rows. Cells whose texts only wrap are one row.
+    """
+    lists = [cell for cell in cells if len(cell) > 1]
+    levels = _levels(line for cell in lists for line in cell)
+    places = {id(line): _nearest(levels, line) for cell in cells for line in cell} if lists else {}
+    shared = Counter(at for cell in lists for at in {places[id(line)] for line in cell})
+    if sum(count > 1 for count in shared.values()) < max(2, _MIN_FULL * len(levels)):
+        return [cells]
+    if any(_runs_on([line.text for line in cell]) for cell in lists):
+        return [cells]
+    is_sure = any(len(cell) == len(levels) and _lists_figures(cell) for cell in lists)
+    if not is_sure and (len(levels) < _MIN_LEVELS or any(_wraps(cell, grid) for cell in lists)):
+        return [cells]
+    rows: list[list[list[Line]]] = [[[] for _ in cells] for _ in levels]
+    for number, cell in enumerate(cells):
+        for line in cell:
+            is_for_all = number == 0 and len(cell) == 1
+            rows[0 if is_for_all else places[id(line)]][number].append(line)
+    return rows
+
+
+def _levels(lines: Iterable[Line]) -> list[float]:
+    """Return the bases of lines, each once."""
+    levels: list[float] = []
+    for line in sorted(lines, key=lambda line: line.base):
+        if not levels or line.base - levels[-1] > _SAME_LEVEL * line.size:
+            levels.append(line.base)
+    return levels
+
+
+def _nearest(levels: list[float], line: Line) -> int:
+    at = bisect_left(levels, line.base)
+    return min(
+        (each for each in (at - 1, at) if 0 <= each < len(levels)), key=lambda each: abs(levels[each] - line.base)
+    )
+
+
+def _lists_figures(cell: list[Line]) -> bool:
+    return sum(_is_figure(line.text) for line in cell) >= max(_MIN_FIGURES, _FIGURES_SHARE * len(cell))
+
+
+def _wraps(cell: list[Line], grid: Grid) -> bool:
+    """Return whether the lines of a cell may be those of one text: a line is as long as the cell is wide."""
+    at = int(np.searchsorted(grid.xs, max(line.x0 for line in cell), side="right"))
+    right = float(grid.xs[min(at, len(grid.xs) - 1)])
+    return any(above.x1 + below.first_width + above.size > right for above, below in pairwise(cell))
 
 
 def _meets(run: Run, grid: Grid) -> bool:

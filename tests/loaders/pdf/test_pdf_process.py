@@ -55,7 +55,8 @@ def texts(process: PdfProcess, data: bytes) -> list[str]:
 
 @pytest.mark.process
 def test_a_file_of_scans_is_one_without_text(process: PdfProcess) -> None:
-    with pytest.raises(EmptyFileError, match="hold images without text"):
+    told = pytest.warns(SentenceWindowWarning, match="they show pictures")
+    with told, pytest.raises(EmptyFileError, match="hold images without text"):
         process.load(file_of(drawn(scanned)), "a.pdf", "a")
 
 

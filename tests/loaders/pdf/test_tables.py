@@ -59,6 +59,46 @@ GRID = ("GRID", (0, 0), (-1, -1), 0.5, "black")
 PRICES = [["Item", "Price", "Due"], ["Chairs", "120.00", "May 1"], ["Tables and lamps", "75.50", "June 30"]]
 
 
+RULED = [("BOX", (0, 0), (-1, -1), 0.5, "black"), ("INNERGRID", (0, 0), (-1, -1), 0.5, "black")]
+
+
+@pytest.mark.parametrize("every", [2, 3, 5])
+def test_a_row_is_read_for_each_line_between_rules_that_stand_every_few_rows(every: int) -> None:
+    towns = ["Aachen", "Bad Ems", "Celle", "Dachau", "Emden", "Fulda"]
+    rows = [[town, str(10 * number), f"{number}.5"] for number, town in enumerate(towns, 1)]
+    blocks = [rows[at : at + every] for at in range(0, len(rows), every)]
+    data = [["Town", "Beds", "Rate"], *(["\n".join(column) for column in zip(*block, strict=True)] for block in blocks)]
+    assert rows_of(drawn(table(data, *RULED)))[: every + 1] == [["Town", "Beds", "Rate"], *rows[:every]]
+
+
+def test_lists_of_words_side_by_side_are_rows() -> None:
+    states = [["Bavaria", "Munich"], ["Hesse", "Wiesbaden"], ["Saxony", "Dresden"], ["Saarland", "Saarbr."]]
+    data = [["State", "Capital"], ["\n".join(column) for column in zip(*states, strict=True)]]
+    assert rows_of(drawn(table(data, *RULED, colWidths=[150, 150]))) == [["State", "Capital"], *states]
+
+
+def test_a_label_beside_several_rows_stands_in_the_first() -> None:
+    data = [["Group", "Town", "Beds"], ["North", "Emden\nKiel\nJever", "10\n20\n30"]]
+    assert rows_of(drawn(table(data, *RULED)))[1:] == [
+        ["North", "Emden", "10"],
+        ["", "Kiel", "20"],
+        ["", "Jever", "30"],
+    ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        ["A fee that is due\nin the first month", "Paid by the party\nthat signs the lease"],
+        ["Weighted\nAverage\nPrice", "Number\nof\nShares"],
+        ["The fee\nfor a year", "120.00"],
+        ["Chairs, tables\nand lamps", "120.00\nper year"],
+    ],
+)
+def test_cells_whose_texts_wrap_are_one_row(row: list[str]) -> None:
+    assert rows_of(drawn(table([["Item", "Price"], row], *RULED)))[1:] == [[" ".join(cell.split("\n")) for cell in row]]
+
+
 def test_a_grid_parts_cells() -> None:
     pdf = drawn(both(lines("Before the table.", y=700), table(PRICES, GRID), lines("After the table.", y=300)))
     assert rows_of(pdf) == PRICES
