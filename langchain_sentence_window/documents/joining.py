@@ -263,6 +263,8 @@ class _Joiner:
                 self.remarks.append(f"a page is missing before page {' '.join(map(str, part.identity.values()))}")
             return _Joint(begins=part.blocks is None)
         if part.blocks is not None and before.blocks is not None:
+            if not part.continues and _is_one_table(before, part):
+                return _Joint("\n")
             return _Joint({"": BLANK_LINE, "+": " ", "~": ""}[part.continues], goes_on=bool(part.continues))
         return _Joint(separator_between(self._last.rstrip(), part.text[start:]))
 
@@ -297,6 +299,16 @@ def _section_or_row(part: Part, before: Part) -> _Joint:
 
 def _is_paragraph(part: Part) -> bool:
     return part.blocks is not None and [block.kind for block in part.blocks] == [PROSE]
+
+
+def _is_one_table(before: Part, part: Part) -> bool:
+    """Return whether a table goes on: its rows have as many cells, and the first holds a figure, as no header does."""
+    if not before.blocks or not part.blocks or not before.blocks[-1].kind == part.blocks[0].kind == TABLE_ROW:
+        return False
+    row, next_row = (
+        each.text[block.start : block.end] for each, block in ((before, before.blocks[-1]), (part, part.blocks[0]))
+    )
+    return row.count("\t") == next_row.count("\t") > 0 and any(map(str.isdigit, next_row))
 
 
 def _within(blocks: Sequence[Block], start: int, end: int) -> list[Block]:

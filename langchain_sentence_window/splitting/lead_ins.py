@@ -282,9 +282,9 @@ def _looks_like_header(text: str, rows: Sequence[Block]) -> bool:
     header, below = cells[0], cells[1:]
     if not below or len(header) < 2 or any(len(row) != len(header) for row in below):  # noqa: PLR2004
         return False
-    are_titles = all(
-        len(cell) <= MAX_HEADER_CELL_CHARS and any(map(str.isalpha, cell)) and not any(map(str.isdigit, cell))
-        for cell in header
+    words = sum(any(map(str.isalpha, cell)) for cell in header)  # a column of shares may be headed by "%"
+    are_titles = words >= max(2, len(header) - 1) and all(
+        0 < len(cell) <= MAX_HEADER_CELL_CHARS and not any(map(str.isdigit, cell)) for cell in header
     )
     columns = zip(*below, strict=True)
     return are_titles and any(all(any(map(str.isdigit, cell)) for cell in column) for column in columns)

@@ -27,11 +27,15 @@ class EdgeLine:
         text: Its words with one space between them.
         y: Its place on the page in points from the top.
         is_alone: Whether it stands apart from the lines around it.
+        size: Its font size in points.
+        cells: Where its texts begin and end, if a wide gap parts them.
     """
 
     text: str
     y: float
     is_alone: bool = True
+    size: float = 12.0
+    cells: tuple[tuple[float, float], ...] = ()
 
 
 MAX_KEPT_FILES = 16
@@ -148,7 +152,8 @@ def _edge_lines(rows: list[Line]) -> list[EdgeLine]:
         space = _MAX_PITCH * row.size / 2
         above = i == 0 or row.base - rows[i - 1].base > space
         below = i + 1 == len(rows) or rows[i + 1].base - row.base > space
-        lines.append(EdgeLine(row.text, row.base, above and below))
+        cells = tuple((run.x0, run.x1) for run in row.runs)
+        lines.append(EdgeLine(row.text, row.base, above and below, row.size, cells))
     return lines
 
 
@@ -194,6 +199,8 @@ _ANY = "\0"
 """Stands for a number; no line has it."""
 
 _MOST = 0.6
+_NEAR = 1.6
+_HEADER_PITCH = 1.4
 _SAME_PLACE = 3.0
 _LEVEL = 1.0
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
@@ -222,6 +229,7 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
     _add_beside(pages, found, numbers)
     if len(pages) > FEW_PAGES:
         _add_usual(pages, found)
+    _keep_once(pages, found)
     return [frozenset(each) for each in found]
 
 
@@ -372,6 +380,56 @@ def _add_beside(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]], numb
     for page, at, key in beside:
         if counts[key] >= MIN_PAGES and any(map(str.isalpha, key)):
             found[page].add(at)
+
+
+def _keep_once(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> None:
+    """Take out lines that repeat and belong to the body, on the first of the pages that show them one after the other.
+
+    Such are the header of a table that goes on, its title, and other lines as close to the body as its own lines are.
+    """
+    near = [_near_body(lines, running) for lines, running in zip(pages, found, strict=True)]
+    texts: dict[str, set[str]] = defaultdict(set)
+    counts: Counter[str] = Counter()
+    for lines, running, close in zip(pages, found, near, strict=True):
+        for i in running:
+            key = _key(lines[i].text)
+            texts[key].add(lines[i].text)
+            counts[key] += 1 if i in close else -1
+    before: set[str] = set()
+    for page, lines in enumerate(pages):
+        keys = {i: _key(lines[i].text) for i in found[page]}
+        found[page] -= {
+            i for i in near[page] if counts[keys[i]] >= 0 and len(texts[keys[i]]) == 1 and keys[i] not in before
+        }
+        before = set(keys.values())
+
+
+def _near_body(lines: Sequence[EdgeLine], running: set[int]) -> set[int]:
+    """Return the running lines that stand as close to the body as its own lines do, or head the columns of a table."""
+    found: set[int] = set()
+    middle = len(lines) / 2
+    for i in [*sorted((i for i in running if i < middle), reverse=True), *sorted(i for i in running if i >= middle)]:
+        step = 1 if i < middle else -1
+        inner = i + step
+        if not 0 <= inner < len(lines) or (inner in running and inner not in found) or _numbered(lines[i].text):
+            continue
+        distance = abs(lines[inner].y - lines[i].y)
+        if distance <= _NEAR * max(lines[i].size, lines[inner].size) or (step > 0 and _heads_table(lines, i, running)):
+            found.add(i)
+    return found
+
+
+def _heads_table(lines: Sequence[EdgeLine], at: int, running: set[int]) -> bool:
+    """Return whether a line is the header of the rows below it: it has texts above at least two of their columns."""
+    below = [i for i in range(at + 1, min(at + MAX_LINES, len(lines))) if i not in running][:2]
+    if len(below) < 2 or below[0] != at + 1:  # noqa: PLR2004
+        return False
+    one, other = (lines[i] for i in below)
+    pitch = other.y - one.y
+    return one.y - lines[at].y <= _HEADER_PITCH * pitch <= _MAX_PITCH * one.size * 2 and all(
+        len({cell for cell in row.cells for low, high in lines[at].cells if cell[0] < high and low < cell[1]}) > 1
+        for row in (one, other)
+    )
 
 
 def _numbered(text: str) -> tuple[str, int] | None:

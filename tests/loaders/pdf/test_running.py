@@ -1,9 +1,11 @@
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reportlab.pdfgen.canvas import Canvas
 
+from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.loaders import load_pdf
 from langchain_sentence_window.loaders.pdf.file_facts import EdgeLine, running_lines
 from tests.loaders.pdf.drawing import both, drawn, lines
@@ -175,3 +177,54 @@ def test_lines_that_two_pages_share_are_kept_at_other_heights() -> None:
         [EdgeLine(text, 20.0 * i + 2 * (page[0] == "Clause and Date")) for i, text in enumerate(page)] for page in pages
     ]
     assert [len(each) for each in running_lines(edges)] == [1, 0, 1, 0, 1, 1]
+
+
+def table_page(head: str, title: str, first: int, *, gap: float) -> Callable[[Canvas], None]:
+    """Draw a running head, and a table with its title below it."""
+
+    def draw(canvas: Canvas) -> None:
+        canvas.drawString(72, 770, head)
+        canvas.drawString(72, 730, title)
+        for row, cells in enumerate(
+            [
+                ("Town", "Beds", "%"),
+                *((f"Town {ORDINALS[n % 8]} {n}", str(7 * n), f"{n}.5") for n in range(first, first + 12)),
+            ]
+        ):
+            for x, cell in zip((72, 250, 400), cells, strict=True):
+                canvas.drawString(x, 715 - gap * row, cell)
+
+    return draw
+
+
+@pytest.mark.parametrize("gap", [15, 22])
+def test_the_header_and_the_title_of_a_table_on_several_pages_stand_on_the_first(gap: float) -> None:
+    pages = load_pdf(drawn(*(table_page("The Yearbook", "Table 3. Towns", 12 * n, gap=gap) for n in range(4))))
+    texts = [page.page_content for page in pages]
+    assert texts[0].startswith("Table 3. Towns\n\nTown\tBeds\t%\nTown first 0\t0\t0.5")
+    assert [text.split("\n")[0].split("\t")[1] for text in texts[1:]] == ["84", "168", "252"]
+    assert not any("Yearbook" in text for text in texts)
+    rows = [each for each in SentenceSplitter().split_documents(pages) if each.page_content.startswith("Town ")]
+    assert len(rows) == 48
+    assert {each.metadata["lead_in"] for each in rows} == {1}
+
+
+def test_body_lines_that_repeat_are_kept_on_the_first_page() -> None:
+    pages = [["The same rule holds here.", *(line.format(ORDINALS[n]) for line in BODY)] for n in range(5)]
+    edges = [[EdgeLine(text, 15.0 * i) for i, text in enumerate(page)] for page in pages]
+    assert [sorted(each) for each in running_lines(edges)] == [[], [0], [0], [0], [0]]
+
+
+def test_body_lines_that_come_again_later_are_kept_again() -> None:
+    pages = [
+        [*(["The same rule holds."] if n not in (3, 4) else []), *(line.format(ORDINALS[n]) for line in BODY)]
+        for n in range(8)
+    ]
+    edges = [[EdgeLine(text, 15.0 * i) for i, text in enumerate(page)] for page in pages]
+    assert [sorted(each) for each in running_lines(edges)] == [[], [0], [0], [], [], [], [0], [0]]
+
+
+def test_a_page_number_close_to_the_body_is_left_out_of_all_pages() -> None:
+    pages = [[*(line.format(ORDINALS[n]) for line in BODY), f"Page {n + 1} of 5"] for n in range(5)]
+    edges = [[EdgeLine(text, 15.0 * i) for i, text in enumerate(page)] for page in pages]
+    assert all(running_lines(edges))
