@@ -24,7 +24,7 @@ import numpy.typing as npt
 from .characters import PageCharacters
 from .grids import Grid, find_grids
 from .lines import Ink, Line, Run, join_lines, part_of
-from .paragraphs import has_marker
+from .paragraphs import BULLETS, has_marker
 from .pdfium import Boxes
 
 MAX_CELL_CHARS = 400
@@ -137,7 +137,7 @@ def _rows_between_rules(cells: list[list[Line]], grid: Grid) -> list[list[list[L
     shared = Counter(at for cell in lists for at in {places[id(line)] for line in cell})
     if sum(count > 1 for count in shared.values()) < max(2, _MIN_FULL * len(levels)):
         return [cells]
-    if any(_runs_on([line.text for line in cell]) for cell in lists):
+    if any(_runs_on([line.text for line in cell]) or cell[-1].text[0] in BULLETS for cell in lists):
         return [cells]
     is_sure = any(len(cell) == len(levels) and _lists_figures(cell) for cell in lists)
     if not is_sure and (len(levels) < _MIN_LEVELS or any(_wraps(cell, grid) for cell in lists)):
@@ -167,7 +167,7 @@ def _nearest(levels: list[float], line: Line) -> int:
 
 
 def _lists_figures(cell: list[Line]) -> bool:
-    return sum(_is_figure(line.text) for line in cell) >= max(_MIN_FIGURES, _FIGURES_SHARE * len(cell))
+    return sum(_has_figures(line.text) for line in cell) >= max(_MIN_FIGURES, _FIGURES_SHARE * len(cell))
 
 
 def _wraps(cell: list[Line], grid: Grid) -> bool:
@@ -401,8 +401,12 @@ def _holds_figures(column: list[str]) -> bool:
 
 
 def _is_figure(text: str) -> bool:
+    return _has_figures(text) or bool(_FIGURE_MARK.search(text))
+
+
+def _has_figures(text: str) -> bool:
     figures = sum(map(str.isnumeric, text))
-    return (figures > 0 and figures >= sum(map(str.isalpha, text))) or bool(_FIGURE_MARK.search(text))
+    return figures > 0 and figures >= sum(map(str.isalpha, text))
 
 
 def _rows(region: _Region) -> list[list[list[Line]]]:

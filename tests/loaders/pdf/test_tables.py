@@ -93,6 +93,8 @@ def test_a_label_beside_several_rows_stands_in_the_first() -> None:
         ["Weighted\nAverage\nPrice", "Number\nof\nShares"],
         ["The fee\nfor a year", "120.00"],
         ["Chairs, tables\nand lamps", "120.00\nper year"],
+        ["A Three Year\nSpecial Loan", "Home Loan 5.4%\n(Rate 5.53% p.a.)"],
+        ["This is a list\n• One\n• Two\n• Three", "Another one\n• One\n• Two\n• Three"],
     ],
 )
 def test_cells_whose_texts_wrap_are_one_row(row: list[str]) -> None:
