@@ -14,18 +14,27 @@ Everything is in points from the upper left of the page as it is shown, see `Pag
 
 import ctypes
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import repeat
-from math import atan2, degrees, hypot, isnan
-from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from .pdfium import MAX_POINTS, Boxes, Indexes, Mask, PageFrame, pdfium_raw, read_frame
+from .pdfium import (
+    MAX_POINTS,
+    WHITE,
+    Boxes,
+    Indexes,
+    Mask,
+    PageFrame,
+    address_of,
+    pdfium_raw,
+    quick_calls,
+    read_frame,
+    read_painted,
+)
 
 CharacterBoxes: TypeAlias = npt.NDArray[np.float32]
 """Rectangles of shape ``(n, 4)``: left, top, right and bottom, in points of the displayed page."""
@@ -40,9 +49,21 @@ _ITALIC = 1 << 6
 _BOLD_NAMES = ("bold", "black", "heavy", "semibd", "demi")
 _ITALIC_NAMES = ("italic", "oblique")
 _FILL_AND_STROKE = 2
+_INVISIBLE = 3
+_FILLED = (0, 4)
+_SPACE = 0x20
+_MADE = (0x0A, 0x0D, _SPACE)
+_UNKNOWN = np.int64(-1)
 _MAX_NAME_BYTES = 512
 _SURROGATES = (0xD800, 0xDFFF)
 _LOW_SURROGATE = 0xDC00
+
+
+CLEAR, PALE = 1, 2
+"""Why a character may not be seen: nothing is painted, or it is painted white."""
+
+_FROM_RIGHT = ((0x590, 0x900), (0xFB1D, 0xFEFF), (0x10800, 0x11000), (0x1E800, 0x1F000))
+"""Blocks of scripts from right to left, by their first code points and those after their last."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +89,7 @@ class PageCharacters:
         italic: Whether the font is italic.
         generated: Whether PDFium made up the character: a space or a line break that the file doesn't draw, or the
             second half of a character that takes two units of UTF-16, whose code point the first half has.
+        hidden: Whether nobody sees it: it isn't painted, or is white on white, and no picture lies there.
     """
 
     number: int
@@ -81,6 +103,7 @@ class PageCharacters:
     bold: npt.NDArray[np.bool_]
     italic: npt.NDArray[np.bool_]
     generated: npt.NDArray[np.bool_]
+    hidden: npt.NDArray[np.bool_]
 
     def __len__(self) -> int:
         """Return the number of characters."""
@@ -97,21 +120,24 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
         textpage: The handle of its text.
         number: The page's number, from 0.
     """
-    raw, calls = pdfium_raw(), _calls()
+    raw, calls = pdfium_raw(), quick_calls()
     count = max(0, raw.FPDFText_CountChars(textpage))
-    handle = ctypes.cast(textpage, ctypes.c_void_p).value or 0
+    handle = address_of(textpage)
     boxes = np.zeros((count, 4), np.float32)
-    start = boxes.ctypes.data
-    deque(map(calls.box, repeat(handle), range(count), range(start, start + 16 * count, 16)), maxlen=0)
-    objects = np.fromiter(map(calls.text_object, repeat(handle), range(count)), np.uint64, count)
+    _call(calls.box, repeat(handle), range(count), _places(boxes))
     codes = _read_codes(textpage, handle, count)
+    objects = _read_objects(handle, codes, boxes)
     halves = _join_halves(codes)
-    origins, sizes, angles, bold, italic = _read_objects(handle, objects)
     frame = read_frame(page)
+    origins, sizes, angles, bold, italic, unseen = _read_styles(handle, objects, frame)
     # PDFium's rectangles are left, top, right, bottom, with y up.
-    boxes, origins = _displayed(boxes[:, [0, 3, 2, 1]], frame), _displayed(np.tile(origins, 2), frame)[:, :2]
+    boxes = _displayed(boxes[:, [0, 3, 2, 1]], frame)
     generated = (objects == 0) | halves
     boxes[generated] = 0
+    hidden = unseen > 0
+    if hidden.any():
+        is_alone = bool((hidden | generated).all())
+        hidden &= ~_seen_anyway(page, frame, boxes, unseen, is_alone=is_alone)
     return PageCharacters(
         number=number,
         width=frame.width,
@@ -124,29 +150,19 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
         bold=bold,
         italic=italic,
         generated=generated,
+        hidden=hidden,
     )
 
 
-@cache
-def _calls() -> SimpleNamespace:
-    """Return PDFium's functions that are called often, with plain numbers for handles: fewer conversions."""
-    raw = pdfium_raw()
-    handle, number = ctypes.c_void_p, ctypes.c_int
+def _call(function: Callable[..., Any], *arguments: Iterable[Any]) -> None:
+    """Call a function with each of some arguments, for what it writes."""
+    deque(map(function, *arguments), maxlen=0)
 
-    def bound(function: Any, result: Any, *arguments: Any) -> Callable[..., Any]:
-        address = ctypes.cast(function, ctypes.c_void_p).value or 0
-        called: Callable[..., Any] = ctypes.CFUNCTYPE(result, *arguments)(address)
-        return called
 
-    return SimpleNamespace(
-        box=bound(raw.FPDFText_GetLooseCharBox, number, handle, number, handle),
-        text_object=bound(raw.FPDFText_GetTextObject, ctypes.c_size_t, handle, number),
-        code=bound(raw.FPDFText_GetUnicode, ctypes.c_uint, handle, number),
-        matrix=bound(raw.FPDFText_GetMatrix, number, handle, number, handle),
-        size=bound(raw.FPDFText_GetFontSize, ctypes.c_double, handle, number),
-        font=bound(raw.FPDFTextObj_GetFont, ctypes.c_size_t, handle),
-        render_mode=bound(raw.FPDFTextObj_GetTextRenderMode, number, handle),
-    )
+def _places(rows: npt.NDArray[Any]) -> range:
+    """Return the address of each row of an array."""
+    start, step = rows.ctypes.data, rows.strides[0]
+    return range(start, start + step * len(rows), step) if len(rows) else range(0)
 
 
 def _read_codes(textpage: Any, handle: int, count: int) -> npt.NDArray[np.uint32]:
@@ -158,7 +174,7 @@ def _read_codes(textpage: Any, handle: int, count: int) -> npt.NDArray[np.uint32
     if written == count + 1 and not bool(((units >= _SURROGATES[0]) & (units <= _SURROGATES[1])).any()):
         units[units == _HYPHEN_IN_TEXT] = HYPHEN
         return units
-    return np.fromiter(map(_calls().code, repeat(handle), range(count)), np.uint32, count)
+    return np.fromiter(map(quick_calls().code, repeat(handle), range(count)), np.uint32, count)
 
 
 def _join_halves(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
@@ -173,37 +189,85 @@ def _join_halves(codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     return is_half
 
 
-def _read_objects(handle: int, objects: npt.NDArray[np.uint64]) -> tuple[Any, ...]:
-    """Return what the text object of each character says: origin, size, angle, bold, italic."""
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(objects)) + 1])[: len(objects)]
-    lengths = np.diff([*starts.tolist(), len(objects)])
-    calls = _calls()
-    known: dict[int, tuple[float, ...]] = {0: (0.0,) * 6}
-    fonts: dict[int, tuple[bool, bool]] = {}
-    matrix = np.zeros(6, np.float32)
-    found: list[tuple[float, ...]] = []
-    for start, address in zip(starts.tolist(), objects[starts].tolist(), strict=True):
-        if address not in known:
-            calls.matrix(handle, start, matrix.ctypes.data)
-            a, b, c, d, x, y = map(_point, matrix.tolist())
-            size = _point(abs(calls.size(handle, start)) * hypot(c, d))
-            known[address] = x, y, size, degrees(atan2(b, a)), *_style(address, fonts)
-        found.append(known[address])
-    each = np.repeat(np.array(found, np.float32).reshape(-1, 6), lengths, axis=0)
-    return each[:, :2], each[:, 2], each[:, 3], each[:, 4] > 0, each[:, 5] > 0
+def _read_objects(handle: int, codes: npt.NDArray[np.uint32], boxes: CharacterBoxes) -> npt.NDArray[np.int64]:
+    """Return the text object of each character, 0 for those that PDFium made up, which have no size.
+
+    The characters of an object follow each other, unless PDFium puts text from right to left in order. So what lies
+    between two characters of one object needn't be asked for: most lines, else most words, else their halves.
+    """
+    is_drawn = (boxes[:, 0] != boxes[:, 2]) | (boxes[:, 1] != boxes[:, 3])
+    objects = np.where(is_drawn | ~np.isin(codes, _MADE), _UNKNOWN, 0)
+    drawn = np.flatnonzero(objects)
+    found = np.full(len(drawn), _UNKNOWN)
+    if runs_left(codes):
+        _ask(handle, drawn, found, np.ones(len(drawn), np.bool_))
+    breaks = np.diff(drawn) > 1
+    for parted in (breaks & (codes[drawn[1:] - 1] != _SPACE), breaks | (codes[drawn[:-1]] == _SPACE)):
+        edges = np.ones(len(drawn), np.bool_)
+        edges[1:-1] = parted[1:] | parted[:-1]
+        _ask(handle, drawn, found, edges)
+    while len(unknown := np.flatnonzero(found == _UNKNOWN)):
+        parted = np.flatnonzero(np.diff(unknown) > 1)
+        starts, ends = unknown[np.append(0, parted + 1)], unknown[np.append(parted, len(unknown) - 1)]
+        middles = np.zeros(len(drawn), np.bool_)
+        middles[(starts + ends) // 2] = True
+        _ask(handle, drawn, found, middles)
+    objects[drawn] = found
+    return objects
 
 
-def _style(address: int, fonts: dict[int, tuple[bool, bool]]) -> tuple[bool, bool]:
-    """Return whether a text object is bold, and whether it is italic."""
-    font = _calls().font(address)
-    if font not in fonts:
-        fonts[font] = _font_style(font) if font else (False, False)
-    bold, italic = fonts[font]
-    return bold or _calls().render_mode(address) == _FILL_AND_STROKE, italic
+def _ask(handle: int, drawn: Indexes, found: npt.NDArray[np.int64], which: Mask) -> None:
+    """Ask for the objects of some characters, and fill in those between two of one object."""
+    new = np.flatnonzero(which & (found == _UNKNOWN))
+    found[new] = np.fromiter(map(quick_calls().text_object, repeat(handle), drawn[new].tolist()), np.int64, len(new))
+    known = np.flatnonzero(found != _UNKNOWN)
+    before, after = known[:-1], known[1:]
+    same = np.where(found[before] == found[after], found[before], _UNKNOWN)
+    between = slice(int(known[0]), int(known[-1])) if len(known) else slice(0)
+    found[between] = np.where(found[between] == _UNKNOWN, np.repeat(same, after - before), found[between])
+
+
+def runs_left(codes: npt.NDArray[np.uint32]) -> bool:
+    """Return whether any of some code points are of a script from right to left."""
+    high = codes[codes >= _FROM_RIGHT[0][0]]
+    return any(bool(((first <= high) & (high < end)).any()) for first, end in _FROM_RIGHT)
+
+
+def _read_styles(handle: int, objects: npt.NDArray[np.int64], frame: PageFrame) -> tuple[Any, ...]:
+    """Return what the text object of each character says: origin, size, angle, bold, italic, and why it isn't seen."""
+    calls = quick_calls()
+    known, first, places = np.unique(objects, return_index=True, return_inverse=True)
+    is_made = int(len(known) > 0 and known[0] == 0)  # the first of the sorted ones
+    indexes, addresses = first[is_made:].tolist(), known[is_made:].tolist()
+    count = len(addresses)
+    matrices, colors = np.zeros((count, 6), np.float32), np.zeros((count, 4), np.uint32)
+    _call(calls.matrix, repeat(handle), indexes, _places(matrices))
+    fonts = np.fromiter(map(calls.font, addresses), np.int64, count)
+    modes = np.fromiter(map(calls.render_mode, addresses), np.int64, count)
+    has_color = np.fromiter(map(calls.color, addresses, *(_places(colors[:, at:]) for at in range(4))), np.bool_, count)
+    sizes = np.fromiter(map(calls.size, repeat(handle), indexes), np.float64, count)
+    a, b, c, d, x, y = _points(matrices.astype(np.float64)).T
+    names, of_name = np.unique(fonts, return_inverse=True)
+    styles = np.array([_font_style(name) for name in names.tolist()], np.bool_).reshape(-1, 2)[of_name]
+    is_filled = has_color & np.isin(modes, _FILLED)
+    is_white = is_filled & (colors[:, :3] >= WHITE).all(axis=1)
+    is_clear = (modes == _INVISIBLE) | (is_filled & (colors[:, 3] == 0))
+    each = np.zeros((len(known), 7), np.float32)
+    each[:, :2] = _displayed(np.zeros((1, 4), np.float32), frame)[:, :2]
+    each[is_made:, :2] = _displayed(np.column_stack([x, y, x, y]), frame)[:, :2]
+    each[is_made:, 2] = _points(np.abs(sizes) * np.hypot(c, d))
+    each[is_made:, 3] = np.degrees(np.arctan2(b, a))
+    each[is_made:, 4] = styles[:, 0] | (modes == _FILL_AND_STROKE)
+    each[is_made:, 5] = styles[:, 1]
+    each[is_made:, 6] = np.where(is_clear, CLEAR, np.where(is_white, PALE, 0))
+    each = each[places]
+    return each[:, :2], each[:, 2], each[:, 3], each[:, 4] > 0, each[:, 5] > 0, each[:, 6].astype(np.int8)
 
 
 def _font_style(address: int) -> tuple[bool, bool]:
     """Return whether a font is bold, and whether it is italic."""
+    if not address:
+        return False, False
     raw = pdfium_raw()
     font = ctypes.cast(ctypes.c_void_p(address), raw.FPDF_FONT)
     buffer = ctypes.create_string_buffer(_MAX_NAME_BYTES)
@@ -221,12 +285,37 @@ def _displayed(boxes: CharacterBoxes, frame: PageFrame) -> CharacterBoxes:
     return np.concatenate([np.minimum(shown[:, :2], shown[:, 2:]), np.maximum(shown[:, :2], shown[:, 2:])], axis=1)
 
 
-def _point(value: float) -> float:
-    """Return a number of points, without the infinities and the not-a-numbers of damaged files."""
-    return 0.0 if isnan(value) else max(-MAX_POINTS, min(MAX_POINTS, value))
+def _points(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return numbers of points, without the infinities and the not-a-numbers of damaged files."""
+    return np.clip(np.nan_to_num(values, posinf=MAX_POINTS, neginf=-MAX_POINTS), -MAX_POINTS, MAX_POINTS)
 
 
-_OF_OBJECTS = ("origins", "sizes", "angles", "bold", "italic", "generated")
+def _seen_anyway(
+    page: Any, frame: PageFrame, boxes: CharacterBoxes, unseen: npt.NDArray[np.int8], *, is_alone: bool
+) -> Mask:
+    """Return which characters are seen, or are the text of a picture, although they are clear or white.
+
+    Args:
+        page: The handle of the page.
+        frame: Of that page.
+        boxes: Those of the characters.
+        unseen: For each character `CLEAR`, `PALE` or 0.
+        is_alone: Whether the page has no other text; then it may be that of a scan whose letters are drawn as curves.
+    """
+    pictures, painted = read_painted(page, frame)
+    middles = (boxes[:, :2] + boxes[:, 2:]) / 2
+    seen = np.zeros(len(boxes), np.bool_)
+    for kind, around in (
+        (CLEAR, np.concatenate([pictures, painted]) if is_alone else pictures),
+        (PALE, np.concatenate([pictures, painted])),
+    ):
+        at = np.flatnonzero(unseen == kind)
+        for box in around if len(at) else ():
+            seen[at] |= ((box[:2] <= middles[at]) & (middles[at] <= box[2:])).all(axis=1)
+    return seen
+
+
+_OF_OBJECTS = ("origins", "sizes", "angles", "bold", "italic", "generated", "hidden")
 """Values that are the same for many characters, one after the other."""
 
 

@@ -70,7 +70,7 @@ def middle(runs: list[Run], right: float) -> float:
     first = floor(right - min(_MAX_REACH, _REACH * median([run.size for run in runs])))
     count = ceil(right) - first + 1
     changes = [0] * (count + 1)
-    for run in runs:
+    for run in [run for run in runs if run.x1 >= first and run.x0 <= first + count]:
         start, end = max(0, ceil(run.x0) - first), min(count, floor(run.x1) - first + 1)
         if start < end:
             changes[start] += 1

@@ -1,19 +1,21 @@
 """Lines: the visible characters of a page, turned to run from left to right, as runs side by side and as lines."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Span
 
-from .characters import HYPHEN, PageCharacters
+from .characters import HYPHEN, PageCharacters, runs_left
 from .characters import CharacterBoxes as Boxes
 from .pdfium import Mask, turned_back
-from .writing_directions import FIRST_CODE, Letters, Places, to_right
+from .writing_directions import Letters, Places, to_right
+
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +93,21 @@ class Run:
     italic: int
 
 
+class _Once(Generic[_Value]):
+    """A property that is computed once; `functools.cached_property` of Python 3.11 takes a lock each time."""
+
+    def __init__(self, compute: Callable[[Any], _Value]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type | None = None) -> _Value:
+        value = instance.__dict__[self._name] = self._compute(instance)
+        return value
+
+
 @dataclass(eq=False)
 class Line:
     """The runs of one line of one column, from left to right.
@@ -116,7 +133,7 @@ class Line:
         self.y0, self.y1 = min(run.y0 for run in self.runs), max(run.y1 for run in self.runs)
         self.base, self.size = main.base, main.size
 
-    @cached_property
+    @_Once
     def words(self) -> list[Span]:
         """Half-open ranges of the ink's characters, one for each word."""
         words: list[Span] = []
@@ -130,17 +147,17 @@ class Line:
             right = run.x1
         return words
 
-    @cached_property
+    @_Once
     def text(self) -> str:
         """The words, with one space between them."""
         return self.ink.text_of(self.words)
 
-    @cached_property
+    @_Once
     def bold(self) -> float:
         """The share of bold characters, from 0 to 1."""
         return sum(run.bold for run in self.runs) / sum(run.letters for run in self.runs)
 
-    @cached_property
+    @_Once
     def first_width(self) -> float:
         """Points of the first word's width."""
         start, end = self.words[0]
@@ -246,9 +263,22 @@ MIN_HEIGHT = 0.5
 _BULLETS = {0xF0B7: 0x2022, 0xF0A7: 0x25AA, 0xF0D8: 0x2023, 0xF076: 0x2023, 0xF0A8: 0x25AA}
 """Code points of bullets in fonts of symbols, and what they look like."""
 
-_SPACES = np.array(
-    [*range(0x21), 0x7F, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200C), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000, 0xFEFF]
-)
+_SPACES = [
+    *range(0x21),
+    0x7F,
+    0x85,
+    0xA0,
+    0x1680,
+    *range(0x2000, 0x200C),
+    0x2028,
+    0x2029,
+    0x202F,
+    0x205F,
+    0x3000,
+    0xFEFF,
+]
+_IS_SPACE = np.isin(np.arange(0x10000), _SPACES)
+_IS_SPACE[-1] = False  # stands for all higher code points
 _MAX_SKEW = 5.0
 _SAME_PLACE = 0.02
 _LATIN_END = 0x250
@@ -259,8 +289,8 @@ _SURROGATES = (0xD800, 0xDFFF)
 def page_inks(page: PageCharacters) -> Iterator[Ink]:
     """Yield the ink of each direction of writing, the one with the most characters first.
 
-    Text that runs askew, such as a watermark, text outside the page, and characters that are printed a second time in
-    one place are left out.
+    Text that runs askew, such as a watermark, text outside the page, text that nobody sees, and characters that are
+    printed a second time in one place are left out.
     """
     if not len(page):
         return
@@ -269,10 +299,11 @@ def page_inks(page: PageCharacters) -> Iterator[Ink]:
     middle_x, middle_y = boxes[:, [0, 2]].mean(axis=1), boxes[:, [1, 3]].mean(axis=1)
     quarters = np.rint(page.angles / 90).astype(np.int64) % 4
     skew = np.abs((page.angles + 45) % 90 - 45)
-    spaces = np.isin(page.codes, _SPACES) & (page.codes != HYPHEN)
+    spaces = _IS_SPACE[np.minimum(page.codes, len(_IS_SPACE) - 1)] & (page.codes != HYPHEN)
     visible = (
         ~spaces
         & ~page.generated
+        & ~page.hidden
         & (np.maximum(height, boxes[:, 2] - boxes[:, 0]) >= MIN_HEIGHT)
         & (skew <= _MAX_SKEW)
         & (middle_x >= 0)
@@ -302,7 +333,7 @@ def _set_tight(page: PageCharacters, seen: npt.NDArray[np.int64]) -> npt.NDArray
 
 def _ink(page: PageCharacters, index: Places, spaces: Mask, turns: int) -> Ink:
     seen = _letters(page, index, spaces, turns)
-    if seen.codes.max() >= FIRST_CODE:
+    if runs_left(seen.codes):
         drawn = np.flatnonzero(spaces & ~page.generated & (np.rint(page.angles / 90) % 4 == turns))
         width = page.height if turns % 2 else page.width
         seen = to_right(seen, _letters(page, drawn, spaces, turns), width)

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from itertools import pairwise
+from itertools import pairwise, repeat
+from types import SimpleNamespace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -45,6 +46,39 @@ def pdfium_raw() -> Any:
     """
     pdfium()
     return import_module("pypdfium2.raw")
+
+
+@cache
+def quick_calls() -> SimpleNamespace:
+    """Return PDFium's functions that are called often, with plain numbers for handles: fewer conversions.
+
+    They return at once, so the interpreter's lock isn't given up for each.
+    """
+    raw = pdfium_raw()
+    handle, number, address = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
+
+    def bound(function: Any, result: Any, *arguments: Any) -> Callable[..., Any]:
+        called: Callable[..., Any] = ctypes.PYFUNCTYPE(result, *arguments)(address_of(function))
+        return called
+
+    return SimpleNamespace(
+        box=bound(raw.FPDFText_GetLooseCharBox, number, handle, number, handle),
+        text_object=bound(raw.FPDFText_GetTextObject, address, handle, number),
+        code=bound(raw.FPDFText_GetUnicode, ctypes.c_uint, handle, number),
+        matrix=bound(raw.FPDFText_GetMatrix, number, handle, number, handle),
+        size=bound(raw.FPDFText_GetFontSize, ctypes.c_double, handle, number),
+        font=bound(raw.FPDFTextObj_GetFont, address, handle),
+        render_mode=bound(raw.FPDFTextObj_GetTextRenderMode, number, handle),
+        color=bound(raw.FPDFPageObj_GetFillColor, number, *[handle] * 5),
+        page_object=bound(raw.FPDFPage_GetObject, address, handle, number),
+        form_object=bound(raw.FPDFFormObj_GetObject, address, handle, number),
+        kind=bound(raw.FPDFPageObj_GetType, number, handle),
+    )
+
+
+def address_of(handle: Any) -> int:
+    """Return a handle or a function of PDFium as a number."""
+    return ctypes.cast(handle, ctypes.c_void_p).value or 0
 
 
 MAX_POINTS = 1e6
@@ -161,6 +195,9 @@ MIN_LENGTH = 4.0
 MIN_SHAPES = 100
 """Paths of a page without text that may be letters drawn as curves."""
 
+WHITE = 250
+"""The least of red, green and blue, up to 255, of what looks white."""
+
 _MAX_DEPTH = 8
 _Matrix: TypeAlias = Any  # pypdfium2's `PdfMatrix`
 _Point: TypeAlias = tuple[float, float]
@@ -214,6 +251,57 @@ def shows_picture(page: Any) -> bool:
     return False
 
 
+def read_painted(page: Any, frame: PageFrame) -> tuple[Boxes, Boxes]:
+    """Read where a page shows pictures, and where it is painted in other colors than white.
+
+    Hold `PDFIUM_LOCK` meanwhile.
+
+    Args:
+        page: The handle of the page, from PDFium.
+        frame: Of that page.
+
+    Returns:
+        Boxes ``(n, 4)`` of the page as it is shown, around images, and around shapes; the whole page if it draws too
+        much.
+    """
+    raw = pdfium_raw()
+    images: list[tuple[float, float, float, float]] = []
+    shapes: list[tuple[float, float, float, float]] = []
+    try:
+        for each, kind, matrix in _objects(raw, page):
+            if kind == raw.FPDF_PAGEOBJ_IMAGE:
+                images += _bounds(raw, each, matrix)
+            elif kind == raw.FPDF_PAGEOBJ_SHADING or (kind == raw.FPDF_PAGEOBJ_PATH and _is_colored(raw, each)):
+                shapes += _bounds(raw, each, matrix)
+            if len(images) + len(shapes) > MAX_PATHS:
+                raise _TooManyError
+    except _TooManyError:
+        images = shapes = [(frame.left, frame.bottom, frame.right, frame.top)]
+    return frame.show(images), frame.show(shapes)
+
+
+def _bounds(raw: Any, each: Any, matrix: _Matrix) -> Iterator[tuple[float, float, float, float]]:
+    """Yield the box around an object, if it has one, in the PDF's points."""
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    if raw.FPDFPageObj_GetBounds(each, left, bottom, right, top):
+        corners = [(x.value, y.value) for x in (left, right) for y in (bottom, top)]
+        yield _box([matrix.on_point(*corner) for corner in corners])
+
+
+def _is_colored(raw: Any, path: Any) -> bool:
+    """Return whether a path is filled, or drawn with a thick line, in another color than white, or with a pattern."""
+    fill, stroke, width = ctypes.c_int(), ctypes.c_int(), ctypes.c_float()
+    raw.FPDFPath_GetDrawMode(path, fill, stroke)
+    raw.FPDFPageObj_GetStrokeWidth(path, width)
+    is_thick = stroke.value and width.value > MAX_THICKNESS
+    get = raw.FPDFPageObj_GetFillColor if fill.value else raw.FPDFPageObj_GetStrokeColor if is_thick else None
+    if get is None:
+        return False
+    red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
+    known = get(path, red, green, blue, alpha)
+    return not known or (alpha.value > 0 and min(red.value, green.value, blue.value) < WHITE)
+
+
 class _TooManyError(Exception):
     """The page draws more than is read."""
 
@@ -230,23 +318,26 @@ def _paths(raw: Any, page: Any) -> Iterator[tuple[Any, _Matrix]]:
 
 
 def _objects(raw: Any, page: Any) -> Iterator[tuple[Any, int, _Matrix]]:
-    """Yield what a page and its forms draw, each with its kind and the matrix of its form."""
+    """Yield what a page and its forms draw but text, each with its kind and the matrix of its form."""
     seen = 0
-    todo: list[tuple[Any, Callable[[Any, int], Any], int, _Matrix, int]] = [
-        (page, raw.FPDFPage_GetObject, raw.FPDFPage_CountObjects(page), pdfium().PdfMatrix(), 0)
+    calls = quick_calls()
+    todo: list[tuple[Any, Callable[[Any, int], int], int, _Matrix, int]] = [
+        (address_of(page), calls.page_object, raw.FPDFPage_CountObjects(page), pdfium().PdfMatrix(), 0)
     ]
     while todo:
         holder, get, count, matrix, depth = todo.pop()
         seen += max(0, count)
         if seen > MAX_OBJECTS:
             raise _TooManyError
-        for index in range(count):
-            each = get(holder, index)
-            kind = raw.FPDFPageObj_GetType(each)
+        addresses = list(map(get, repeat(holder), range(count)))
+        for address, kind in zip(addresses, map(calls.kind, addresses), strict=True):
+            if kind == raw.FPDF_PAGEOBJ_TEXT:
+                continue
+            each = ctypes.cast(ctypes.c_void_p(address), raw.FPDF_PAGEOBJECT)
             yield each, kind, matrix
             if kind == raw.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
                 inner = _matrix_of(raw, each).multiply(matrix)
-                todo.append((each, raw.FPDFFormObj_GetObject, raw.FPDFFormObj_CountObjects(each), inner, depth + 1))
+                todo.append((address, calls.form_object, raw.FPDFFormObj_CountObjects(each), inner, depth + 1))
 
 
 def _rules_of(raw: Any, path: Any, matrix: _Matrix) -> Iterator[tuple[float, float, float, float]]:

@@ -177,7 +177,7 @@ class _Page:
         self._index = text.characters
         self._loose = characters.boxes.astype(np.float64)
         spaces = [code for code in np.unique(characters.codes).tolist() if chr(min(code, sys.maxunicode)).isspace()]
-        self._is_ink: Mask = ~characters.generated & ~np.isin(characters.codes, spaces)
+        self._is_ink: Mask = ~characters.generated & ~characters.hidden & ~np.isin(characters.codes, spaces)
         self._tight = np.full((len(characters), 4), np.nan)
         self._frame = frame
         self._textpage = textpage

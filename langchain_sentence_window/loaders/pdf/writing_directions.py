@@ -19,9 +19,6 @@ import numpy.typing as npt
 from .characters import CharacterBoxes
 from .pdfium import Mask
 
-FIRST_CODE = 0x590
-"""The lowest code point of a script from right to left."""
-
 Places: TypeAlias = npt.NDArray[np.int64]
 
 _KINDS = {"R": "R", "AL": "R", "L": "L", "EN": "N", "AN": "N", "NSM": "M", "CS": "c", "ES": "s", "ET": "e", "WS": " "}
