@@ -230,6 +230,7 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
     if len(pages) > FEW_PAGES:
         _add_usual(pages, found)
     _keep_once(pages, found)
+    _keep_numbers(pages, found)
     return [frozenset(each) for each in found]
 
 
@@ -380,6 +381,16 @@ def _add_beside(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]], numb
     for page, at, key in beside:
         if counts[key] >= MIN_PAGES and any(map(str.isalpha, key)):
             found[page].add(at)
+
+
+def _keep_numbers(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> None:
+    """Take out the lines of pages that hold only numbers, and of a file of which nothing would be left."""
+    for running, lines in zip(found, pages, strict=True):
+        if len(running) == len(lines) >= MIN_PAGES and all(_numbered(line.text) for line in lines):
+            running.clear()
+    if all(len(running) == len(lines) for running, lines in zip(found, pages, strict=True)):
+        for running in found:
+            running.clear()
 
 
 def _keep_once(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> None:

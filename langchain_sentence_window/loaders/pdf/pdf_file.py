@@ -6,7 +6,7 @@ The text of a page depends on the pages around it too: on running heads, and on 
 import hashlib
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,16 @@ from .file_facts import FileFacts, find_facts, kept_facts
 from .hyphens import drops_hyphen
 from .lines import Line
 from .page_layout import PageLayout, PageRuns, PageText, continuation, lay_out, page_runs, write_page
-from .pdfium import PDFIUM_LOCK, pdfium, pdfium_raw, read_frame, read_rules, shows_picture
+from .pdfium import (
+    PDFIUM_LOCK,
+    FilledForm,
+    pdfium,
+    pdfium_raw,
+    read_frame,
+    read_notes,
+    read_rules,
+    shows_picture,
+)
 
 PdfSource: TypeAlias = str | Path | bytes
 """The path of a PDF, or its bytes."""
@@ -145,7 +154,16 @@ def _load_file(path: Path | bytes, name: str, password: str | None) -> Iterator[
             )
         pictures = [number for number in without_text if file.shows_picture(number)]
         # A blank page of a file with text is no page that is missing.
+        _warn_of_attachments(name, file.attachments())
         _warn_of_pages(name, pictures if has_text else without_text, file.page_count, are_pictures=bool(pictures))
+
+
+def _warn_of_attachments(name: str, attached: list[str]) -> None:
+    if attached:
+        listed = ", ".join(map(shown, attached[:MAX_LISTED_PAGES]))
+        more = f" and {len(attached) - MAX_LISTED_PAGES} more" if len(attached) > MAX_LISTED_PAGES else ""
+        message = f"{name} has attached files, which aren't read: {listed}{more}; save them, and load them as well"
+        warnings.warn(message, SentenceWindowWarning, stacklevel=4)
 
 
 def _warn_of_pages(name: str, pages: list[int], page_count: int, *, are_pictures: bool) -> None:
@@ -174,6 +192,9 @@ def read_pdf(data: bytes, name: str, source: str) -> list[Document]:
     return loaded
 
 
+MAX_ATTACHMENTS = 1000
+"""Attached files that are asked for their names."""
+
 MAX_KEPT_RUNS = 64
 """Pages whose runs are kept between the first and the second reading of a file."""
 
@@ -198,16 +219,19 @@ class PdfFile:
         document: The document of pypdfium2; hold `PDFIUM_LOCK` while you use it.
     """
 
-    def __init__(self, document: Any, key: Hashable, name: str) -> None:
+    def __init__(self, document: Any, key: Hashable, name: str, open_again: Callable[[], Any]) -> None:
         """Keep an open document; use `open_pdf`.
 
         Args:
             document: The document of pypdfium2.
             key: Names the file's content.
             name: Its name in messages.
+            open_again: Opens the document once more, for what is changed to be read.
         """
         self.name = name
         self.document = document
+        self._form = FilledForm(open_again)
+        self._attached: dict[str, None] = {}
         self._key = key
         self._runs: dict[int, PageRuns] = {}
         self._packed: dict[int, PackedPage] = {}
@@ -227,11 +251,12 @@ class PdfFile:
     def close(self) -> None:
         """Close the file; closing it again does nothing."""
         with PDFIUM_LOCK:
+            self._form.close()
             self.document.close()
 
     @contextmanager
     def open_page(self, number: int) -> Iterator[tuple[Any, Any]]:
-        """Open a page, and hold `PDFIUM_LOCK` meanwhile.
+        """Open a page, with what its form fields hold as a part of it, and hold `PDFIUM_LOCK` meanwhile.
 
         Args:
             number: The page's number, from 0.
@@ -246,6 +271,11 @@ class PdfFile:
         with PDFIUM_LOCK, ExitStack() as opened:
             page = raw.FPDF_LoadPage(self.document.raw, number)
             opened.callback(raw.FPDF_ClosePage, page)
+            notes = read_notes(page)
+            self._attached |= dict.fromkeys(notes.attached)
+            if notes.has_text:
+                page = self._form.load_page(number)
+                opened.callback(raw.FPDF_ClosePage, page)
             textpage = page and raw.FPDFText_LoadPage(page)
             if not textpage:
                 raise DocumentReadError(
@@ -284,6 +314,13 @@ class PdfFile:
             found = self.document.get_metadata_dict(skip_empty=True)
         named = {_METADATA.get(key, key.lower()): clean_text(value) for key, value in found.items()}
         return {key: value for key, value in named.items() if value}
+
+    def attachments(self) -> list[str]:
+        """Return the names of the attached files: those of the file, and those of the pages that were read."""
+        with PDFIUM_LOCK:
+            count = self.document.count_attachments()
+            of_file = [self.document.get_attachment(number).get_name() for number in range(min(count, MAX_ATTACHMENTS))]
+        return list(dict.fromkeys([*of_file, *self._attached]))
 
     def page_labels(self) -> list[str]:
         """Return the label of each page; an empty list if the file has none."""
@@ -430,9 +467,13 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
             raise DocumentReadError(f"{name} is a folder; give the path of a PDF")
     if isinstance(source, bytes) and not source:
         raise DocumentReadError(f"{name} is empty; give the bytes of a PDF")
+
+    def open_once() -> Any:
+        return library.PdfDocument(opened, password=password)
+
     try:
         with PDFIUM_LOCK:
-            document = library.PdfDocument(opened, password=password)
+            document = open_once()
     except library.PdfiumError as error:
         if getattr(error, "err_code", None) == pdfium_raw().FPDF_ERR_PASSWORD:
             cure = "the password= is another one" if password else "give its password, password=..."
@@ -440,4 +481,4 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
         raise DocumentReadError(
             f"{name} can't be read as a PDF: it is damaged or of another type; repair it or write it anew"
         ) from error
-    return PdfFile(document, key, name)
+    return PdfFile(document, key, name, open_once)

@@ -399,3 +399,104 @@ def _box(points: list[_Point] | tuple[_Point, _Point]) -> tuple[float, float, fl
 
 def _is_thin(box: tuple[float, float, float, float]) -> bool:
     return min(box[2] - box[0], box[3] - box[1]) <= MAX_THICKNESS
+
+
+MAX_NOTES = 10_000
+"""Annotations of a page that are looked at."""
+
+_MAX_NAME_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PageNotes:
+    """What the annotations of a page hold.
+
+    Attributes:
+        has_text: Whether there are form fields, or texts that were written onto the page.
+        attached: The names of files that are attached to it.
+    """
+
+    has_text: bool
+    attached: list[str]
+
+
+def read_notes(page: Any) -> PageNotes:
+    """Read what the annotations of a page hold.
+
+    Hold `PDFIUM_LOCK` meanwhile.
+
+    Args:
+        page: The handle of the page, from PDFium.
+    """
+    raw = pdfium_raw()
+    has_text, attached = False, list[str]()
+    for number in range(min(raw.FPDFPage_GetAnnotCount(page), MAX_NOTES) if page else 0):
+        note = raw.FPDFPage_GetAnnot(page, number)
+        kind = raw.FPDFAnnot_GetSubtype(note)
+        has_text |= kind in (raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT)
+        file = kind == raw.FPDF_ANNOT_FILEATTACHMENT and raw.FPDFAnnot_GetFileAttachment(note)
+        if file:
+            name = ctypes.create_string_buffer(_MAX_NAME_BYTES)
+            length = raw.FPDFAttachment_GetName(file, ctypes.cast(name, ctypes.POINTER(ctypes.c_ushort)), len(name))
+            attached.append(name.raw[: max(0, min(length, len(name)) - 2)].decode("utf-16-le", "replace"))
+        raw.FPDFPage_CloseAnnot(note)
+    return PageNotes(has_text, attached)
+
+
+class FilledForm:
+    """A second copy of an open PDF, on whose pages the texts of form fields and notes are put.
+
+    The copy alone is changed. Hold `PDFIUM_LOCK` around all calls.
+    """
+
+    def __init__(self, open_again: Callable[[], Any]) -> None:
+        """Open nothing yet.
+
+        Args:
+            open_again: Opens the document of pypdfium2.
+        """
+        self._open_again = open_again
+        self._document: Any = None
+        self._fields: Any = None
+        self._config: Any = None
+        self._filled: set[int] = set()
+
+    def load_page(self, number: int) -> Any:
+        """Return the handle of a page, counted from 0, with its texts; none if it can't be read. Close it after use."""
+        raw = pdfium_raw()
+        if self._document is None:
+            try:
+                self._document = self._open_again()
+            except pdfium().PdfiumError:  # the file isn't there any more
+                return None
+            self._config = raw.FPDF_FORMFILLINFO(version=2)
+            self._fields = raw.FPDFDOC_InitFormFillEnvironment(self._document.raw, self._config)
+        if number not in self._filled:
+            self._filled.add(number)
+            page = raw.FPDF_LoadPage(self._document.raw, number)
+            if self._fields:  # makes the looks of fields that have a value alone
+                raw.FORM_OnAfterLoadPage(page, self._fields)
+                self._remove_buttons(page)
+            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+            if self._fields:
+                raw.FORM_OnBeforeClosePage(page, self._fields)
+            raw.FPDF_ClosePage(page)
+        return raw.FPDF_LoadPage(self._document.raw, number)
+
+    def close(self) -> None:
+        """Close the copy; closing it again does nothing."""
+        if self._fields:
+            pdfium_raw().FPDFDOC_ExitFormFillEnvironment(self._fields)
+        if self._document is not None:
+            self._document.close()
+        self._fields = None
+
+    def _remove_buttons(self, page: Any) -> None:
+        """Remove buttons to push, whose texts are for programs that show the form."""
+        raw = pdfium_raw()
+        for number in range(min(raw.FPDFPage_GetAnnotCount(page), MAX_NOTES) - 1, -1, -1):
+            note = raw.FPDFPage_GetAnnot(page, number)
+            kind = raw.FPDFAnnot_GetFormFieldType(self._fields, note)
+            raw.FPDFPage_CloseAnnot(note)
+            if kind == raw.FPDF_FORMFIELD_PUSHBUTTON:
+                raw.FPDFPage_RemoveAnnot(page, number)

@@ -228,3 +228,19 @@ def test_a_page_number_close_to_the_body_is_left_out_of_all_pages() -> None:
     pages = [[*(line.format(ORDINALS[n]) for line in BODY), f"Page {n + 1} of 5"] for n in range(5)]
     edges = [[EdgeLine(text, 15.0 * i) for i, text in enumerate(page)] for page in pages]
     assert all(running_lines(edges))
+
+
+def test_pages_that_hold_only_numbers_have_text() -> None:
+    assert [page.page_content for page in load_pdf(drawn(*(lines(str(n)) for n in range(1, 6))))] == list("12345")
+    column = [str(n) for n in range(40, 80, 2)]
+    pages = load_pdf(drawn(lines(*BODY), lines(*column), lines(*BODY)))
+    assert pages[1].page_content == " ".join(column)
+
+
+def test_a_page_with_nothing_but_its_number_has_no_text() -> None:
+    numbered = [
+        both(lines(*(line.format(each) for line in BODY)), lines(str(n), y=30))
+        for n, each in enumerate(ORDINALS[:5], 1)
+    ]
+    pages = load_pdf(drawn(*numbered, lines("6", y=30)))
+    assert [page.metadata["page"] for page in pages] == [0, 1, 2, 3, 4]
