@@ -34,6 +34,7 @@ from .pdfium import (
     quick_calls,
     read_frame,
     read_painted,
+    shows_ink,
 )
 
 CharacterBoxes: TypeAlias = npt.NDArray[np.float32]
@@ -303,15 +304,16 @@ def _seen_anyway(
         is_alone: Whether the page has no other text; then it may be that of a scan whose letters are drawn as curves.
     """
     pictures, painted = read_painted(page, frame)
+    colored = np.concatenate([pictures, painted])
     middles = (boxes[:, :2] + boxes[:, 2:]) / 2
     seen = np.zeros(len(boxes), np.bool_)
-    for kind, around in (
-        (CLEAR, np.concatenate([pictures, painted]) if is_alone else pictures),
-        (PALE, np.concatenate([pictures, painted])),
-    ):
+    for kind, around in ((CLEAR, colored if is_alone else pictures), (PALE, colored)):
         at = np.flatnonzero(unseen == kind)
         for box in around if len(at) else ():
             seen[at] |= ((box[:2] <= middles[at]) & (middles[at] <= box[2:])).all(axis=1)
+    left = np.flatnonzero((unseen == PALE) & ~seen)
+    if len(left):  # PDFium calls a pattern white, so the page is looked at
+        seen[left] = shows_ink(page, frame, boxes[left])
     return seen
 
 

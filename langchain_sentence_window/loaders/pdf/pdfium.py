@@ -280,6 +280,31 @@ def read_painted(page: Any, frame: PageFrame) -> tuple[Boxes, Boxes]:
     return frame.show(images), frame.show(shapes)
 
 
+_MAX_PIXELS = 4_000_000
+_MAX_SCALE = 2.0
+
+
+def shows_ink(page: Any, frame: PageFrame, boxes: npt.NDArray[np.float32]) -> Mask:
+    """Return in which boxes of a page as it is shown anything but white can be seen.
+
+    Hold `PDFIUM_LOCK` meanwhile.
+
+    Args:
+        page: The handle of the page, from PDFium.
+        frame: Of that page.
+        boxes: ``(n, 4)``.
+    """
+    raw = pdfium_raw()
+    scale = min(_MAX_SCALE, (_MAX_PIXELS / max(1.0, frame.width * frame.height)) ** 0.5)
+    width, height = max(1, round(frame.width * scale)), max(1, round(frame.height * scale))
+    pixels = np.full((height, width), 0xFF, np.uint8)
+    bitmap = raw.FPDFBitmap_CreateEx(width, height, raw.FPDFBitmap_Gray, ctypes.c_void_p(pixels.ctypes.data), width)
+    raw.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, 0)
+    raw.FPDFBitmap_Destroy(bitmap)
+    spans = np.clip(boxes * scale, 0, max(width, height)).astype(int)
+    return np.array([bool((pixels[y0 : y1 + 1, x0 : x1 + 1] < WHITE).any()) for x0, y0, x1, y1 in spans.tolist()])
+
+
 def _bounds(raw: Any, each: Any, matrix: _Matrix) -> Iterator[tuple[float, float, float, float]]:
     """Yield the box around an object, if it has one, in the PDF's points."""
     left, bottom, right, top = (ctypes.c_float() for _ in range(4))
