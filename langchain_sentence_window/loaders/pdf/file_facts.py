@@ -194,6 +194,8 @@ _PAGE_NUMBER = re.compile(
     r"(?P<number>\d{1,4}|[ivxlc]{1,7}|(?P<part>[A-Z]{1,3})\s?[-–—]\s?\d{1,3})"
     r"(?i:\s*(?:/|of|von|de|di)\s*\d{1,4})?[-–—\])|.\s]*"
 )
+_COUNTED = re.compile(r"(?P<first>\d{1,4})\s+(?P<after>\D.*\w.*)|(?P<before>.*[^\W\d].*?)\s+(?P<last>\d{1,4})")
+_LABELS = ("section", "schedule", "exhibit", "form", "article", "annex", "appendix", "part", "chapter")
 _AFTER = "after "
 _ANY = "\0"
 """Stands for a number; no line has it."""
@@ -229,6 +231,7 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
     _add_beside(pages, found, numbers)
     if len(pages) > FEW_PAGES:
         _add_usual(pages, found)
+    _add_counted(pages, found)
     _keep_once(pages, found)
     _keep_numbers(pages, found)
     return [frozenset(each) for each in found]
@@ -381,6 +384,38 @@ def _add_beside(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]], numb
     for page, at, key in beside:
         if counts[key] >= MIN_PAGES and any(map(str.isalpha, key)):
             found[page].add(at)
+
+
+def _add_counted(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> None:
+    """Add outermost lines with a page number before or after words: "20 THE TITLE", "Chapter 3. Its title 21".
+
+    The words stand on several pages, with numbers that rise, or the number is what those of such lines say it must be.
+    """
+    outer: dict[tuple[int, bool, str], list[tuple[int, int, int]]] = defaultdict(list)
+    for page, lines in enumerate(pages):
+        left = [i for i in range(len(lines)) if i not in found[page]]
+        for end, i in zip((0, -1), (left[:1] + left[-1:]) if len(left) > 1 else (), strict=False):
+            match = _COUNTED.fullmatch(lines[i].text)
+            if match is not None and len(lines[i].text) <= MAX_CHARS:
+                number, words = int(match["first"] or match["last"]), match["after"] or match["before"]
+                outer[end, match["first"] is not None, _key(words)].append((page, i, number))
+    sure = {
+        key: places
+        for key, places in outer.items()
+        if len(places) >= MIN_PAGES
+        and (key[1] or len(key[2].split()) >= MIN_WORDS)
+        and all(one[2] < other[2] for one, other in pairwise(places))
+    }
+    usual = Counter((key[0], number - page) for key, places in sure.items() for page, _, number in places)
+    heights = {(key[0], round(pages[page][i].y)) for key, places in sure.items() for page, i, _ in places}
+    for key, places in outer.items():
+        for page, i, number in places:
+            line = pages[page][i]
+            is_level = any((key[0], round(line.y) + by) in heights for by in range(-2, 3))
+            is_known = usual[key[0], number - page] >= MIN_PAGES and is_level and (not key[1] or line.text.isupper())
+            is_known = is_known and key[2] not in _LABELS
+            if key in sure or is_known:
+                found[page].add(i)
 
 
 def _keep_numbers(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> None:

@@ -18,10 +18,18 @@ from .columns import Gutter, reading_order
 from .hyphens import HYPHENS, SOFT_HYPHEN, Vocabulary, drops_hyphen, rejoins
 from .lines import Ink, Line, Run, find_runs, join_lines, page_inks
 from .page_tables import Table, find_aligned_tables, find_ruled_tables, find_tables
-from .paragraphs import Paragraph, Typography, ends_sentence, find_paragraphs, goes_on, goes_on_below, mark_headings
+from .paragraphs import (
+    SMALL,
+    Paragraph,
+    Typography,
+    ends_sentence,
+    find_paragraphs,
+    goes_on,
+    goes_on_below,
+    mark_headings,
+)
 from .pdfium import Boxes
 
-_SMALL_TYPE = 0.92
 _MIN_RULE = 8
 _MAX_THICKNESS = 3.0
 _MAX_RAGGED = 3.0
@@ -210,7 +218,7 @@ def _joins(last: Paragraph, paragraph: Paragraph, right: float, breaks: list[flo
 def _joins_over_notes(found: list[Paragraph], paragraph: Paragraph, right: float, type_: Typography) -> bool:
     """Let a paragraph above notes at the end of a column go on in the next column, after the notes."""
     end = _before_notes(found, type_)
-    if not 0 < end < len(found) or paragraph.lines[0].size < _SMALL_TYPE * type_.size:
+    if not 0 < end < len(found) or paragraph.lines[0].size < SMALL * type_.size:
         return False
     body = found[end - 1]
     before, after = body.lines[-1], paragraph.lines[0]
@@ -230,7 +238,7 @@ def _joins_over_notes(found: list[Paragraph], paragraph: Paragraph, right: float
 def _before_notes(paragraphs: list[Paragraph], type_: Typography) -> int:
     """Return the number of paragraphs before the notes at the end."""
     end = len(paragraphs)
-    while end and paragraphs[end - 1].lines[0].size < _SMALL_TYPE * type_.size:
+    while end and paragraphs[end - 1].lines[0].size < SMALL * type_.size:
         end -= 1
     return end
 

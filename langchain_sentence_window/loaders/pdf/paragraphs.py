@@ -256,6 +256,9 @@ MAX_LINES = 3
 LARGE = 1.15
 """Font sizes of the body; type at least as large is a heading's."""
 
+SMALL = 0.92
+"""Font sizes of the body; smaller type is a note's."""
+
 _NUMBERED = re.compile(
     r"(?P<number>\d{1,2}[A-Z]?(?:\.\d{1,2}){0,4})(?:\.?\s+|\.(?=[A-Z][A-Za-z]))|(?P<roman>[IVXL]{1,6}|[A-Z])\.\s+"
 )
@@ -278,11 +281,17 @@ _SMALL_WORDS = (
 _NO_TITLES = frozenset({"and", "between", "by and between", "by and among", "among", "page", "page no.", "seite"})
 _VERBS = frozenset({"are", "has", "have", "is", "may", "means", "must", "shall", "will"})
 _RUN_IN = re.compile(r"(?P<title>[^.:]{3,70})[.:](?=\s+[\"“‘(\[A-Z])")
+_AGENDA = re.compile(r"(\d{1,2})\.\s+([^\W\d_a-z][^.?!;:,$]{2,60})")
+_AGENDA_NUMBER = re.compile(r"(\d{1,2})\.\s")
+_MAX_ITEM_WORDS = 8
+_QUESTION = re.compile(r"\?\s+\S")
 _SIGNATURE = re.compile(r"(?i)\s*(?:by|name|title|date|signed|signature|its|attest|witness|address)\s*:|_{3,}|/s/")
 _HEADING_BOLD = 0.9
 _MIN_CAPITALS = 3
 _MAX_TITLE_CHARS = 70
 _MIN_ROW = 3
+_MIN_TITLE_WORDS = 3
+_MIN_BODY_LINES = 3
 _SAME_SIZE = 1.02
 
 
@@ -330,9 +339,32 @@ def mark_headings(
             made[-1] = Paragraph([*last.lines, *paragraph.lines], HEADING, last.level, last.is_sure or is_sure)
         else:
             made.append(Paragraph(paragraph.lines, HEADING, level, is_sure))
+    _mark_items(made)
     if has_title:
         made = _raise_title(made)
     return _without_empty(made)
+
+
+def _mark_items(paragraphs: list[Paragraph]) -> None:
+    """Make headings of numbered lines, such as those of an agenda: each has a text below it, and others count on."""
+    items = {number: int(match[1]) for number, each in enumerate(paragraphs) if (match := _is_item(each))}
+    known = {
+        int(match[1]) for each in paragraphs if each.kind == HEADING and (match := _AGENDA_NUMBER.match(each.text))
+    }
+    counted = {*items.values(), *known}
+    for place, value in items.items():
+        below = paragraphs[place + 1] if place + 1 < len(paragraphs) else None
+        has_text = below is not None and below.kind in (PROSE, LIST_ITEM) and not _NUMBERED.match(below.text)
+        if has_text and not counted.isdisjoint((value - 1, value + 1)):
+            paragraphs[place] = Paragraph(paragraphs[place].lines, HEADING, 3)
+
+
+def _is_item(paragraph: Paragraph) -> "re.Match[str] | None":
+    if paragraph.kind != PROSE or len(paragraph.lines) != 1 or _has_columns(paragraph.lines[0]):
+        return None
+    match = _AGENDA.fullmatch(paragraph.text)
+    words = match[2].split() if match else []
+    return match if len(words) <= _MAX_ITEM_WORDS and not _VERBS.intersection(words) else None
 
 
 def _raise_title(paragraphs: list[Paragraph]) -> list[Paragraph]:
@@ -345,7 +377,14 @@ def _raise_title(paragraphs: list[Paragraph]) -> list[Paragraph]:
         for number, each in enumerate(paragraphs)
         if each.kind == HEADING and not (each.is_sure or _LABELED.match(each.text) or _NUMBERED.match(each.text))
     ]
+    body = next((number for number, each in enumerate(paragraphs) if _is_body(each)), len(paragraphs))
+    titles = [number for number in titles if number < body] or titles
     title = max(titles, key=lambda number: _prominence(paragraphs[number]), default=None)
+    long = [number for number in titles if paragraphs[number].text.count(" ") + 1 >= _MIN_TITLE_WORDS]
+    largest = max(long, key=lambda number: paragraphs[number].lines[0].size, default=title)
+    if title is not None and largest is not None:
+        is_larger = paragraphs[largest].lines[0].size >= LARGE * paragraphs[title].lines[0].size
+        title = largest if is_larger else title
     made: list[Paragraph] = []
     for number, each in enumerate(paragraphs):
         is_filing = is_filed_as(each.text) and not each.is_sure
@@ -355,6 +394,10 @@ def _raise_title(paragraphs: list[Paragraph]) -> list[Paragraph]:
             each = Paragraph(each.lines)
         made.append(each)
     return made
+
+
+def _is_body(paragraph: Paragraph) -> bool:
+    return paragraph.kind == PROSE and len(paragraph.lines) >= _MIN_BODY_LINES and len(paragraph.text) > MAX_CHARS
 
 
 def _prominence(paragraph: Paragraph) -> tuple[bool, int, bool]:
@@ -391,7 +434,7 @@ def _run_in_parted(paragraph: Paragraph, type_: Typography) -> list[Paragraph]:
     """Part a paragraph from the title that it begins with: "2.1 Term. This Agreement ..."."""
     text = paragraph.text[: 2 * MAX_CHARS]
     match = (_LABELED.match(text) or _NUMBERED.match(text)) if paragraph.kind == PROSE else None
-    if match is None:
+    if match is None or paragraph.lines[0].size < SMALL * type_.size:
         return [paragraph]
     end = _RUN_IN.match(text, match.end())
     if end is None or not _is_title(end["title"]):
@@ -428,7 +471,7 @@ def _level(  # noqa: PLR0911 - one question after the other
     match = label or number
     title = text[match.end() :] if match else text
     letters = sum(map(str.isalpha, title))
-    is_remark = (title.startswith("[") and title.endswith("]")) or title.lower() in _NO_TITLES
+    is_remark = (title[:1] + title[-1:]) in ("[]", "()") or title.lower() in _NO_TITLES or _QUESTION.search(title)
     if not match and (letters < _MIN_CAPITALS or is_remark):
         return 0
     is_large = lines[0].size >= LARGE * type_.size
@@ -437,7 +480,8 @@ def _level(  # noqa: PLR0911 - one question after the other
     last = title.rstrip("\"'”’»)]* ")[-1:]
     if (last and last in ",;?!") or (last in (".", ":") and not match) or len(title) > MAX_CHARS:
         return 0
-    if any(_has_columns(line) for line in lines) or not (match or _begins_title(title)):
+    is_note = not label and not is_bold and not is_large and _is_note(lines[0], title, number, type_)
+    if is_note or any(_has_columns(line) for line in lines) or not (match or _begins_title(title)):
         return 0
     if label:
         is_heading = not title or _is_title(title)
@@ -448,6 +492,12 @@ def _level(  # noqa: PLR0911 - one question after the other
     if not is_heading:
         return 0
     return _level_of(label, number, is_large=is_large, size=lines[0].size, type_=type_)
+
+
+def _is_note(line: Line, title: str, number: "re.Match[str] | None", type_: Typography) -> bool:
+    """Return whether a paragraph is a footnote: in small type, or a number without a point and a text with one."""
+    ends = number is not None and title.rstrip()[-1:] in (".", ":") and not number[0].rstrip().endswith(".")
+    return ends or line.size < SMALL * type_.size
 
 
 def _level_of(

@@ -155,26 +155,32 @@ def _load_file(path: Path | bytes, name: str, password: str | None) -> Iterator[
         pictures = [number for number in without_text if file.shows_picture(number)]
         # A blank page of a file with text is no page that is missing.
         _warn_of_attachments(name, file.attachments())
+        if forms := file.unread_forms():
+            pages = _listed([str(number + 1) for number in forms])
+            message = f"{name} has form fields that can't be read on pages {pages}, counted from 1; print it as a PDF"
+            warnings.warn(message, SentenceWindowWarning, stacklevel=3)
         _warn_of_pages(name, pictures if has_text else without_text, file.page_count, are_pictures=bool(pictures))
 
 
 def _warn_of_attachments(name: str, attached: list[str]) -> None:
     if attached:
-        listed = ", ".join(map(shown, attached[:MAX_LISTED_PAGES]))
-        more = f" and {len(attached) - MAX_LISTED_PAGES} more" if len(attached) > MAX_LISTED_PAGES else ""
-        message = f"{name} has attached files, which aren't read: {listed}{more}; save them, and load them as well"
+        listed = _listed([shown(each) for each in attached])
+        message = f"{name} has attached files, which aren't read: {listed}; save them, and load them as well"
         warnings.warn(message, SentenceWindowWarning, stacklevel=4)
 
 
 def _warn_of_pages(name: str, pages: list[int], page_count: int, *, are_pictures: bool) -> None:
     if not pages and page_count:
         return
-    listed = ", ".join(str(number + 1) for number in pages[:MAX_LISTED_PAGES])
-    if len(pages) > MAX_LISTED_PAGES:
-        listed += f" and {len(pages) - MAX_LISTED_PAGES} more"
+    listed = _listed([str(number + 1) for number in pages])
     cure = "they show pictures, so recognize their text first (OCR)" if are_pictures else "they are empty"
     which = f"no text on pages {listed} of {page_count}, counted from 1; {cure}" if pages else "no pages"
     warnings.warn(f"{name} has {which}", SentenceWindowWarning, stacklevel=4)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - MAX_LISTED_PAGES} more" if len(names) > MAX_LISTED_PAGES else ""
+    return ", ".join(names[:MAX_LISTED_PAGES]) + more
 
 
 def read_pdf(data: bytes, name: str, source: str) -> list[Document]:
@@ -273,8 +279,9 @@ class PdfFile:
             opened.callback(raw.FPDF_ClosePage, page)
             notes = read_notes(page)
             self._attached |= dict.fromkeys(notes.attached)
-            if notes.has_text:
-                page = self._form.load_page(number)
+            filled = self._form.load_page(number, page) if notes.has_text else None
+            if filled:
+                page = filled
                 opened.callback(raw.FPDF_ClosePage, page)
             textpage = page and raw.FPDFText_LoadPage(page)
             if not textpage:
@@ -321,6 +328,10 @@ class PdfFile:
             count = self.document.count_attachments()
             of_file = [self.document.get_attachment(number).get_name() for number in range(min(count, MAX_ATTACHMENTS))]
         return list(dict.fromkeys([*of_file, *self._attached]))
+
+    def unread_forms(self) -> list[int]:
+        """Return the pages, counted from 0, whose form fields couldn't be read."""
+        return sorted(self._form.unread)
 
     def page_labels(self) -> list[str]:
         """Return the label of each page; an empty list if the file has none."""

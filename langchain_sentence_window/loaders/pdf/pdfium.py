@@ -10,6 +10,7 @@ a great deal shows a map or a chart, whose lines aren't read.
 
 import ctypes
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -430,6 +431,7 @@ MAX_NOTES = 10_000
 """Annotations of a page that are looked at."""
 
 _MAX_NAME_BYTES = 4096
+_MAX_LOST = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -468,6 +470,19 @@ def read_notes(page: Any) -> PageNotes:
     return PageNotes(has_text, attached)
 
 
+def _letters_of(page: Any) -> Counter[int]:
+    """Return how often a page's text has each code but white space."""
+    raw = pdfium_raw()
+    textpage = raw.FPDFText_LoadPage(page)
+    count = max(0, raw.FPDFText_CountChars(textpage)) if textpage else 0
+    units = np.zeros(count + 1, np.uint16)
+    if count:
+        raw.FPDFText_GetText(textpage, 0, count, units.ctypes.data_as(ctypes.POINTER(ctypes.c_ushort)))
+    if textpage:
+        raw.FPDFText_ClosePage(textpage)
+    return Counter(units[units > ord(" ")].tolist())
+
+
 class FilledForm:
     """A second copy of an open PDF, on whose pages the texts of form fields and notes are put.
 
@@ -485,9 +500,16 @@ class FilledForm:
         self._fields: Any = None
         self._config: Any = None
         self._filled: set[int] = set()
+        self.unread: set[int] = set()
+        """The pages whose own text would be damaged, so that their fields aren't read."""
 
-    def load_page(self, number: int) -> Any:
-        """Return the handle of a page, counted from 0, with its texts; none if it can't be read. Close it after use."""
+    def load_page(self, number: int, page: Any) -> Any:
+        """Return the handle of a page with its texts, to be closed after use; none if it can't be read.
+
+        Args:
+            number: The page's number, from 0.
+            page: The handle of the page as it is.
+        """
         raw = pdfium_raw()
         if self._document is None:
             try:
@@ -496,17 +518,29 @@ class FilledForm:
                 return None
             self._config = raw.FPDF_FORMFILLINFO(version=2)
             self._fields = raw.FPDFDOC_InitFormFillEnvironment(self._document.raw, self._config)
-        if number not in self._filled:
+        is_new = number not in self._filled
+        if is_new:
             self._filled.add(number)
-            page = raw.FPDF_LoadPage(self._document.raw, number)
-            if self._fields:  # makes the looks of fields that have a value alone
-                raw.FORM_OnAfterLoadPage(page, self._fields)
-                self._remove_buttons(page)
-            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
-            if self._fields:
-                raw.FORM_OnBeforeClosePage(page, self._fields)
-            raw.FPDF_ClosePage(page)
-        return raw.FPDF_LoadPage(self._document.raw, number)
+            self._fill(number)
+        filled = None if number in self.unread else raw.FPDF_LoadPage(self._document.raw, number)
+        if filled and is_new:
+            own = _letters_of(page)
+            if (own - _letters_of(filled)).total() > _MAX_LOST * own.total():
+                self.unread.add(number)
+                raw.FPDF_ClosePage(filled)
+                filled = None
+        return filled
+
+    def _fill(self, number: int) -> None:
+        raw = pdfium_raw()
+        page = raw.FPDF_LoadPage(self._document.raw, number)
+        if self._fields:  # makes the looks of fields that have a value alone
+            raw.FORM_OnAfterLoadPage(page, self._fields)
+            self._remove_buttons(page)
+        raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+        if self._fields:
+            raw.FORM_OnBeforeClosePage(page, self._fields)
+        raw.FPDF_ClosePage(page)
 
     def close(self) -> None:
         """Close the copy; closing it again does nothing."""
