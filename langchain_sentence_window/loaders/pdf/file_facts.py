@@ -394,7 +394,8 @@ def _add_counted(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> 
     outer: dict[tuple[int, bool, str], list[tuple[int, int, int]]] = defaultdict(list)
     for page, lines in enumerate(pages):
         left = [i for i in range(len(lines)) if i not in found[page]]
-        for end, i in zip((0, -1), (left[:1] + left[-1:]) if len(left) > 1 else (), strict=False):
+        for i in [*found[page], *((left[0], left[-1]) if len(left) > 1 else ())]:
+            end = 0 if 2 * i < len(lines) else -1
             match = _COUNTED.fullmatch(lines[i].text)
             if match is not None and len(lines[i].text) <= MAX_CHARS:
                 number, words = int(match["first"] or match["last"]), match["after"] or match["before"]

@@ -471,7 +471,7 @@ def _level(  # noqa: PLR0911 - one question after the other
     match = label or number
     title = text[match.end() :] if match else text
     letters = sum(map(str.isalpha, title))
-    is_remark = (title[:1] + title[-1:]) in ("[]", "()") or title.lower() in _NO_TITLES or _QUESTION.search(title)
+    is_remark = (title[:1] + title[-1:]) in ("[]", "()") or title.lower() in _NO_TITLES
     if not match and (letters < _MIN_CAPITALS or is_remark):
         return 0
     is_large = lines[0].size >= LARGE * type_.size
@@ -481,7 +481,12 @@ def _level(  # noqa: PLR0911 - one question after the other
     if (last and last in ",;?!") or (last in (".", ":") and not match) or len(title) > MAX_CHARS:
         return 0
     is_note = not label and not is_bold and not is_large and _is_note(lines[0], title, number, type_)
-    if is_note or any(_has_columns(line) for line in lines) or not (match or _begins_title(title)):
+    if (
+        is_note
+        or _QUESTION.search(title)
+        or any(_has_columns(line) for line in lines)
+        or not (match or _begins_title(title))
+    ):
         return 0
     if label:
         is_heading = not title or _is_title(title)

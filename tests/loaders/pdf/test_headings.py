@@ -163,3 +163,60 @@ def test_a_centered_title_right_above_its_text_is_a_heading() -> None:
         canvas.drawString(72, 712, BODY)
 
     assert headings(drawn(draw)) == [(1, "SUPPLY AGREEMENT")]
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        ("5 Ibid, Same.", "Helvetica", 11.0),
+        ("6. See David G.", "Helvetica", 8.0),
+        ("7. Copyright Law Revision: Hearings before the House", "Helvetica", 8.0),
+        ("3. How Did You Hear of Us? (Select One)", "Helvetica-Bold", 11.0),
+        ("(In Millions)", "Helvetica-Bold", 11.0),
+    ],
+)
+def test_footnotes_and_questions_are_no_headings(note: tuple[str, str, float]) -> None:
+    assert headings(drawn(page(BODY), page(BODY, BODY, note, BODY))) == []
+
+
+def test_a_long_title_in_large_type_is_the_title() -> None:
+    def draw(canvas: Canvas) -> None:
+        page(("Working Papers", "Helvetica-Bold", 14.0))(canvas)
+        lines(
+            "Overview of the Acceptance Model of Techniques:",
+            "its origins, its limits and what comes",
+            y=700,
+            pitch=22,
+            size=18,
+        )(canvas)
+        lines("Jane Doe", y=640)(canvas)
+        lines(BODY, BODY, BODY, y=600)(canvas)
+
+    assert headings(drawn(draw, page(BODY)))[0] == (
+        1,
+        "Overview of the Acceptance Model of Techniques: its origins, its limits and what comes",
+    )
+
+
+def test_a_title_stands_above_the_first_paragraph() -> None:
+    def draw(canvas: Canvas) -> None:
+        page(("The History of the Word", "Helvetica-Bold", 11.0))(canvas)
+        lines(BODY, BODY, BODY, y=710)(canvas)
+        page("", "", "", "", ("The First Years", "Helvetica-Bold", 13.0), BODY)(canvas)
+
+    assert headings(drawn(draw)) == [(1, "The History of the Word"), (3, "The First Years")]
+
+
+def test_items_of_an_agenda_are_headings() -> None:
+    agenda = page("1. Call to order", BODY, "2. Approval of the last minutes", BODY, "3. Other business", BODY)
+    assert headings(drawn(page(BODY), agenda)) == [
+        (3, "1. Call to order"),
+        (3, "2. Approval of the last minutes"),
+        (3, "3. Other business"),
+    ]
+
+
+def test_items_of_a_list_and_single_items_are_no_headings() -> None:
+    items = ["1. Bread and milk", "2. Some old cheese", "3. Apples of this year"]
+    assert headings(drawn(page(BODY), page(BODY, *items, BODY))) in ([], [(3, items[-1])])
+    assert headings(drawn(page(BODY), page(BODY, "4. Some old cheese", BODY))) == []

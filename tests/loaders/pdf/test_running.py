@@ -244,3 +244,26 @@ def test_a_page_with_nothing_but_its_number_has_no_text() -> None:
     ]
     pages = load_pdf(drawn(*numbered, lines("6", y=30)))
     assert [page.metadata["page"] for page in pages] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "foot",
+    [
+        lambda n: f"{n + 8} THE LONG BOOK" if n % 2 else f"PUZZLES {n + 8}",
+        lambda n: f"{2 * n + n % 2} The Long Book of All",
+        lambda n: f"Chapter {n // 4}. The Long Book of All {n + 8}",
+    ],
+)
+def test_feet_with_words_and_a_page_number_are_found(foot: Callable[[int], str]) -> None:
+    pages = [with_body([], [foot(n)], n) for n in range(8)]
+    assert found(*pages) == [[foot(n)] for n in range(8)]
+
+
+def test_a_foot_of_one_page_is_found_where_those_of_others_stand() -> None:
+    feet = [f"{n + 8} THE LONG BOOK" if n != 3 else "Its Chapter Three 11" for n in range(8)]
+    assert found(*(with_body([], [foot], n) for n, foot in enumerate(feet))) == [[foot] for foot in feet]
+
+
+def test_footnotes_with_numbers_stay() -> None:
+    notes = [f"{n + 1} See {each.title()} and Sons" for n, each in enumerate(ORDINALS)]
+    assert found(*(with_body([], [note], n) for n, note in enumerate(notes))) == [[]] * 8
