@@ -501,7 +501,7 @@ def _level(  # noqa: PLR0911 - one question after the other
 
 def _is_note(line: Line, title: str, number: "re.Match[str] | None", type_: Typography) -> bool:
     """Return whether a paragraph is a footnote: in small type, or a number without a point and a text with one."""
-    ends = number is not None and title.rstrip()[-1:] in (".", ":") and not number[0].rstrip().endswith(".")
+    ends = number is not None and title.rstrip()[-1:] in (".", ":") and "." not in number[0]
     return ends or line.size < SMALL * type_.size
 
 
