@@ -135,7 +135,7 @@ class Line:
 
     @_Once
     def words(self) -> list[Span]:
-        """Half-open ranges of the ink's characters, one for each word."""
+        """Return half-open ranges of the ink's characters, one for each word."""
         words: list[Span] = []
         right = None
         for run in self.runs:
@@ -149,17 +149,17 @@ class Line:
 
     @_Once
     def text(self) -> str:
-        """The words, with one space between them."""
+        """Return the words, with one space between them."""
         return self.ink.text_of(self.words)
 
     @_Once
     def bold(self) -> float:
-        """The share of bold characters, from 0 to 1."""
+        """Return the share of bold characters, from 0 to 1."""
         return sum(run.bold for run in self.runs) / sum(run.letters for run in self.runs)
 
     @_Once
     def first_width(self) -> float:
-        """Points of the first word's width."""
+        """Return the points of the first word's width."""
         start, end = self.words[0]
         return float(self.ink.boxes[end - 1, 2] - self.ink.boxes[start, 0])
 

@@ -31,6 +31,7 @@ from .paragraphs import (
 from .pdfium import Boxes
 
 _MIN_RULE = 8
+_MIN_PARTED = 40
 _MAX_THICKNESS = 3.0
 _MAX_RAGGED = 3.0
 
@@ -249,7 +250,7 @@ def _footnotes_first(paragraphs: list[Paragraph], type_: Typography) -> list[Par
     if not 0 < end < len(paragraphs):
         return paragraphs
     last = paragraphs[end - 1]
-    if last.kind not in (PROSE, LIST_ITEM) or ends_sentence(last.text) or last.kind == HEADING:
+    if last.kind not in (PROSE, LIST_ITEM) or ends_sentence(last.text) or len(last.text) < _MIN_PARTED:
         return paragraphs
     return [*paragraphs[: end - 1], *paragraphs[end:], last]
 

@@ -288,3 +288,18 @@ def test_a_page_of_many_lines_is_read() -> None:
             canvas.drawString(10 + 140 * (number % 4), 790 - 0.35 * (number // 4), f"goes on and on {number}")
 
     assert "goes on and on 7999" in text_of(draw)
+
+
+def test_a_unit_above_a_table_in_small_type_stays_above_it() -> None:
+    def draw(canvas: Canvas) -> None:
+        lines(*LEFT, y=780)(canvas)
+        canvas.setFont("Helvetica-Bold", 12)
+        canvas.drawString(72, 640, "(In millions)")
+        canvas.setFont("Helvetica", 8)
+        for number, row in enumerate(
+            (("Town", "2023", "2022"), ("Kiel", "12.5", "11.5"), ("Jever", "7.5", "9.5"), ("Emden", "8.1", "2.2"))
+        ):
+            for x, cell in zip((72, 250, 400), row, strict=True):
+                canvas.drawString(x, 615 - 12 * number, cell)
+
+    assert text_of(draw, lines(*RIGHT)).index("(In millions)") < text_of(draw, lines(*RIGHT)).index("Town")
