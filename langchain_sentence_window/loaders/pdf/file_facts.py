@@ -195,6 +195,7 @@ _PAGE_NUMBER = re.compile(
     r"(?i:\s*(?:/|of|von|de|di)\s*\d{1,4})?[-–—\])|.\s]*"
 )
 _COUNTED = re.compile(r"(?P<first>\d{1,4})\s+(?P<after>\D.*\w.*)|(?P<before>.*[^\W\d].*?)\s+(?P<last>\d{1,4})")
+_YEARS = range(1900, 2100)
 _LABELS = ("section", "schedule", "exhibit", "form", "article", "annex", "appendix", "part", "chapter")
 _AFTER = "after "
 _ANY = "\0"
@@ -399,7 +400,8 @@ def _add_counted(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> 
             match = _COUNTED.fullmatch(lines[i].text)
             if match is not None and len(lines[i].text) <= MAX_CHARS:
                 number, words = int(match["first"] or match["last"]), match["after"] or match["before"]
-                outer[end, match["first"] is not None, _key(words)].append((page, i, number))
+                if number not in _YEARS:
+                    outer[end, match["first"] is not None, words.casefold()].append((page, i, number))
     sure = {
         key: places
         for key, places in outer.items()

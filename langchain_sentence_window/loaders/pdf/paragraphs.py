@@ -291,6 +291,7 @@ _MIN_CAPITALS = 3
 _MAX_TITLE_CHARS = 70
 _MIN_ROW = 3
 _MIN_TITLE_WORDS = 3
+_MOST_HEAD_WORDS = 2
 _MIN_BODY_LINES = 3
 _SAME_SIZE = 1.02
 
@@ -502,7 +503,7 @@ def _level(  # noqa: PLR0911 - one question after the other
 def _is_note(line: Line, title: str, number: "re.Match[str] | None", type_: Typography) -> bool:
     """Return whether a paragraph is a footnote: in small type, or a number without a point and a text with one."""
     ends = number is not None and title.rstrip()[-1:] in (".", ":") and "." not in number[0]
-    return ends or line.size < SMALL * type_.size
+    return (ends and ("," in title or len(title.split()) > _MOST_HEAD_WORDS)) or line.size < SMALL * type_.size
 
 
 def _level_of(

@@ -264,6 +264,11 @@ def test_a_foot_of_one_page_is_found_where_those_of_others_stand() -> None:
     assert found(*(with_body([], [foot], n) for n, foot in enumerate(feet))) == [[foot] for foot in feet]
 
 
+def test_dates_that_rise_from_page_to_page_stay() -> None:
+    dates = [f"1, {2015 + n}; October 1, {2015 + n}; February 1, {2016 + n}" for n in range(4)]
+    assert found(*(with_body([], dates[n : n + 1], n) for n in range(8))) == [[]] * 8
+
+
 def test_footnotes_with_numbers_stay() -> None:
     notes = [f"{n + 1} See {each.title()} and Sons" for n, each in enumerate(ORDINALS)]
     assert found(*(with_body([], [note], n) for n, note in enumerate(notes))) == [[]] * 8
