@@ -488,7 +488,8 @@ def _numbered(text: str) -> tuple[str, int] | None:
         kind, number = _value(match["number"], match["part"])
         return (kind, number) if number else None
     words, _, last = text.rpartition(" ")
-    if last.isdecimal() and len(last) <= MAX_DIGITS and len(words.split()) >= MIN_WORDS and len(text) <= MAX_CHARS:
+    is_number = last.isdecimal() and len(last) <= MAX_DIGITS and int(last) not in _YEARS
+    if is_number and len(words.split()) >= MIN_WORDS and len(text) <= MAX_CHARS:
         return f"{_AFTER}{_key(words)}", int(last)
     return None
 
