@@ -55,6 +55,7 @@ _FILLED = (0, 4)
 _SPACE = 0x20
 _MADE = (0x0A, 0x0D, _SPACE)
 _UNKNOWN = np.int64(-1)
+_FEW = 200
 _MAX_NAME_BYTES = 512
 _SURROGATES = (0xD800, 0xDFFF)
 _LOW_SURROGATE = 0xDC00
@@ -211,7 +212,7 @@ def _read_objects(handle: int, codes: npt.NDArray[np.uint32], boxes: CharacterBo
         parted = np.flatnonzero(np.diff(unknown) > 1)
         starts, ends = unknown[np.append(0, parted + 1)], unknown[np.append(parted, len(unknown) - 1)]
         middles = np.zeros(len(drawn), np.bool_)
-        middles[(starts + ends) // 2] = True
+        middles[(starts + ends) // 2 if len(unknown) > _FEW else unknown] = True
         _ask(handle, drawn, found, middles)
     objects[drawn] = found
     return objects
@@ -237,7 +238,9 @@ def runs_left(codes: npt.NDArray[np.uint32]) -> bool:
 def _read_styles(handle: int, objects: npt.NDArray[np.int64], frame: PageFrame) -> tuple[Any, ...]:
     """Return what the text object of each character says: origin, size, angle, bold, italic, and why it isn't seen."""
     calls = quick_calls()
-    known, first, places = np.unique(objects, return_index=True, return_inverse=True)
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(objects)) + 1])[: len(objects)]
+    known, first, places = np.unique(objects[begins], return_index=True, return_inverse=True)
+    first, places = begins[first], np.repeat(places, np.diff([*begins.tolist(), len(objects)]))
     is_made = int(len(known) > 0 and known[0] == 0)  # the first of the sorted ones
     indexes, addresses = first[is_made:].tolist(), known[is_made:].tolist()
     count = len(addresses)
@@ -282,7 +285,8 @@ def _font_style(address: int) -> tuple[bool, bool]:
 
 def _displayed(boxes: CharacterBoxes, frame: PageFrame) -> CharacterBoxes:
     """Return boxes of the PDF as the page is displayed, those of damaged files too."""
-    shown = frame.show(np.clip(np.nan_to_num(boxes), -MAX_POINTS, MAX_POINTS)).astype(np.float32)
+    known = boxes if np.isfinite(boxes).all() else np.nan_to_num(boxes)
+    shown = frame.show(np.clip(known, -MAX_POINTS, MAX_POINTS)).astype(np.float32)
     return np.concatenate([np.minimum(shown[:, :2], shown[:, 2:]), np.maximum(shown[:, :2], shown[:, 2:])], axis=1)
 
 

@@ -11,6 +11,7 @@ import threading
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from .columns import Gutter, common_gutters, find_gutter
@@ -195,6 +196,7 @@ _PAGE_NUMBER = re.compile(
     r"(?i:\s*(?:/|of|von|de|di)\s*\d{1,4})?[-–—\])|.\s]*"
 )
 _COUNTED = re.compile(r"(?P<first>\d{1,4})\s+(?P<after>\D.*\w.*)|(?P<before>.*[^\W\d].*?)\s+(?P<last>\d{1,4})")
+_MAX_LINES_KNOWN = 4096
 _YEARS = range(1900, 2100)
 _LABELS = ("section", "schedule", "exhibit", "form", "article", "annex", "appendix", "part", "chapter")
 _AFTER = "after "
@@ -481,6 +483,7 @@ def _heads_table(lines: Sequence[EdgeLine], at: int, running: set[int]) -> bool:
     )
 
 
+@lru_cache(_MAX_LINES_KNOWN)
 def _numbered(text: str) -> tuple[str, int] | None:
     """Return what kind of page number a line is, and the number; ``None`` if it is no page number."""
     match = _PAGE_NUMBER.fullmatch(text)
