@@ -66,6 +66,8 @@ SUFFIXES: Mapping[str, str] = MappingProxyType(
 )
 """The suffixes of files that are read, in lower case, and the type of their content."""
 
+_OTHER_THAN_OFFICE = {_MARKDOWN, _TEXT, _SUBRIP, _WEBVTT, _HTML, _DOCX, *(each.content_type for each in FORMATS)}
+
 
 def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[Document]:
     """Load a file as Documents: of a PDF one a page, of slides one a slide, of sheets one a row, of all others one.
@@ -150,7 +152,7 @@ def _read(suffix: str, data: bytes, name: str, source: str) -> list[Document]:
     content_type = SUFFIXES[suffix]
     if content_type == _PDF:
         return read_pdf(data, name, source)
-    if content_type not in (_MARKDOWN, _TEXT, _SUBRIP, _WEBVTT, _HTML, _DOCX):
+    if content_type not in _OTHER_THAN_OFFICE:
         from .files.office import READERS, TEXT_READERS
 
         read = TEXT_READERS.get(suffix)
