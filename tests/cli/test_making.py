@@ -127,12 +127,12 @@ def test_files_that_failed_before_are_known_and_decide_nothing(folder: Path) -> 
 
 
 def test_files_that_are_skipped_are_told_by_kind(folder: Path) -> None:
-    for name in ("a.xlsx", "b.XLSX", "c.zip", "Makefile", "LICENSE", "d.\x1b[2J", "e.py", "f.js", "g.ts"):
+    for name in ("a.pages", "b.PAGES", "c.zip", "Makefile", "LICENSE", "d.\x1b[2J", "e.py", "f.js", "g.ts"):
         (folder / "docs" / name).write_text("x")
     done = run_here("index", "docs")
     assert done.code == 0
     assert done.out == (
-        "4 added, 9 skipped (2 without a suffix, 2 .xlsx, 1 .\\x1b[2j, 1 .js, 1 .py, 2 of other kinds); 16 sentences\n"
+        "4 added, 9 skipped (2 without a suffix, 2 .pages, 1 .\\x1b[2j, 1 .js, 1 .py, 2 of other kinds); 16 sentences\n"
     )
 
 
