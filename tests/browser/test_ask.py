@@ -329,7 +329,7 @@ def test_no_text_is_ever_markup(page: "Page", serve: Serve, at: int) -> None:
 
 
 def test_marks_count_code_points(page: "Page", serve: Serve) -> None:
-    text = "😀😀 Ünï 👩‍👩‍👧 first. 🏳️‍🌈 A refund 𝕏 here. Last 😀."
+    text = "😀😀 Ünï 👩‍👩‍👧 first. A refund 🏳️‍🌈 𝕏 here. Last 😀."
     served = serve(
         SentenceWindowRetriever.from_documents(
             [document(text)], WordEmbeddings(), **BY_COSINE, k=1, fetch_k=1, window=5
@@ -337,7 +337,7 @@ def test_marks_count_code_points(page: "Page", serve: Serve) -> None:
     )
     page.goto(served.url + address(q="refund"))
     assert cards(page).locator(".window-text").text_content() == text
-    assert cards(page).locator("mark").all_text_contents() == ["🏳️‍🌈 A refund 𝕏 here."]
+    assert cards(page).locator("mark").all_text_contents() == ["A refund 🏳️‍🌈 𝕏 here."]
 
 
 def test_a_long_window_is_folded_and_its_hits_are_in_sight(page: "Page", serve: Serve) -> None:
