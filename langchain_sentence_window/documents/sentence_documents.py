@@ -186,7 +186,7 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
         sentence.section_start <= sentence.pieces[0] <= index < sentence.pieces[1] <= sentence.section_end
     ):
         raise ValueError(f"{PIECES_START} and {PIECES_END} are {sentence.pieces}, and {index} is no such piece")
-    if not is_markup(sentence.separator) and not is_left_out(sentence.separator):
+    if not is_separator(sentence.separator):
         raise ValueError(f"{SEPARATOR} is {shown(sentence.separator)}")
     return sentence
 
@@ -277,6 +277,11 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
     )
 
 
+def is_separator(text: str) -> bool:
+    """Return whether what stands between two sentences holds nothing but white space and markup of any format."""
+    return not text.strip() or is_markup(text) or is_left_out(text)
+
+
 def read_window(metadata: Mapping[str, Any]) -> list[InlineSentence]:
     """Read the sentences of the window that `source_documents` wrote.
 
@@ -292,7 +297,7 @@ def read_window(metadata: Mapping[str, Any]) -> list[InlineSentence]:
         raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}")
     separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
     separators.append(checked(metadata, WINDOW_SEPARATOR, str, " "))
-    if not all(map(is_markup, separators)):
+    if not all(map(is_separator, separators)):
         raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and leaves out text")
     return [
         InlineSentence(index, at + start, at + end, separator, text[start:end])

@@ -13,7 +13,6 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, as_number
-from langchain_sentence_window.splitting.markup import is_markup
 
 from .joined_document import SPAN, PartSpan
 from .keys import (
@@ -30,6 +29,7 @@ from .keys import (
     START_INDEX,
 )
 from .metadata_values import SCALARS, is_index
+from .sentence_documents import is_separator
 from .source_parts import page_of
 
 
@@ -109,7 +109,7 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
     if not hits or parts is None or sentences is None or (parts and not sentences):
         return None
     given = metadata.get(SEPARATOR)
-    separator = given if isinstance(given, str) and is_markup(given) else None
+    separator = given if isinstance(given, str) and is_separator(given) else None
     run = WindowRun(document, rank, doc_id, first, last, start, end, hits, sentences, parts, separator)
     return run if _is_sound(run) else None
 

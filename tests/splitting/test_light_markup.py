@@ -12,7 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, merge_windows
 from langchain_sentence_window.splitting.languages import load_language
 from langchain_sentence_window.splitting.light_markup import (
     FORMATS,
@@ -177,6 +177,21 @@ def test_a_window_is_a_slice_of_its_source_with_the_markup_between_its_sentences
     assert window.page_content == LATEX[start:end]
     assert window.page_content == "Keep the ticket.\n\\end{quote}\nA seat is free. Take it."
     assert window.metadata["heading"] == "The House > Seats"
+
+
+@pytest.mark.parametrize("inline", [None, 1])
+def test_windows_that_are_stored_inline_and_joined_windows_hold_other_markup_too(
+    words: WordEmbeddings, inline: int | None
+) -> None:
+    text = "Seats\n=====\n\nA seat is free.\n\n.. note::\n\n   A refund is due.\n\n.. _end: a.rst\n\nA card is lost.\n"
+    splitter = SentenceSplitter(inline_window=inline)
+    documents = [Document(text, metadata={"source": "a.rst"})]
+    retriever = SentenceWindowRetriever.from_documents(documents, words, splitter=splitter)
+    whole = text[text.index("A seat") :].strip()
+    (window,) = retriever.invoke("refund", k=1, fetch_k=1, window=1)
+    assert window.page_content == whole
+    alone = [retriever.invoke(word, k=1, fetch_k=1, window=0)[0] for word in ("seat", "refund", "card")]
+    assert [each.page_content for each in merge_windows(alone)] == [whole]
 
 
 @pytest.mark.parametrize(("name", "text", "_"), CASES)
