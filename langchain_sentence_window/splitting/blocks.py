@@ -30,6 +30,9 @@ Title: TypeAlias = tuple[int, str]
 Structure: TypeAlias = Literal["auto", "markdown", "plain"]
 """The structure of a text; ``auto`` looks for Markdown's marks."""
 
+LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
+"""A line with its end."""
+
 _BULLET_LINE = re.compile(r"[-*+•▪◦‣][ \t]+\S")
 _NUMBERED_HEADING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.|[A-Z]\.)[ \t]+(?=[A-ZÀ-Þ])")
 _MIN_CAPITALS = 3

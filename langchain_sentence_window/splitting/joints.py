@@ -37,7 +37,7 @@ _PARTICLE = re.compile(r"[のをはがにと](?=[\u30a1-\u30fa\u4e00-\u9fff])")
 _QUOTING = re.compile(
     "と|って|という|など|なんて|の|は(?!い)|が(?!、)|を|に|も(?!う)|で(?![、もはす])|な|から(?!、)|まで|より|だ(?!か)|です"
 )
-"""What goes on after a Japanese quotation: 「はい。」と言った."""
+"""Words that go on after a Japanese quotation: 「はい。」と言った."""
 
 
 def is_small(letter: str) -> bool:

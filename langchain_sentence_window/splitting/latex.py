@@ -13,7 +13,7 @@ from .blocks import CODE, HEADING, TABLE_ROW
 from .languages import read_sections
 
 FILL = "\u2003"
-"""What stands for markup: white space that neither ends a line nor parts columns."""
+"""The blank that stands for markup: white space that neither ends a line nor parts columns."""
 
 MAX_FORMULA_CHARS = 250
 """Characters of the longest formula in a sentence."""

@@ -20,6 +20,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from string import ascii_lowercase, digits, punctuation
 from typing import NamedTuple
 
 from langchain_sentence_window._primitives import MAX_INDEX, Span
@@ -38,7 +39,7 @@ _DATA_FILE = "light_markup.txt"
 
 
 class Rule(NamedTuple):
-    """What begins at a line.
+    """A rule for what begins at a line.
 
     Attributes:
         kind: ``skip`` for markup that parts paragraphs, ``glue`` for markup that doesn't, ``text`` for a paragraph,
@@ -88,7 +89,7 @@ FORMATS = (
 
 
 class Grammar(NamedTuple):
-    """What must be known of a format to read its texts.
+    """Patterns and rules by which the texts of a format are read.
 
     Attributes:
         sign: Found in each text of it but plain ones.
@@ -318,7 +319,7 @@ class _Reader:
             return start, max(self._indented(start, indent), match.end())
         mark = match["mark"] if "mark" in match.re.groupindex else ""
         close = rule.close.replace("@mark@", re.escape(mark))
-        found = None if close in self._unclosed else _compiled(close).search(self.lines, match.end())
+        found = None if close in self._unclosed else re.compile(close).search(self.lines, match.end())
         if found is None:
             self._unclosed.add(close)
             return None
@@ -543,19 +544,13 @@ _HEADER_OPTION = re.compile(r"[ \t]*+:header:")
 _CELL = re.compile(r"(?<!\\)\|")
 
 
-@lru_cache(maxsize=256)
-def _compiled(pattern: str) -> "re.Pattern[str]":
-    return re.compile(pattern)
-
-
 _ANY = "any"
 _HEADS = ("= ", "#+", ".. ")
 _HINTS = ("\n.. ", "\n#+", "\n= ", "\n== ")
 _HINTS_OF_LATEX = (*_HINTS, "\\documentclass", "\\begin{document}", "section{", "section*{", "\\chapter")
 _FENCE = re.compile(r"(?:\n|\A)[ \t]*(?:```|~~~)")
 _MACRO = re.compile(r"@([a-z_]+)@")
-_PUNCTUATION = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-_CHARACTERS = {_ANY: "", "punct": _PUNCTUATION}
+_CHARACTERS = {_ANY: "", "punct": punctuation}
 
 
 @lru_cache
@@ -568,7 +563,7 @@ def grammar_of(name: str) -> Grammar:
     for key, pattern in found:
         if key.startswith("proof"):
             groups.setdefault(key, []).append(re.compile(_expanded(pattern)))
-    others = (of.get(key, _compiled("(?!)")) for key in ("shielded", "dropped", "unmarked", "between", "title"))
+    others = (of.get(key, re.compile("(?!)")) for key in ("shielded", "dropped", "unmarked", "between", "title"))
     rules: list[tuple[str, Rule]] = []
     for line in sections[name]:
         kind, characters, options, pattern = line.split("  ", 3)
@@ -576,7 +571,7 @@ def grammar_of(name: str) -> Grammar:
         rule = Rule(
             kind, re.compile(_expanded(pattern), re.IGNORECASE), _expanded(close), "flush" in flags, "first" in flags
         )
-        expanded = characters.replace("0-9", "0123456789").replace("a-z", "abcdefghijklmnopqrstuvwxyz")
+        expanded = characters.replace("0-9", digits).replace("a-z", ascii_lowercase)
         rules.append((_CHARACTERS.get(characters, expanded), rule))
     by_character = {
         char: tuple(rule for chars, rule in rules if not chars or char in chars)

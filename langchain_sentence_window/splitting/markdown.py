@@ -27,6 +27,7 @@ from .blocks import (
     FRONT_MATTER,
     HEADING,
     HTML,
+    LINE,
     LIST_ITEM,
     MAX_MARKED_HEADING_CHARS,
     PROSE,
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
 
 
-LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _RULE = re.compile(r"\ufeff?---[ \t]*+[\r\n]*\Z")
 # A line of YAML: "key: value", or what can follow it.
 _YAML = re.compile(r"[\w.-]++[ \t]*+:|[ \t]++\S|-[ \t]|#")

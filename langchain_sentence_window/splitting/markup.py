@@ -19,7 +19,6 @@ The title and the text of an admonition are text. Markup in the middle of a sent
 So does what stands in code. Blanks keep each line and each position. What can be read as text is text.
 """
 
-import functools
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -27,6 +26,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from langchain_sentence_window._primitives import Span
+
+from .blocks import LINE
 
 MAX_MARKUP_CHARS = 1_500
 """Characters of the longest piece of markup, such as a tag with its attributes. A longer one is text."""
@@ -58,18 +59,15 @@ _CONTAINERS = (
 _LINE_OF_MARKUP = re.compile(
     rf"(?:(?:{_LIST_OF_ATTRIBUTES}|{_LIQUID}|{_INCLUDE}|{_COMPUTED}|{_TAG})[ \t]*+)++(?=\n|\Z)"
 )
+_ADMONITION = re.compile(
+    r"(?:!{3}|\?{3}\+?)[ \t]++[\w-]++(?:[ \t]++[\w-]++)*+(?:[ \t]++\"(?P<title>[^\"\n]*+)\"?+)?" + _EOL + _INDENTED
+)
 _EMPTY_ITEM = re.compile(rf"[*+-][ \t]++(?:<a\s[^<>\n]*+>[ \t]*+</a>|<a\s[^<>\n]*+(?<=/)>){_EOL}")
 _VALUE = re.compile(_COMPUTED)
 # By the first character of a line. The group `title` of a pattern is text.
 _RULES: dict[str, tuple["re.Pattern[str]", ...]] = {
-    "!": (
-        re.compile(rf"!{{3}}[ \t]++[\w-]++(?:[ \t]++[\w-]++)*+(?:[ \t]++\"(?P<title>[^\"\n]*+)\"?+)?{_EOL}{_INDENTED}"),
-    ),
-    "?": (
-        re.compile(
-            rf"\?{{3}}\+?[ \t]++[\w-]++(?:[ \t]++[\w-]++)*+(?:[ \t]++\"(?P<title>[^\"\n]*+)\"?+)?{_EOL}{_INDENTED}"
-        ),
-    ),
+    "!": (_ADMONITION,),
+    "?": (_ADMONITION,),
     "=": (re.compile(rf"===[!+]*+[ \t]++\"(?P<title>[^\"\n]*+)\"?+{_EOL}"),),
     "/": (
         re.compile(rf"/{{3,}}{_EOL}"),
@@ -416,7 +414,7 @@ class _Finder:
 
     def _closing(self, pattern: str, at: int) -> Span | None:
         """Return the span of what closes something; what nothing closes once isn't looked for again."""
-        match = None if pattern in self._unclosed else _compiled(pattern).search(self._lines, at)
+        match = None if pattern in self._unclosed else re.compile(pattern).search(self._lines, at)
         if match is None:
             self._unclosed.add(pattern)
         return match.span() if match else None
@@ -432,11 +430,6 @@ _FENCE_OPTIONS = re.compile(r"(?:\n[ \t]*+:[\w-]++:[^\n]*+)++")
 _GAP_OPTIONS = re.compile(r"(?<=\n):[\w-]++:[^\n]*+|(?<=\n)(?:[ ]{4}|\t)[ \t]*+[\w-]++:[^\n]*+")
 
 
-@functools.lru_cache(maxsize=256)
-def _compiled(pattern: str) -> "re.Pattern[str]":
-    return re.compile(pattern)
-
-
 def _blank(text: str, spans: Sequence[Span]) -> str:
     made: list[str] = []
     at = 0
@@ -448,7 +441,6 @@ def _blank(text: str, spans: Sequence[Span]) -> str:
     return "".join((*made, text[at:]))
 
 
-_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _INDENT = 4
 _TAB = 4
 
@@ -459,7 +451,7 @@ def _layout(stripped: str, found: _Finder) -> str:
     fences = sorted(found.fences)
     open_boxes: list[int] = []  # their indents
     made: list[str] = []
-    for match in _LINE.finditer(stripped):
+    for match in LINE.finditer(stripped):
         line, (start, end) = match[0], match.span()
         was = found.text[start:end]
         indent = was[: len(was) - len(was.lstrip())]

@@ -37,7 +37,7 @@ from .blocks import (
 from .engines import Engine
 from .languages import Language
 from .lead_ins import find_lead_ins
-from .light_markup import Format, format_of_text, is_left_out, read_source
+from .light_markup import Format, Source, format_of_text, is_left_out, read_source
 from .line_breaks import Gap, column_width, find_gaps, goes_on
 from .markdown import FrontMatter, is_markdown, parse_markdown
 from .markup import is_markup, shield_tags, strip_markup
@@ -131,7 +131,6 @@ def split_text(
     is_open = structure == "auto" and blocks is None
     if is_open and (syntax := syntax or syntax_of_text(text) or format_of_text(text)) and isinstance(syntax, Syntax):
         return _of_code(text, syntax, min_chars, max_chars)
-    is_marked = blocks is None and (structure == "markdown" or (structure == "auto" and is_markdown(text)))
     cut = partial(
         _cut_text,
         language=language,
@@ -142,18 +141,8 @@ def split_text(
     )
     body = front_matter.end if front_matter else 0
     if is_open and isinstance(syntax, Format) and (source := read_source(text, syntax, body)):
-        sentences = cut(source.text, blocks=source.blocks)
-        spans = [
-            source.titles.get((each.start, each.end))
-            or trim(text, source.markers.get(each.start, each.start), each.end)
-            for each in sentences
-        ]
-        for number, (one, other) in enumerate(pairwise(spans)):
-            gap = text[one[1] : other[0]]
-            if not is_markup(gap) and not is_left_out(gap, syntax):  # it would be no markup to who reads a store
-                spans[number] = trim(text, one[0], other[0])
-        return [replace(each, start=start, end=end) for each, (start, end) in zip(sentences, spans, strict=True)]
-    if not is_marked:
+        return _in_source(text, source, syntax, cut(source.text, blocks=source.blocks))
+    if blocks is not None or not (structure == "markdown" or (structure == "auto" and is_markdown(text))):
         return cut(text, blocks=blocks)
     parse = partial(parse_markdown, indented_code=structure == "markdown", body=body)
     if stripped := strip_markup(text):
@@ -161,6 +150,19 @@ def split_text(
         if all(is_markup(text[one.end : other.start]) for one, other in pairwise(sentences)):  # else it was text
             return sentences
     return cut(text, blocks=parse(text))
+
+
+def _in_source(text: str, source: Source, known: Format, sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Return sentences of a source that was read with their spans in the text as it is written."""
+    spans = [
+        source.titles.get((each.start, each.end)) or trim(text, source.markers.get(each.start, each.start), each.end)
+        for each in sentences
+    ]
+    for number, (one, other) in enumerate(pairwise(spans)):
+        gap = text[one[1] : other[0]]
+        if not is_markup(gap) and not is_left_out(gap, known):  # it would be no markup to who reads a store
+            spans[number] = trim(text, one[0], other[0])
+    return [replace(each, start=start, end=end) for each, (start, end) in zip(sentences, spans, strict=True)]
 
 
 def _cut_text(

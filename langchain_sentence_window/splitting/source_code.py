@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
-from .blocks import CODE, Block, trim
+from .blocks import CODE, LINE, Block, trim
 
 MAX_RUN_CHARS = 800
 """Characters of a run of statements, which ends at the end of a line. A longer one says too much for one vector."""
@@ -30,7 +30,7 @@ MAX_PARSED_CHARS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """What must be known of a programming language to cut its files.
+    """Marks of a programming language that tell how its files are cut.
 
     Attributes:
         line_comments: What begins a comment that ends with its line.
@@ -156,7 +156,6 @@ def syntax_of_text(text: str) -> Syntax | None:
     return _BY_LANGUAGE["python"]
 
 
-_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
 _STATEMENTS, _COMMENT, _TEXT, _SIGNATURE = "statements", "comment", "text", "signature"
 _CLOSER = re.compile(r"[)\]}{]|(?:end|fi|done|esac)\b")
 _MAX_SIGNATURE_CHARS = 400
@@ -205,7 +204,7 @@ def code_sections(text: str, syntax: Syntax) -> list[CodeSection]:
     Returns:
         Sections in order. Their blocks are disjoint, with nothing but white space between them.
     """
-    lines = [match[0] for match in _LINE.finditer(text)]
+    lines = [match[0] for match in LINE.finditer(text)]
     starts = list(accumulate(map(len, lines), initial=0))
     sections: list[tuple[list[_Run], int | None]] = []
     runs: list[_Run] = []  # of the section that is open

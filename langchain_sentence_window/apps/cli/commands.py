@@ -78,9 +78,9 @@ def index(
 ) -> None:
     """Make an index of files, or add files to one.
 
-    Markdown and other markup, text, HTML, PDF and Word are read. Files that are in the index and haven't changed are
-    passed over, so the same command goes on where it was stopped. Without --index, the index is .sentence-window in
-    this folder.
+    Markdown and other markup, text, HTML, PDF and office files are read. Files that are in the index and haven't
+    changed are passed over, so the same command goes on where it was stopped. Without --index, the index is
+    .sentence-window in this folder.
     """
     from .index_sync import follow
     from .opened_index import new_index

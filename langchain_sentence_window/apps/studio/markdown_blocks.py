@@ -14,7 +14,8 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from langchain_sentence_window.splitting.markdown import LINE, block_parser
+from langchain_sentence_window.splitting.blocks import LINE
+from langchain_sentence_window.splitting.markdown import block_parser
 
 from .document_blocks import CODE, HEADING, ITEM, MARK, NUMBER, PARAGRAPH, RULE, TABLE, Block, Row, Run, tiled
 

@@ -97,7 +97,7 @@ _VALUES = _word("val")
 _ITEMS = _word("numPr")
 _LIST_LINKS = _word("numStyleLink")
 _SAME = {**dict.fromkeys(_word("ptab"), "tab"), **dict.fromkeys(_word("cr"), "br")}
-"""What mammoth doesn't know, and what is the same in text."""
+"""Elements that mammoth doesn't know, and those that are the same in text."""
 
 _EQUATIONS = _word("oMath", _MATH_SPACES)
 _LINES_OF_EQUATIONS = _word("oMathPara", _MATH_SPACES)
@@ -243,7 +243,8 @@ def parsed_xml(content: bytes, name: str, part: str) -> Any:
             raise _too_large(name, bounds) from error
         return None
     # An encoding may hide the mark.
-    check_type(_TYPE[0] if root.getroottree().docinfo.internalDTD is not None else b"", name, part)
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise _with_type(name, part)
     return root
 
 
@@ -254,9 +255,13 @@ def check_type(content: bytes, name: str, part: str) -> None:
         DocumentReadError: It has one.
     """
     if any(mark in content for mark in _TYPE):
-        raise DocumentReadError(
-            f"{name} has a document type definition in {part!r}, which no {_kind(name)} file has; save it anew"
-        )
+        raise _with_type(name, part)
+
+
+def _with_type(name: str, part: str) -> DocumentReadError:
+    return DocumentReadError(
+        f"{name} has a document type definition in {part!r}, which no {_kind(name)} file has; save it anew"
+    )
 
 
 def _kind(name: str) -> str:
@@ -322,7 +327,7 @@ def _to_run(equation: Any, before: str) -> None:
 
 def _linear(element: Any) -> str:
     """Return the text of an equation, or of a part of it; what has no form of its own is the text of its parts."""
-    name = _name(element)
+    name = local_name(element)
     if name in ("t", "br", "tab"):
         return (element.text or "") if name == "t" else " "
     if name.endswith("Pr"):
@@ -334,16 +339,17 @@ def _linear(element: Any) -> str:
     for child in element.iterchildren("*"):
         text = _linear(child)
         written += (" " if has_script and text[:1].isalnum() else "") + text
-        has_script = _name(child) in _SCRIPTS if text else has_script
+        has_script = local_name(child) in _SCRIPTS if text else has_script
     return written
 
 
-def _name(element: Any) -> str:
+def local_name(element: Any) -> str:
+    """Return the name of an element without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
 def _parts(element: Any, name: str) -> list[str]:
-    return [_linear(each).strip() for each in element.iterchildren("*") if _name(each) == name]
+    return [_linear(each).strip() for each in element.iterchildren("*") if local_name(each) == name]
 
 
 def _part(element: Any, name: str) -> str:
@@ -352,7 +358,11 @@ def _part(element: Any, name: str) -> str:
 
 def _option(element: Any, name: str, usual: str) -> str:
     """Return an option of a form, such as the sign of a sum."""
-    found = [each for each in element.iterfind("*/*") if _name(each) == name and _name(each.getparent()).endswith("Pr")]
+    found = [
+        each
+        for each in element.iterfind("*/*")
+        if local_name(each) == name and local_name(each.getparent()).endswith("Pr")
+    ]
     values = [value for each in found[:1] for key, value in each.attrib.items() if key.endswith("}val")]
     return values[0] if values else usual
 
@@ -400,7 +410,7 @@ def _enclosed(element: Any) -> str:
 
 
 def _matrix(element: Any) -> str:
-    rows = [each for each in element.iterchildren("*") if _name(each) == "mr"]
+    rows = [each for each in element.iterchildren("*") if local_name(each) == "mr"]
     return "[" + "; ".join(", ".join(_parts(row, "e")) for row in rows) + "]"
 
 
@@ -414,9 +424,7 @@ def _barred(element: Any) -> str:
 
 _FORMS: dict[str, Callable[[Any], str]] = {
     "f": _fraction,
-    "sSup": lambda element: _whole(_part(element, "e")) + _scripts(element),
-    "sSub": lambda element: _whole(_part(element, "e")) + _scripts(element),
-    "sSubSup": lambda element: _whole(_part(element, "e")) + _scripts(element),
+    **dict.fromkeys(_SCRIPTS, lambda element: _whole(_part(element, "e")) + _scripts(element)),
     "sPre": lambda element: f"{_scripts(element)} {_part(element, 'e')}",
     "limLow": lambda element: _part(element, "e") + _scripts(element, below="lim"),
     "limUpp": lambda element: _part(element, "e") + _scripts(element, above="lim"),

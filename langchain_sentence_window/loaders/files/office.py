@@ -47,7 +47,7 @@ from langchain_sentence_window.errors import DocumentReadError, SentenceWindowWa
 from langchain_sentence_window.loaders.file_bytes import clean_text
 from langchain_sentence_window.splitting.blocks import HEADING, MAX_LEVEL, Block
 
-from .docx import OLD_OFFICE, parsed_xml, xml_parts
+from .docx import OLD_OFFICE, local_name, parsed_xml, xml_parts
 from .html_elements import etree
 from .html_pages import MAX_ROW_CHARS, MAX_TITLE_CHARS, BlockWriter, HtmlPage, read_html
 from .sheets import read_csv, read_xlsx
@@ -121,14 +121,10 @@ def _title(root: Any) -> str:
     return "" if found is None else clean_text(" ".join((found.text or "").split()))[:MAX_TITLE_CHARS]
 
 
-def _local(element: Any) -> str:
-    return str(element.tag).rpartition("}")[2]
-
-
 def _renamed(root: Any, tags: Mapping[str, str]) -> Any:
     """Give elements the tags of HTML, by their local names, and no attributes; others become spans."""
     for each in root.iter():
-        each.tag = tags.get(_local(each), "span")
+        each.tag = tags.get(local_name(each), "span")
         each.attrib.clear()
     return root
 
@@ -193,16 +189,16 @@ def _pages_of_slide(package: Package, slide: str) -> Iterator[HtmlPage]:
         root = package.xml(part)
         if root is None:
             continue
-        if _local(root) == "chartSpace":
+        if local_name(root) == "chartSpace":
             yield read_html(_chart(root), slide)
             continue
         for each in list(root.iter("{*}Fallback", "{*}extLst")):
             each.getparent().remove(each)
         for shape in list(root.iter("{*}sp")):
-            _mark_shape(root, shape, is_notes=_local(root) == "notes")
+            _mark_shape(root, shape, is_notes=local_name(root) == "notes")
         for each in root.iter():
             each.tail = None
-            each.text = each.text if _local(each) == "t" else None
+            each.text = each.text if local_name(each) == "t" else None
         yield _written(_renamed(root, _SLIDE_TAGS))
 
 
@@ -315,7 +311,7 @@ def _is_title(style: Any) -> bool:
 
 def _mark_odt(element: Any, notes: Any, numbered: Collection[tuple[str, str]]) -> None:
     """Give an element that says more than its tag what HTML has for it; move a note to the end."""
-    kind = _local(element)
+    kind = local_name(element)
     if kind == "h":
         level = _value(element, "outline-level")
         element.tag = f"h{max(1, min(int(level), MAX_LEVEL))}" if level.isdecimal() else "h1"
@@ -573,9 +569,9 @@ READERS: Mapping[str, Callable[[bytes, str], Iterator[Document]]] = MappingProxy
         ".msg": _read_msg,
     }
 )
-"""What reads the bytes of a file, by its suffix."""
+"""Readers of the bytes of a file, by its suffix."""
 
 TEXT_READERS: Mapping[str, Callable[[str, str], Iterator[Document]]] = MappingProxyType(
     {".csv": read_csv, ".tsv": read_csv, ".ipynb": _read_notebook, ".json": _read_json}
 )
-"""What reads the text of a file, by its suffix."""
+"""Readers of the text of a file, by its suffix."""

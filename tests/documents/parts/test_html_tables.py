@@ -22,7 +22,7 @@ ROWS = ["Hall Rate & tax", "South hall 35", "North 1 < 2"]
 
 
 def elements(text: str = TEXT, html: Any = HEAD, **metadata: Any) -> list[Document]:
-    """What UnstructuredLoader returns of a page with a title, a table and a paragraph."""
+    """Return what UnstructuredLoader does of a page with a title, a table and a paragraph."""
     given = [
         ("Title", "Prices", {}),
         ("Table", text, {} if html is None else {"text_as_html": html}),

@@ -1,4 +1,4 @@
-"""What PDFs hold beside the text of their pages: form fields, notes and attached files; and what nobody sees."""
+"""Form fields, notes and attached files of PDFs, beside the text of their pages; and what nobody sees."""
 
 import io
 from collections.abc import Callable
