@@ -17,7 +17,7 @@ from tests.toys import WordEmbeddings
 Message = dict[str, Any]
 Fault = int | Literal["hang", "die"]
 Reply = Callable[[list[Message]], str | Message]
-"""What the model says to some messages: a text, or a message of the assistant, e.g. with tool calls."""
+"""Makes what the model says to some messages: a text, or a message of the assistant, e.g. with tool calls."""
 
 
 @dataclass

@@ -30,7 +30,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 NOTEBOOK = ROOT / "examples" / "tour.ipynb"
 ANSWER = "Once more than 100 bookings have been taken [1]."
-"""What the model says that pages ask as OpenAI's."""
+"""The answer of the model that pages ask as OpenAI's."""
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<code>.*?)^(?P=indent)```[ ]*$", re.M | re.S)
 

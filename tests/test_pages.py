@@ -11,7 +11,7 @@ from tests.pages import RUNNABLE, page_name, run
 pytestmark = [pytest.mark.slow, pytest.mark.model]
 
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
-"""What may differ a little between machines: coordinates and scores."""
+"""Numbers that may differ a little between machines: coordinates and scores."""
 
 
 @pytest.mark.parametrize("path", RUNNABLE, ids=page_name)

@@ -64,7 +64,7 @@ CONVERTED: list[tuple[Any, Any]] = [
     (np.str_("red"), "red"),
     (np.array(7), 7),
 ]
-"""What metadata and filters may hold, and what becomes of it."""
+"""Values that metadata and filters may hold, and what becomes of them."""
 
 SCALARS: list[Any] = [
     True,
@@ -95,7 +95,7 @@ SCALARS: list[Any] = [
     "None",
     "null",
 ]
-"""What a filter compares with as it is."""
+"""Values that a filter compares with as they are."""
 
 STORED: list[Any] = [
     *SCALARS,

@@ -13,7 +13,7 @@ from tests.pages import DOCS
 
 PAGE = DOCS / "how-to" / "command-line.md"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-"""What may differ a little between machines: scores."""
+"""Numbers that may differ a little between machines: scores."""
 
 
 @pytest.mark.slow

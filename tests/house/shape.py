@@ -14,7 +14,7 @@ BANNED = frozenset({"asking", "looking", "keeping", "making", "told", "shown", "
 """Words of file names that say nothing, or that the field doesn't know."""
 
 FRAMEWORKS = ("langchain", "langchain_core", "faiss", "sqlite3", "tantivy", "torch", "transformers", "pydantic")
-"""What a pure module doesn't import."""
+"""Packages that a pure module doesn't import."""
 
 TABLES = frozenset({"adapters.registry"})
 """Modules that list implementations, one file each."""

@@ -38,7 +38,7 @@ from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
 from tests.pages import DOCS, PAGES, ROOT, RUNNABLE, blocks_of, page_name, read
 
 GUIDES = [path for path in PAGES if "reference" not in path.parts]
-"""What people write; the reference is made of docstrings."""
+"""Pages that people write; the reference is made of docstrings."""
 
 README_LINES = 150
 
