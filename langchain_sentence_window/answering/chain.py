@@ -1,7 +1,8 @@
 """`create_rag_chain`: from a question, or from a conversation, to an answer with its sources; and its prompts.
 
 "And when?" finds nothing in an index. The model rewrites it first, with what was said before in view. The numbers of
-sources count anew in each turn, so those of earlier answers are left out of what the model is shown.
+sources run on from turn to turn. Those of earlier answers are left out of what the model is shown, as it is shown the
+sources of this turn alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,6 +36,7 @@ from .citation_format import HOW_TO_CITE, without_citations
 from .citations import Citation, find_citations
 from .content_blocks import cited_message
 from .context import format_context
+from .conversation import Conversation, record_sources, recorded_sources
 from .quoted_answer import Unverified, answer_in_quotes, quotes_as_cited
 
 Citing: TypeAlias = Literal["numbers", "quotes"]
@@ -107,6 +109,8 @@ def create_rag_chain(
     if history:
         chain |= RunnablePassthrough.assign(**{STANDALONE: rewriter(llm)})
     chain |= RunnablePassthrough.assign(context=retrieve)
+    if history:
+        chain |= RunnableLambda(_with_numbers, name="_with_numbers")
     if citations == "numbers":
         chain |= RunnablePassthrough.assign(answer=asked | llm | StrOutputParser())
     else:
@@ -205,6 +209,11 @@ def _searched_with(state: Mapping[str, Any]) -> str:
     return question
 
 
+def _with_numbers(state: Mapping[str, Any]) -> dict[str, Any]:
+    known = Conversation(passages=recorded_sources(state[HISTORY]))
+    return {**state, "context": [source.document for source in known.add(state["context"])]}
+
+
 def _prompt_values(state: Mapping[str, Any], *, shows_history: bool) -> dict[str, Any]:
     documents: list[Document] = state["context"]
     # A follow-up isn't understood without the messages before it.
@@ -217,7 +226,9 @@ def _citations(state: Mapping[str, Any]) -> list[Citation]:
 
 
 def _message(state: Mapping[str, Any]) -> AIMessage:
-    return cited_message(state["answer"], state["context"], quotes=quotes_as_cited(state.get("quotes", [])))
+    sources = state["context"]
+    message = cited_message(state["answer"], sources, quotes=quotes_as_cited(state.get("quotes", [])))
+    return record_sources(message, sources)
 
 
 MAX_MESSAGES = 20
@@ -288,7 +299,9 @@ def _as_shown(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """Return the questions and answers of earlier turns as text, without what tools and systems said in between."""
     kept = [each for each in messages if isinstance(each, HumanMessage | AIMessage) and each.text.strip()]
     return [
-        HumanMessage(each.text) if isinstance(each, HumanMessage) else AIMessage(without_citations(each.text))
+        HumanMessage(each.text)
+        if isinstance(each, HumanMessage)
+        else AIMessage(without_citations(each.text), response_metadata=each.response_metadata)
         for each in kept[-MAX_MESSAGES:]
     ]
 

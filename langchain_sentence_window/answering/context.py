@@ -18,6 +18,7 @@ from langchain_sentence_window.documents.window_documents import read_lead_ins, 
 from langchain_sentence_window.documents.window_runs import source_span
 
 from .citation_format import MergedSpans, escape_leading_numbers, escape_numbers, escape_tags, source_number
+from .conversation import numbers_of
 from .locations import (
     SourceSentences,
     Stretch,
@@ -43,7 +44,8 @@ def format_context(documents: Iterable[Document]) -> str:
             both carry ``start_index``. Of the others, equal texts are shown once.
 
     Returns:
-        One block for each document, between tags that separate it from instructions. ``[n]`` is the n-th document.
+        One block for each document, between tags that separate it from instructions. ``[n]`` is the n-th document,
+        or, in a conversation, the one with that number in its metadata (``citation_number``).
         A number is missing if earlier sources show all of its text. A window's lead-ins stand above its text, each on
         a line, unless an earlier source shows them. See `tagged` for what is escaped.
 
@@ -55,7 +57,8 @@ def format_context(documents: Iterable[Document]) -> str:
     begun: dict[tuple[str, int], str] = {}
     texts: set[str] = set()
     blocks: list[str] = []
-    for number, document in enumerate(checked_documents(documents), 1):
+    sources = checked_documents(documents)
+    for number, document in zip(numbers_of(sources), sources, strict=True):
         span = source_span(document)
         if span:
             # Not by file: the pages of one file are documents of their own, each counted from 0.

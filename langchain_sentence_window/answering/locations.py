@@ -124,12 +124,16 @@ def text_key(document: Document, start: int, begun: dict[tuple[str, int], str]) 
         start: Its first code point in that text.
         begun: The first text seen for each key and start; a new one is added.
     """
-    own = {str(key): _text(value) for key, value in document.metadata.items() if key not in CONTRACT_KEYS}
-    name = _text(document.metadata.get(DOC_ID)) or repr((name_of(document), sorted(own.items())))
-    text = document.page_content
+    name, text = text_name(document), document.page_content
     before = begun.setdefault((name, start), text)
     is_other = not (before.startswith(text) or text.startswith(before))
     return repr((name, text)) if is_other else name
+
+
+def text_name(document: Document) -> str:
+    """Return the ``doc_id`` of a document; without one, its name and the rest of its metadata."""
+    own = {str(key): _text(value) for key, value in document.metadata.items() if key not in CONTRACT_KEYS}
+    return _text(document.metadata.get(DOC_ID)) or repr((name_of(document), sorted(own.items())))
 
 
 def name_of(document: Document) -> str:

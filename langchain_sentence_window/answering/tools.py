@@ -8,35 +8,45 @@ A place is written as people read it, and a plain ``doc_id`` as it is. A place i
 other ``doc_id``, are written as a JSON string in which no field, no tag and no line can begin. `read_doc_id` reads a
 ``doc_id`` in either form.
 
+Numbers run on through a conversation, and a search shows no passage twice: see
+`langchain_sentence_window.answering.conversation`. What is read around a passage is shown whole, as it was asked for.
+
 An error is shown to the model as advice: what to do next, without a traceback or a path.
 """
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
-from langchain_core.callbacks import Callbacks
 from langchain_core.documents import Document
-from langchain_core.tools import BaseTool, StructuredTool, ToolException
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, Span
+from langchain_sentence_window._validation import checked_flag
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
-from langchain_sentence_window.documents.window_documents import shown_text, unsearched, window_document
+from langchain_sentence_window.documents.window_documents import (
+    shown_lead_ins,
+    shown_text,
+    unsearched,
+    window_document,
+)
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import fetch_lead_ins, in_one_state
 from langchain_sentence_window.windows.geometry import Window
 
-from .citation_format import INVISIBLE, disguised, escaped_offsets, looks, visible
-from .context import tagged
+from .citation_format import INVISIBLE, disguised, escaped_offsets, looks, source_number, visible
+from .context import GAP, tagged
+from .conversation import MOST_SOURCES, Conversation, Conversations, NumberedSource, conversation_of
 from .locations import describe_location
 
 MAX_DOC_ID_CHARS = 1_000
@@ -60,8 +70,12 @@ NOTHING_FOUND = "Nothing was found. Search again in other words."
 Result = tuple[str, list[Document]]
 
 
-class SearchInput(BaseModel):
-    """The arguments of the search tool."""
+Runtime = Annotated[Any, InjectedToolArg]
+"""What LangGraph gives a tool, which a model isn't told of: the state of the conversation and the call."""
+
+
+class SearchArguments(BaseModel):
+    """The arguments of a search."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -71,8 +85,14 @@ class SearchInput(BaseModel):
     )
 
 
-class ReadInput(BaseModel):
-    """The arguments of the reading tool."""
+class SearchInput(SearchArguments):
+    """The arguments of the search tool."""
+
+    runtime: Runtime = None
+
+
+class ReadArguments(BaseModel):
+    """The arguments of reading around a passage."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -85,7 +105,13 @@ class ReadInput(BaseModel):
     after: int = Field(default=5, ge=0, le=MAX_SENTENCES, description="Sentences to read after the passage.")
 
 
-def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "") -> list[BaseTool]:
+class ReadInput(ReadArguments):
+    """The arguments of the reading tool."""
+
+    runtime: Runtime = None
+
+
+def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "", show_again: bool = False) -> list[BaseTool]:
     """Create the two tools with which an agent reads an index.
 
     ``search`` finds windows. ``read_around`` reads the sentences around one of them, past headings too, so an agent
@@ -95,27 +121,35 @@ def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "") -> lis
 
     Both tools read only what the retriever's filter allows, whatever a model asks for.
 
+    In a conversation no two passages have one number, and a passage keeps its own. A search shows what is new, and
+    names the numbers of passages that were shown before. In an agent or a graph of LangGraph, the conversation is told
+    by its ``messages``. Elsewhere the tools remember it, by the ``thread_id`` of the run's configuration; without one,
+    make new tools for each conversation. Numbers of a conversation that was forgotten start from 1.
+
     Args:
         retriever: The retriever to search with. Its store must be able to fetch by id.
         prefix: A prefix for the names of the tools, to tell several indexes apart.
+        show_again: Whether a search also shows passages that the conversation has shown before.
 
     Returns:
         ``search`` and ``read_around``, in this order, for ``create_agent``, LangGraph's ``ToolNode`` or
         ``bind_tools``.
 
     Raises:
-        InvalidInputError: The retriever isn't a `SentenceWindowRetriever`, or the prefix isn't a string.
+        InvalidInputError: The retriever isn't a `SentenceWindowRetriever`, or another argument can't be used.
     """
     _check_arguments(retriever, prefix)
-    reader = _Reader(retriever)
+    checked_flag("show_again", show_again)
+    reader = Reader(retriever, f"{prefix}search", show_again)
     return [
         _tool(
             f"{prefix}search",
             "Search the documents. Returns the passages that fit best, each with its location, the doc_id of its "
-            "document and the numbers of its sentences.",
+            "document and the numbers of its sentences. Of passages that you have, it returns the number alone.",
             SearchInput,
             reader.search,
             reader.asearch,
+            most_sources=retriever.k,
         ),
         _tool(
             f"{prefix}read_around",
@@ -124,41 +158,81 @@ def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "") -> lis
             ReadInput,
             reader.read_around,
             reader.aread_around,
+            most_sources=1,
         ),
     ]
 
 
 @dataclass(frozen=True)
-class _Reader:
-    """The functions of the tools. They can be pickled whenever the retriever can."""
+class Reader:
+    """The functions of the tools. They can be pickled whenever the retriever can.
+
+    Attributes:
+        retriever: The retriever.
+        search_name: The name of the tool that searches.
+        show_again: Whether a search shows again what the conversation has shown before.
+        conversations: The conversations without messages.
+    """
 
     retriever: SentenceWindowRetriever
+    search_name: str = "search"
+    show_again: bool = False
+    conversations: Conversations = field(default_factory=Conversations)
 
-    def search(self, query: str, k: int | None = None, callbacks: Callbacks = None) -> Result:
-        return run(self._search(BLOCKING, query, k, callbacks))
+    def search(self, *, config: RunnableConfig, runtime: Any = None, **query: Any) -> Result:
+        """Search, and show the sources."""
+        return self._result(run(self.found(BLOCKING, config, runtime, **query)), show_again=self.show_again)
 
-    async def asearch(self, query: str, k: int | None = None, callbacks: Callbacks = None) -> Result:
-        return await self._search(ASYNC, query, k, callbacks)
+    async def asearch(self, *, config: RunnableConfig, runtime: Any = None, **query: Any) -> Result:
+        """Search, and show the sources."""
+        return self._result(await self.found(ASYNC, config, runtime, **query), show_again=self.show_again)
 
-    async def _search(self, io: IO, query: str, k: int | None, callbacks: Callbacks) -> Result:
+    def read_around(self, *, config: RunnableConfig, runtime: Any = None, **place: Any) -> Result:
+        """Read around a passage, and show the source."""
+        return self._result(run(self.read(BLOCKING, config, runtime, **place)), show_again=True)
+
+    async def aread_around(self, *, config: RunnableConfig, runtime: Any = None, **place: Any) -> Result:
+        """Read around a passage, and show the source."""
+        return self._result(await arun(lambda io: self.read(io, config, runtime, **place)), show_again=True)
+
+    async def found(
+        self, io: IO, config: RunnableConfig, runtime: object = None, *, query: str, k: int | None = None
+    ) -> list[NumberedSource]:
+        """Search, and number what is found."""
         _check_text(query)
         given = {} if k is None else {"k": k}
-        return await _shown(
-            io.call(self.retriever.invoke, self.retriever.ainvoke, query, {"callbacks": callbacks}, **given)
-        )
+        called: RunnableConfig = {"callbacks": config.get("callbacks")}
+        documents = await _advised(io.call(self.retriever.invoke, self.retriever.ainvoke, query, called, **given))
+        return self.numbered(documents, config, runtime)
 
-    def read_around(self, doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
-        return run(self._read_around(BLOCKING, doc_id, (first, last), (before, after)))
+    async def read(self, io: IO, config: RunnableConfig, runtime: object = None, **place: Any) -> list[NumberedSource]:
+        """Read around a passage, see `ReadArguments`, and number what is read."""
+        documents = await _advised(_read(io, self.retriever.scope(), ReadArguments(**place)))
+        return self.numbered(documents, config, runtime)
 
-    async def aread_around(self, doc_id: str, first: int, last: int, before: int = 5, after: int = 5) -> Result:
-        return await arun(lambda io: self._read_around(io, doc_id, (first, last), (before, after)))
+    def numbered(
+        self, documents: Iterable[Document], config: RunnableConfig, runtime: object = None
+    ) -> list[NumberedSource]:
+        """Number documents that are to be shown in a conversation."""
+        conversation = conversation_of(runtime, {self.search_name: self.retriever.k})
+        if conversation is not None:
+            return conversation.add(documents)
+        thread = config.get("configurable", {}).get("thread_id", "")
+        return Conversation().add(documents) if thread is None else self.conversations.add(str(thread), documents)
 
-    async def _read_around(self, io: IO, doc_id: str, sentences: Span, around: Span) -> Result:
-        return await _shown(_read(io, self.retriever.scope(), doc_id, sentences, around))
+    @staticmethod
+    def _result(sources: Sequence[NumberedSource], *, show_again: bool) -> Result:
+        return shown_sources(sources, show_again=show_again), [each.document for each in sources]
 
 
 def _tool(
-    name: str, description: str, takes: type[BaseModel], function: Callable[..., Any], asynchronous: Callable[..., Any]
+    name: str,
+    description: str,
+    takes: type[BaseModel],
+    function: Callable[..., Any],
+    asynchronous: Callable[..., Any],
+    *,
+    most_sources: int,
 ) -> BaseTool:
     return StructuredTool.from_function(
         function,
@@ -166,6 +240,7 @@ def _tool(
         name=name,
         description=description,
         args_schema=takes,
+        metadata={MOST_SOURCES: most_sources},
         response_format="content_and_artifact",
         handle_tool_error=True,
         handle_validation_error=explained,
@@ -189,9 +264,9 @@ def _check_text(query: str) -> None:
         )
 
 
-async def _read(io: IO, scope: Scope, given: str, sentences: Span, around: Span) -> list[Document]:
+async def _read(io: IO, scope: Scope, place: ReadArguments) -> list[Document]:
     """Read sentences and those around them, as far as the document goes, as one Document."""
-    (first, last), (before, after) = sentences, around
+    given, first, last = place.doc_id, place.first, place.last
     if last < first:
         raise ToolException(f"first is {first} and last is {last}; give the numbers as the search gave them")
     if last - first > 2 * MAX_SENTENCES:
@@ -200,10 +275,10 @@ async def _read(io: IO, scope: Scope, given: str, sentences: Span, around: Span)
     for doc_id in dict.fromkeys([read_doc_id(given), given]):
         if not STORABLE_ID.fullmatch(doc_id):
             continue
-        wanted = range(max(0, first - before), last + after + 1)
+        wanted = range(max(0, first - place.before), last + place.after + 1)
         found = await in_one_state(
             scope,
-            partial(_read_run, io, doc_id=doc_id, sentences=sentences, wanted=wanted),
+            partial(_read_run, io, doc_id=doc_id, sentences=(first, last), wanted=wanted),
         )
         if found is not None:
             return [found]
@@ -264,14 +339,39 @@ def _run_of(found: Sequence[int], sentences: Span, *, bound: bool) -> list[int]:
     return list(range(first, last + 1))
 
 
-async def _shown(found: Awaitable[list[Document]]) -> Result:
-    """Return the text for the model, and the Documents themselves."""
+async def _advised(found: Awaitable[list[Document]]) -> list[Document]:
     try:
-        documents = await found
+        return await found
     except SentenceWindowError as error:
         raise advice(error) from error
-    blocks = [tagged(number, label(document), shown_text(document)) for number, document in enumerate(documents, 1)]
-    return "\n\n".join(blocks) or NOTHING_FOUND, documents
+
+
+def shown_sources(sources: Sequence[NumberedSource], *, show_again: bool) -> str:
+    """Return sources between tags, and a line that names those that the conversation has shown before.
+
+    Args:
+        sources: The sources.
+        show_again: Whether all of each is shown, or only what is new.
+    """
+    blocks = []
+    known = dict[int, None]()
+    for source in sources:
+        if show_again or source.new:
+            blocks.append(tagged(source.number, label(source.document), _new_text(source, whole=show_again)))
+        else:
+            known[source.number] = None
+    if known:
+        numbers = ", ".join(map(source_number, known))
+        blocks.append(f"Also found: {numbers}. You have {'these' if len(known) > 1 else 'it'} already.")
+    return "\n\n".join(blocks) or NOTHING_FOUND
+
+
+def _new_text(source: NumberedSource, *, whole: bool) -> str:
+    document = source.document
+    if whole or source.new == [(0, len(document.page_content))]:
+        return shown_text(document)
+    parts = (document.page_content[start:end].strip() for start, end in source.new)
+    return "\n".join([*(text for _, text in shown_lead_ins(document)), GAP.join(filter(None, parts))])
 
 
 _MAX_LOCATION_CHARS = 300
@@ -285,7 +385,9 @@ _SUSPECT = re.compile(r"(?<= ) |[^ -~]")
 
 
 def label(document: Document) -> str:
-    """Return where a window is from, and the fields with which more around it can be read."""
+    """Return where a window is from, and the fields with which more around it can be read, if they are known."""
+    if SENTENCES not in document.metadata:
+        return _location(document)
     first, last = document.metadata[SENTENCES]
     doc_id = str(document.metadata[DOC_ID])
     field = f"doc_id: {_written(doc_id)}" if len(doc_id) <= MAX_DOC_ID_CHARS else "doc_id too long to be read on"

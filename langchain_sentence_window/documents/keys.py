@@ -111,11 +111,12 @@ PAGE_LABELS = "page_labels"
 TIMES = "times"
 SENTENCE_SPANS = "sentence_spans"
 TOKENS = "tokens"
+CITATION_NUMBER = "citation_number"
 
 WINDOW_KEYS = frozenset(
     {
         DOC_ID, START_INDEX, END_INDEX, HEADING, SEPARATOR, SENTENCES, HITS, SCORE, WINDOW_ID, LEAD_INS,
-        ALSO_IN, RELEVANCE_SCORE, PARTS, PAGES, PAGE_LABELS, TIMES, SENTENCE_SPANS, TOKENS,
+        ALSO_IN, RELEVANCE_SCORE, PARTS, PAGES, PAGE_LABELS, TIMES, SENTENCE_SPANS, TOKENS, CITATION_NUMBER,
     }
 )  # fmt: skip
 """The keys of a window Document, of which `langchain_sentence_window.documents.window_fields` holds a row each."""

@@ -25,6 +25,7 @@ key                  meaning
 ``tokens``           what it costs, with its lead-ins
 ``also_in``          where windows of equal text stand that were found
 ``relevance_score``  a reranker's score
+``citation_number``  its number in a conversation, of what a tool found
 ===================  =================================================
 
 An entry of ``parts`` holds what names the part, such as ``page``; ``start_index`` and ``end_index`` in the part's own
@@ -55,6 +56,7 @@ from langchain_sentence_window.windows.geometry import Hit, Window
 from .joined_document import PartSpan, as_entries, joined_spans, page_labels_of, pages_of, read_spans, times_of
 from .keys import (
     ALSO_IN,
+    CITATION_NUMBER,
     DOC_ID,
     END_INDEX,
     HEADING,
@@ -299,6 +301,7 @@ FIELDS: tuple[WindowField, ...] = (
         join=lambda joined: _joined_sentences(joined.runs) or None,
         cut=lambda cut: _cut_sentences(cut.metadata, cut.span) if cut.parts and cut.span else None,
     ),
+    WindowField(key=CITATION_NUMBER, join=None, cut=None, is_of_search=True, is_on_page=False),
     WindowField(key=TOKENS, join=None, cut=None, count=lambda shown, count_tokens: count_tokens(shown)),
 )
 

@@ -17,12 +17,11 @@ from langchain_sentence_window._io import ASYNC, IO, arun
 from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, encodable
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import on_one_line
-from langchain_sentence_window.answering.context import tagged
+from langchain_sentence_window.answering.conversation import number_of
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location, source_address
 from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quote
 from langchain_sentence_window.answering.tools import (
     MAX_ARGUMENT_CHARS,
-    label,
     no_document,
     read_doc_id,
     read_sentences,
@@ -45,7 +44,7 @@ from langchain_sentence_window.documents.keys import (
 )
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit
 from langchain_sentence_window.documents.source_parts import names_in
-from langchain_sentence_window.documents.window_documents import shown_lead_ins, shown_text, unsearched
+from langchain_sentence_window.documents.window_documents import shown_lead_ins, unsearched
 from langchain_sentence_window.documents.window_merging import merge_windows
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
@@ -292,6 +291,7 @@ class Passage(BaseModel):
     """A passage of a document, and where it stands."""
 
     id: str = Field(description="Names the passage. Give it to fetch to read the document around it.")
+    number: int | None = Field(default=None, description="Its number in this session. Cite it as [number].")
     title: str = Field(description="The title of the document, else its file's name.")
     url: str = Field(description="The address of the document; empty if it has none.")
     doc_id: str = Field(description="Names the document. Give it to read_around, fetch or verify_quote.")
@@ -374,6 +374,8 @@ def passage_of(document: Document, url_of: UrlOf | None, location: str | None = 
         HEADING: _line(metadata[HEADING]) if metadata.get(HEADING) else None,
         SCORE: None if score is None else float(score),
     }
+    if number := number_of(document):
+        fields["number"] = number
     if labels := metadata.get(PAGE_LABELS):
         fields[PAGE_LABELS] = [_line(str(each)) for each in labels]
     if times := metadata.get(TIMES):
@@ -386,15 +388,6 @@ def passage_of(document: Document, url_of: UrlOf | None, location: str | None = 
             for each in others
         ]
     return {**fields, TEXT: encodable(document.page_content)}
-
-
-def sources_of(documents: Sequence[Document]) -> str:
-    """Return numbered sources between tags, as the tools of `create_tools` show them."""
-    return "\n\n".join(tagged(number, _label(each), shown_text(each)) for number, each in enumerate(documents, 1))
-
-
-def _label(document: Document) -> str:
-    return label(document) if SENTENCES in document.metadata else describe_location(document)
 
 
 def _line(text: str) -> str:

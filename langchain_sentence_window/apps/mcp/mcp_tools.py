@@ -8,26 +8,29 @@ from functools import partial
 from typing import Any, TypeVar
 
 from langchain_core.documents import Document
-from langchain_core.tools import StructuredTool, ToolException
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import ToolException
+from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from langchain_sentence_window._io import arun
+from langchain_sentence_window._io import ASYNC, arun
 from langchain_sentence_window._primitives import STORABLE_ID
+from langchain_sentence_window.answering.citation_format import source_number
 from langchain_sentence_window.answering.tools import (
     MAX_ARGUMENT_CHARS,
     MAX_SENTENCES,
     NOTHING_FOUND,
-    ReadInput,
-    Result,
-    SearchInput,
+    ReadArguments,
+    Reader,
+    SearchArguments,
     advice,
-    create_tools,
     explained,
     no_document,
+    shown_sources,
 )
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SENTENCES
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError
@@ -49,7 +52,6 @@ from .mcp_passages import (
     place_document,
     read_excerpt,
     read_passage_id,
-    sources_of,
     verified,
 )
 
@@ -81,7 +83,7 @@ MAX_QUERY_CHARS = 4_000
 """The most characters of a query."""
 
 
-class BoundedSearchInput(SearchInput):
+class BoundedSearchInput(SearchArguments):
     """The arguments of ``search``."""
 
     query: str = Field(
@@ -91,7 +93,7 @@ class BoundedSearchInput(SearchInput):
     )
 
 
-class BoundedReadInput(ReadInput):
+class BoundedReadInput(ReadArguments):
     """The arguments of ``read_around``."""
 
 
@@ -136,7 +138,8 @@ _KINDS = (
         SearchResult,
         "Search the documents. Returns the passages that fit best, word for word, each with its location, the doc_id "
         "of its document and the numbers of its sentences. If they don't answer the question, search again in other "
-        "words. If one is cut short, read on with fetch or read_around.",
+        "words. If one is cut short, read on with fetch or read_around. Of passages that you have, it returns the "
+        "numbers alone.",
     ),
     _Kind(
         "fetch",
@@ -195,49 +198,57 @@ class _Server:
     """The functions of the tools."""
 
     retriever: SentenceWindowRetriever
-    tools: Mapping[str, Callable[..., Awaitable[Result]]]
+    reader: Reader
     url_of: UrlOf | None
 
-    async def search(self, query: str, k: int | None = None) -> _Answer:
-        sources, found = await self.tools["search"](query, k)
-        note = {} if found else {"note": NOTHING_FOUND}
-        return _Answer(SearchResult(results=self._passages(found), **note), sources)
+    async def search(self, session: RunnableConfig, **query: Any) -> _Answer:
+        found = await self.reader.found(ASYNC, session, **query)
+        known = {} if self.reader.show_again else {each.number: each.document for each in found if not each.new}
+        new = [each.document for each in found if each.number not in known]
+        note = {"note": _also_found(known)} if known else {} if found else {"note": NOTHING_FOUND}
+        sources = shown_sources(found, show_again=self.reader.show_again)
+        return _Answer(SearchResult(results=self._passages(new), **note), sources)
 
-    async def read_around(self, **arguments: Any) -> _Answer:
-        sources, found = await self.tools["read_around"](**arguments)
-        return _Answer(ReadResult(results=self._passages(found)), sources)
+    async def read_around(self, session: RunnableConfig, **place: Any) -> _Answer:
+        found = await self.reader.read(ASYNC, session, **place)
+        passages = self._passages([each.document for each in found])
+        return _Answer(ReadResult(results=passages), shown_sources(found, show_again=True))
 
-    async def fetch(self, id: str) -> _Answer:
+    async def fetch(self, session: RunnableConfig, id: str) -> _Answer:
         for doc_id, passage in read_passage_id(id):
             excerpt = await arun(partial(read_excerpt, scope=self.retriever.scope(), doc_id=doc_id, passage=passage))
             if excerpt is not None:
-                return self._fetched(id, excerpt)
+                return self._fetched(session, id, excerpt)
         raise no_document(id)
 
-    async def verify_quote(self, quote: str, doc_id: str | None = None) -> _Answer:
+    async def verify_quote(self, session: RunnableConfig, quote: str, doc_id: str | None = None) -> _Answer:
         if not STORABLE_ID.fullmatch(quote):
             raise ToolException("The quote holds a NUL or a lone surrogate, which no text does. Give it without these.")
         found = await verified(self.retriever, quote, doc_id)
-        documents = [place_document(place) for place in found.places]
+        sources = self.reader.numbered(map(place_document, found.places), session)
         passages = [
-            Passage(**passage_of(document, self.url_of, place.location))
-            for document, place in zip(documents, found.places, strict=True)
+            Passage(**passage_of(source.document, self.url_of, place.location))
+            for source, place in zip(sources, found.places, strict=True)
         ]
         is_nowhere = found.verdict == "not_found" and doc_id is not None
         explanation = NOT_IN_DOCUMENT if is_nowhere else EXPLANATIONS[found.verdict]
         result = QuoteResult(quote=quote, verdict=found.verdict, explanation=explanation, places=passages)
-        return _Answer(result, f"{found.verdict}: {explanation}\n\n{sources_of(documents)}".rstrip())
+        shown = shown_sources(sources, show_again=True) if sources else ""
+        return _Answer(result, f"{found.verdict}: {explanation}\n\n{shown}".rstrip())
 
     def _passages(self, documents: Sequence[Document]) -> list[Passage]:
         return [Passage(**passage_of(document, self.url_of)) for document in documents]
 
-    def _fetched(self, given: str, excerpt: Excerpt) -> _Answer:
-        fields: dict[str, Any] = passage_of(excerpt.document, self.url_of) | {"id": given}
+    def _fetched(self, session: RunnableConfig, given: str, excerpt: Excerpt) -> _Answer:
+        sources = self.reader.numbered([excerpt.document], session)
+        fields: dict[str, Any] = passage_of(sources[0].document, self.url_of) | {"id": given}
         metadata = {name: fields[name] for name in (DOC_ID, "location", HEADING) if fields[name]}
         note = _note(excerpt)
         if note:
             fields["note"] = note
-        return _Answer(FetchResult(**fields, metadata=metadata), f"{sources_of([excerpt.document])}\n\n{note}".rstrip())
+        return _Answer(
+            FetchResult(**fields, metadata=metadata), f"{shown_sources(sources, show_again=True)}\n\n{note}".rstrip()
+        )
 
 
 def mcp_tools(
@@ -253,8 +264,7 @@ def mcp_tools(
         timeout: The most seconds that a call takes; ``None`` for any time.
     """
     patience = Patience(timeout)
-    tools = {tool.name: tool.coroutine for tool in create_tools(retriever) if isinstance(tool, StructuredTool)}
-    server = _Server(retriever, {name: each for name, each in tools.items() if each is not None}, url_of)
+    server = _Server(retriever, Reader(retriever), url_of)
     about = f" Documents: {about}." if about else ""
     return [
         _tool(kind, getattr(server, kind.name), about if kind.name == "search" else "", text, patience)
@@ -293,9 +303,9 @@ class Patience:
 
 
 def _tool(kind: _Kind, function: Callable[..., Awaitable[_Answer]], about: str, text: Text, patience: Patience) -> Tool:
-    async def call(**arguments: Any) -> CallToolResult:
+    async def call(context: Context[Any, Any], **arguments: Any) -> CallToolResult:
         try:
-            answer = await patience.call(partial(function, **arguments))
+            answer = await patience.call(partial(function, _session(context), **arguments))
         except ToolException as error:
             # What is wrong with the index is nothing that a model can mend, and may hold a path.
             if error.__cause__ is not None and not isinstance(error.__cause__, _MISTAKES):
@@ -316,9 +326,26 @@ def _tool(kind: _Kind, function: Callable[..., Awaitable[_Answer]], about: str, 
         parameters=arguments.model_json_schema(),
         fn_metadata=FuncMetadata(arg_model=arguments, output_model=kind.returns),
         is_async=True,
-        context_kwarg=None,
+        context_kwarg="context",
         annotations=ToolAnnotations(title=kind.title, **READ_ONLY),
     )
+
+
+_SESSION_HEADER = "mcp-session-id"
+
+
+def _session(context: "Context[Any, Any]") -> RunnableConfig:
+    """Return the configuration by which the sources of a session are remembered.
+
+    Over HTTP, a client without a session can't be told from another one.
+    """
+    headers = context.headers
+    return {"configurable": {"thread_id": "" if headers is None else headers.get(_SESSION_HEADER)}}
+
+
+def _also_found(known: Mapping[int, Document]) -> str:
+    named = [f"{source_number(number)} ({passage_of(each, None)['id']})" for number, each in known.items()]
+    return f"Also found, and shown before: {', '.join(named)}. fetch shows one again."
 
 
 def _note(excerpt: Excerpt) -> str:

@@ -1,0 +1,228 @@
+"""Numbers of sources through a conversation: a passage keeps its number, and none is shown twice.
+
+Each source that a model is shown has a number in its metadata. So the sources of a conversation are told by the
+messages of its tools, which hold them as artifacts: a message that is dropped takes its sources along, and what it
+showed is shown again. An answer of a chain says the numbers of its sources in its metadata. Where no messages are at
+hand, `Conversations` remembers the sources itself.
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool
+
+from langchain_sentence_window._primitives import MAX_INDEX, Span
+from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window.documents.keys import CITATION_NUMBER
+from langchain_sentence_window.documents.window_runs import source_span
+
+from .citation_format import MergedSpans
+from .locations import text_key, text_name
+
+MOST_SOURCES = "most_sources"
+"""The key of a tool's metadata for the most sources that a call shows, unless it is asked for ``k``."""
+
+RECORD = "sentence_window_sources"
+"""The key of an answer's metadata under which the numbers of its sources are."""
+
+_DIGEST_CHARS = 16
+
+MAX_SOURCES = 1_000
+"""The most sources of a conversation that are known. Of more, the first ones are shown again, with new numbers."""
+
+MAX_CONVERSATIONS = 1_000
+"""The most conversations that `Conversations` remembers, those that went on last."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedSource:
+    """A source of a conversation.
+
+    Attributes:
+        document: The source, with its number in its metadata.
+        number: Its number, from 1.
+        new: The spans of its text that the conversation hasn't shown yet, in order.
+    """
+
+    document: Document
+    number: int
+    new: Sequence[Span]
+
+
+class Conversation:
+    """The sources that a model was shown in one conversation."""
+
+    def __init__(self, sources: Iterable[Document] = (), passages: Mapping[str, int] | None = None) -> None:
+        """Take the sources that are known.
+
+        Args:
+            sources: Sources that were shown, with their numbers in their metadata. Others are ignored.
+            passages: Numbers of sources that aren't at hand, by their `passage_digest`.
+        """
+        self._known: OrderedDict[int, tuple[str, Span, str]] = OrderedDict()  # key, span and text by number
+        self._begun: dict[tuple[str, int], str] = {}
+        self._passages = dict(passages or {})
+        self._next = max(self._passages.values(), default=0) + 1
+        for source in sources:
+            if (number := number_of(source)) is not None:
+                self._remember(number, source)
+
+    def add(self, documents: Iterable[Document]) -> list[NumberedSource]:
+        """Number sources that are to be shown.
+
+        One whose whole text stands in a source that is known has the number of that source.
+
+        Args:
+            documents: The sources, in order. They aren't changed.
+        """
+        return [self._added(document) for document in documents]
+
+    def skip(self, numbers: int) -> None:
+        """Leave out as many numbers, which somebody else may give."""
+        self._next += numbers
+
+    def _added(self, document: Document) -> NumberedSource:
+        key, (start, end) = self._key(document)
+        text, shown = document.page_content, MergedSpans()
+        number = None
+        for each, (other, span, known) in self._known.items():
+            low, high = max(start, span[0]), min(end, span[1])
+            # A document that was changed since isn't the same text in the same place.
+            if (
+                other == key
+                and low < high
+                and known[low - span[0] : high - span[0]] == text[low - start : high - start]
+            ):
+                shown.add((low, high))
+                number = each if number is None and (low, high) == (start, end) else number
+        new = [(low - start, high - start) for low, high in shown.add((start, end))]
+        if number is None:
+            number = self._passages.get(passage_digest(document), self._next) if self._passages else self._next
+        numbered = document.model_copy(update={"metadata": {**document.metadata, CITATION_NUMBER: number}})
+        if number not in self._known:
+            self._remember(number, numbered)
+        return NumberedSource(numbered, number, new)
+
+    def _remember(self, number: int, document: Document) -> None:
+        key, span = self._key(document)
+        self._known.setdefault(number, (key, span, document.page_content))
+        self._next = max(self._next, number + 1)
+        if len(self._known) > MAX_SOURCES:
+            self._known.popitem(last=False)
+
+    def _key(self, document: Document) -> tuple[str, Span]:
+        span = source_span(document)
+        if span is None:
+            return f"text {document.page_content}", (0, len(document.page_content))
+        return text_key(document, span[0], self._begun), span
+
+
+def passage_digest(document: Document) -> str:
+    """Return what tells a passage from others: a digest of its document, its place and its text."""
+    name = repr((text_name(document), source_span(document), document.page_content))
+    return sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_CHARS]
+
+
+def numbers_of(documents: Sequence[Document]) -> list[int]:
+    """Return the numbers of sources: their own if all have one, else they are counted from 1."""
+    own = [number for number in map(number_of, documents) if number is not None]
+    return own if len(own) == len(documents) else list(range(1, len(documents) + 1))
+
+
+def record_sources(message: AIMessage, documents: Iterable[Document]) -> AIMessage:
+    """Return an answer that says the numbers that its sources have, in metadata that no model is sent."""
+    numbers = {passage_digest(each): number for each in documents if (number := number_of(each)) is not None}
+    if not numbers:
+        return message
+    return message.model_copy(update={"response_metadata": {**message.response_metadata, RECORD: numbers}})
+
+
+def recorded_sources(messages: Iterable[object]) -> dict[str, int]:
+    """Return the numbers that the answers among some messages say, by `passage_digest`."""
+    found: dict[str, int] = {}
+    for message in messages:
+        record = message.response_metadata.get(RECORD) if isinstance(message, AIMessage) else None
+        for passage, given in record.items() if isinstance(record, Mapping) else ():
+            number = as_integer(given)
+            if isinstance(passage, str) and number is not None and 0 < number < MAX_INDEX:
+                found.setdefault(passage, number)
+    return found
+
+
+def number_of(document: Document) -> int | None:
+    """Return the number of a source in its conversation; ``None`` if it has none."""
+    number = as_integer(document.metadata.get(CITATION_NUMBER))
+    return number if number is not None and number > 0 else None
+
+
+def conversation_of(runtime: object, sizes: Mapping[str, int]) -> Conversation | None:
+    """Read the conversation from the state of an agent.
+
+    Several calls of one message run at the same time, and none sees what another one finds. So each call leaves out as
+    many numbers as the calls before it may give.
+
+    Args:
+        runtime: What LangGraph gives a tool: its ``state`` has the ``messages``, and ``tool_call_id`` names the call.
+        sizes: The most sources that a call of a tool shows, by the tool's name; those of other tools are told by their
+            `MOST_SOURCES`. A call may ask for ``k``.
+
+    Returns:
+        The conversation; ``None`` if there are no messages.
+    """
+    state = getattr(runtime, "state", None)
+    messages = state.get("messages") if isinstance(state, Mapping) else getattr(state, "messages", None)
+    if not isinstance(messages, Sequence) or isinstance(messages, str):
+        return None
+    tools = [each for each in getattr(runtime, "tools", None) or () if isinstance(each, BaseTool)]
+    told = {each.name: as_integer((each.metadata or {}).get(MOST_SOURCES)) for each in tools}
+    known = {name: size for name, size in told.items() if size is not None} | dict(sizes)
+    conversation = Conversation(_artifacts(messages))
+    conversation.skip(_given_beside(messages, getattr(runtime, "tool_call_id", None), known))
+    return conversation
+
+
+def _artifacts(messages: Iterable[object]) -> Iterator[Document]:
+    for message in messages:
+        if isinstance(message, ToolMessage) and isinstance(message.artifact, Sequence):
+            yield from (each for each in message.artifact if isinstance(each, Document))
+
+
+def _given_beside(messages: Sequence[object], call_id: object, sizes: Mapping[str, int]) -> int:
+    """Count the numbers that other calls of the same message may give before a call."""
+    last = next((each for each in reversed(messages) if isinstance(each, AIMessage)), None)
+    count = 0
+    for call in last.tool_calls if last is not None else ():
+        if call["id"] == call_id:
+            return count
+        if call["name"] in sizes:
+            asked = as_integer(call["args"].get("k"))
+            count += max(sizes[call["name"]], 0 if asked is None else asked)
+    return 0
+
+
+class Conversations:
+    """Conversations whose messages aren't at hand, by the names of their threads."""
+
+    def __init__(self) -> None:
+        """Start without conversations."""
+        self._threads: OrderedDict[str, Conversation] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle without the conversations, which belong to the process."""
+        return (Conversations, ())
+
+    def add(self, thread: str, documents: Iterable[Document]) -> list[NumberedSource]:
+        """Number sources that are to be shown in a thread."""
+        with self._lock:
+            conversation = self._threads.setdefault(thread, Conversation())
+            self._threads.move_to_end(thread)
+            if len(self._threads) > MAX_CONVERSATIONS:
+                self._threads.popitem(last=False)
+            return conversation.add(documents)
