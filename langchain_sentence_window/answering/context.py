@@ -22,6 +22,7 @@ from .conversation import numbers_of
 from .locations import (
     SourceSentences,
     Stretch,
+    also_in,
     describe_location,
     lead_in_stretch,
     sentences_of,
@@ -72,7 +73,8 @@ def format_context(documents: Iterable[Document]) -> str:
             text = "" if document.page_content in texts else document.page_content
             texts.add(document.page_content)
         if text.strip():
-            blocks.append(tagged(number, describe_location(document), text))
+            others = also_in(document)
+            blocks.append(tagged(number, describe_location(document) + (others and f", also in {others}"), text))
     return "\n\n".join(blocks)
 
 

@@ -8,7 +8,7 @@ hand, `Conversations` remembers the sources itself.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -123,6 +123,35 @@ class Conversation:
         return text_key(document, span[0], self._begun), span
 
 
+def shown_sources(messages: Iterable[object]) -> list[Document]:
+    """Return the sources that a model was shown in a conversation, for `find_citations` and the like.
+
+    Args:
+        messages: The messages of the conversation, such as ``state["messages"]`` of an agent with the tools of
+            `create_tools`. Messages without sources are ignored.
+
+    Returns:
+        The sources in order, each with its number in its metadata as ``citation_number``; each number once.
+    """
+    found: dict[int, Document] = {}
+    for message in messages:
+        artifact = message.artifact if isinstance(message, ToolMessage) else None
+        for source in map(_document, artifact if isinstance(artifact, list | tuple) else ()):
+            if source is not None and (number := number_of(source)) is not None:
+                found.setdefault(number, source)
+    return list(found.values())
+
+
+def _document(given: object) -> Document | None:
+    """Return a Document, also from the mapping that a checkpoint makes of it; ``None`` for anything else."""
+    if isinstance(given, Mapping) and given.get("type") == "Document":
+        try:
+            return Document.model_validate(given)
+        except ValueError:
+            return None
+    return given if isinstance(given, Document) else None
+
+
 def passage_digest(document: Document) -> str:
     """Return what tells a passage from others: a digest of its document, its place and its text."""
     name = repr((text_name(document), source_span(document), document.page_content))
@@ -182,15 +211,9 @@ def conversation_of(runtime: object, sizes: Mapping[str, int]) -> Conversation |
     tools = [each for each in getattr(runtime, "tools", None) or () if isinstance(each, BaseTool)]
     told = {each.name: as_integer((each.metadata or {}).get(MOST_SOURCES)) for each in tools}
     known = {name: size for name, size in told.items() if size is not None} | dict(sizes)
-    conversation = Conversation(_artifacts(messages))
+    conversation = Conversation(shown_sources(messages))
     conversation.skip(_given_beside(messages, getattr(runtime, "tool_call_id", None), known))
     return conversation
-
-
-def _artifacts(messages: Iterable[object]) -> Iterator[Document]:
-    for message in messages:
-        if isinstance(message, ToolMessage) and isinstance(message.artifact, Sequence):
-            yield from (each for each in message.artifact if isinstance(each, Document))
 
 
 def _given_beside(messages: Sequence[object], call_id: object, sizes: Mapping[str, int]) -> int:
@@ -202,7 +225,7 @@ def _given_beside(messages: Sequence[object], call_id: object, sizes: Mapping[st
             return count
         if call["name"] in sizes:
             asked = as_integer(call["args"].get("k"))
-            count += max(sizes[call["name"]], 0 if asked is None else asked)
+            count += sizes[call["name"]] if asked is None else max(0, asked)
     return 0
 
 

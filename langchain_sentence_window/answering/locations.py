@@ -32,6 +32,7 @@ from langchain_sentence_window.documents.metadata_values import is_index
 from langchain_sentence_window.documents.source_parts import ROW, SHEET, SLIDE, TITLE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_documents import narrowed_window, read_lead_ins, window_slice
+from langchain_sentence_window.documents.window_fields import places_in
 from langchain_sentence_window.documents.window_runs import (
     best_hit,
     pages_touched,
@@ -45,6 +46,9 @@ from .citation_format import on_one_line
 
 MAX_LABEL_CHARS = 20
 """The most characters that a location shows of a page's label."""
+
+MAX_OTHER_PLACES = 3
+"""The most documents that are named in which the same text stands too."""
 
 MAX_NAME_CHARS = 300
 """The most characters that a location shows of a file's name, and of a heading."""
@@ -86,6 +90,15 @@ def numbered_place(document: Document) -> str:
     return "".join(f"{kind} {first}" if first == last else f"{kind}s {first}–{last}" for kind, first, last in spans)
 
 
+def also_in(document: Document) -> str:
+    """Return the names of other documents in which the text of a window stands too; empty if none is known."""
+    own = name_of(document)
+    names = (_text(each.get(SOURCE)) or each[DOC_ID] for each in places_in(document))
+    others = [on_one_line(name, MAX_NAME_CHARS) for name in dict.fromkeys(names) if name != own]
+    more = [f"{len(others) - MAX_OTHER_PLACES} more"] if len(others) > MAX_OTHER_PLACES else []
+    return ", ".join([*others[:MAX_OTHER_PLACES], *more])
+
+
 def _pages(document: Document) -> str:
     """Return the first and the last page of a window, as ``, p. 4`` or ``, pp. 4–5``; nothing if it has no pages."""
     pages = document.metadata.get(PAGES)
@@ -98,11 +111,17 @@ def _pages(document: Document) -> str:
     return f", p. {shown[0]}" if len(shown) == 1 else f", pp. {shown[0]}–{shown[-1]}"
 
 
-def _times(document: Document) -> str:
-    """Return when a window is shown, as ``, 00:01:12–00:01:19``; nothing if it is no window of subtitles."""
+def times_of_window(document: Document) -> list[float]:
+    """Return when a window is shown, from and to, in seconds; nothing if it is no window of subtitles."""
     times = document.metadata.get(TIMES)
     seconds = [as_number(each) for each in times] if isinstance(times, list) else []
-    if len(seconds) != 2 or not all(0 <= each < math.inf for each in seconds):  # noqa: PLR2004
+    return seconds if len(seconds) == 2 and all(0 <= each < math.inf for each in seconds) else []  # noqa: PLR2004
+
+
+def _times(document: Document) -> str:
+    """Return when a window is shown, as ``, 00:01:12–00:01:19``; nothing if it is no window of subtitles."""
+    seconds = times_of_window(document)
+    if not seconds:
         return ""
     begins, ends = (f"{int(each) // 3600:02}:{int(each) // 60 % 60:02}:{int(each) % 60:02}" for each in seconds)
     return f", {begins}" if begins == ends else f", {begins}–{ends}"
@@ -157,7 +176,7 @@ MAX_ADDRESS_CHARS = 2_000
 """The most characters of an address."""
 
 _ADDRESS_KEYS = ("url", SOURCE)
-_ADDRESS = re.compile(r"https?://[^\s<>\"\\^`{|}\x00-\x1f\x7f-\x9f\ud800-\udfff]+", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?:https?|file)://[^\s<>\"\\^`{|}\x00-\x1f\x7f-\x9f\ud800-\udfff]+", re.IGNORECASE)
 
 
 def doc_id_of(document: Document) -> str | None:
@@ -167,9 +186,9 @@ def doc_id_of(document: Document) -> str | None:
 
 
 def source_address(document: Document) -> str | None:
-    """Return the address of a source on the web, as its metadata has it under ``url`` or ``source``.
+    """Return the address of a source, as its metadata has it under ``url`` or ``source``.
 
-    Only whole addresses of ``http`` and ``https`` count, as an interface may show them as links.
+    Only whole addresses of ``http``, ``https`` and ``file`` count, as an interface may show them as links.
     """
     for key in _ADDRESS_KEYS:
         given = document.metadata.get(key)
@@ -198,7 +217,8 @@ def source_title(document: Document) -> str:
 
 def _has_host(address: str) -> bool:
     try:
-        return bool(urlsplit(address).hostname)
+        parts = urlsplit(address)
+        return bool(parts.hostname) or (parts.scheme == "file" and parts.path.startswith("/"))
     except ValueError:  # such as brackets that aren't closed
         return False
 

@@ -47,7 +47,7 @@ from langchain_sentence_window.windows.geometry import Window
 from .citation_format import INVISIBLE, disguised, escaped_offsets, looks, source_number, visible
 from .context import GAP, tagged
 from .conversation import MOST_SOURCES, Conversation, Conversations, NumberedSource, conversation_of
-from .locations import describe_location
+from .locations import also_in, describe_location
 
 MAX_DOC_ID_CHARS = 1_000
 """The most characters of a ``doc_id`` that a label shows. Around a source of a longer one, no more can be read."""
@@ -222,7 +222,7 @@ class Reader:
 
     @staticmethod
     def _result(sources: Sequence[NumberedSource], *, show_again: bool) -> Result:
-        return shown_sources(sources, show_again=show_again), [each.document for each in sources]
+        return source_blocks(sources, show_again=show_again), [each.document for each in sources]
 
 
 def _tool(
@@ -346,7 +346,7 @@ async def _advised(found: Awaitable[list[Document]]) -> list[Document]:
         raise advice(error) from error
 
 
-def shown_sources(sources: Sequence[NumberedSource], *, show_again: bool) -> str:
+def source_blocks(sources: Sequence[NumberedSource], *, show_again: bool) -> str:
     """Return sources between tags, and a line that names those that the conversation has shown before.
 
     Args:
@@ -412,6 +412,8 @@ def _location(document: Document) -> str:
     location = describe_location(document)
     if len(location) > _MAX_LOCATION_CHARS:
         location = f"{location[:_MAX_LOCATION_CHARS]}…"
+    others = also_in(document)
+    location += others and f" {_SEPARATOR} also in {others}"
     return _quoted(location) if _field_ends(location) else location
 
 

@@ -18,7 +18,8 @@ from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, enco
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.conversation import number_of
-from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location, source_address
+from langchain_sentence_window.answering.links import link_to
+from langchain_sentence_window.answering.locations import MAX_NAME_CHARS, describe_location
 from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quote
 from langchain_sentence_window.answering.tools import (
     MAX_ARGUMENT_CHARS,
@@ -293,7 +294,7 @@ class Passage(BaseModel):
     id: str = Field(description="Names the passage. Give it to fetch to read the document around it.")
     number: int | None = Field(default=None, description="Its number in this session. Cite it as [number].")
     title: str = Field(description="The title of the document, else its file's name.")
-    url: str = Field(description="The address of the document; empty if it has none.")
+    url: str = Field(description="The address that opens the document at the passage; empty if it has none.")
     doc_id: str = Field(description="Names the document. Give it to read_around, fetch or verify_quote.")
     location: str = Field(description="Where the passage is from, for people to read. Cite this.")
     start: int = Field(description="Its first character in the document, counted from 0.")
@@ -395,7 +396,8 @@ def _line(text: str) -> str:
 
 
 def _url(document: Document, url_of: UrlOf | None) -> str:
-    """Return the address of a document as its metadata gives it, if a browser can open it as a page."""
+    """Return the address that opens a document at a passage, if its metadata gives one that a browser can open."""
     if url_of is not None:
         return encodable(str(url_of(document) or ""))
-    return encodable(source_address(document) or "")
+    pages = document.metadata.get(PAGES)
+    return encodable(link_to(document, document.page_content, pages if isinstance(pages, list) else ()) or "")

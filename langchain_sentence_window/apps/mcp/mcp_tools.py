@@ -30,7 +30,7 @@ from langchain_sentence_window.answering.tools import (
     advice,
     explained,
     no_document,
-    shown_sources,
+    source_blocks,
 )
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SENTENCES
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError
@@ -206,13 +206,13 @@ class _Server:
         known = {} if self.reader.show_again else {each.number: each.document for each in found if not each.new}
         new = [each.document for each in found if each.number not in known]
         note = {"note": _also_found(known)} if known else {} if found else {"note": NOTHING_FOUND}
-        sources = shown_sources(found, show_again=self.reader.show_again)
+        sources = source_blocks(found, show_again=self.reader.show_again)
         return _Answer(SearchResult(results=self._passages(new), **note), sources)
 
     async def read_around(self, session: RunnableConfig, **place: Any) -> _Answer:
         found = await self.reader.read(ASYNC, session, **place)
         passages = self._passages([each.document for each in found])
-        return _Answer(ReadResult(results=passages), shown_sources(found, show_again=True))
+        return _Answer(ReadResult(results=passages), source_blocks(found, show_again=True))
 
     async def fetch(self, session: RunnableConfig, id: str) -> _Answer:
         for doc_id, passage in read_passage_id(id):
@@ -233,7 +233,7 @@ class _Server:
         is_nowhere = found.verdict == "not_found" and doc_id is not None
         explanation = NOT_IN_DOCUMENT if is_nowhere else EXPLANATIONS[found.verdict]
         result = QuoteResult(quote=quote, verdict=found.verdict, explanation=explanation, places=passages)
-        shown = shown_sources(sources, show_again=True) if sources else ""
+        shown = source_blocks(sources, show_again=True) if sources else ""
         return _Answer(result, f"{found.verdict}: {explanation}\n\n{shown}".rstrip())
 
     def _passages(self, documents: Sequence[Document]) -> list[Passage]:
@@ -247,7 +247,7 @@ class _Server:
         if note:
             fields["note"] = note
         return _Answer(
-            FetchResult(**fields, metadata=metadata), f"{shown_sources(sources, show_again=True)}\n\n{note}".rstrip()
+            FetchResult(**fields, metadata=metadata), f"{source_blocks(sources, show_again=True)}\n\n{note}".rstrip()
         )
 
 

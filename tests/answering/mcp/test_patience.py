@@ -42,10 +42,9 @@ def store_of(retriever: SentenceWindowRetriever) -> RemoteStore:
 @pytest.mark.parametrize(("name", "arguments"), CALLS)
 async def test_a_tool_tries_again_until_the_store_is_back(name: str, arguments: dict[str, Any]) -> None:
     remote = remote_retriever()
-    server = create_mcp_server(remote)
-    expected = await called(server, name, arguments)
+    expected = await called(create_mcp_server(remote), name, arguments)
     store_of(remote).failures = 4
-    assert await called(server, name, arguments) == expected
+    assert await called(create_mcp_server(remote), name, arguments) == expected
     assert not expected.is_error
 
 

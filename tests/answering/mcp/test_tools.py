@@ -71,6 +71,7 @@ async def test_search_has_the_shape_that_chatgpt_expects(call: Call) -> None:
     score = found.pop("score")
     assert found == {
         "id": "terms#2-2",
+        "number": 1,
         "title": "terms.md",
         "url": "",
         "doc_id": "terms",
@@ -84,7 +85,25 @@ async def test_search_has_the_shape_that_chatgpt_expects(call: Call) -> None:
     }
     assert 0.8 < score <= 1
     two = (await call("search", query="refund", k=2)).structured_content
-    assert len(two["results"]) == 2
+    assert [each["number"] for each in two["results"]] == [2]
+    assert two["note"] == "Also found, and shown before: [1] (terms#2-2). fetch shows one again."
+
+
+async def test_numbers_run_on_through_a_session_and_no_passage_is_shown_twice(
+    retriever: SentenceWindowRetriever,
+) -> None:
+    asked = ["refund", "card", "refund card", "trial", "refund"]
+    async with Client(create_mcp_server(retriever)) as client:
+        found = [(await client.call_tool("search", {"query": query, "k": 2})).structured_content for query in asked]
+        read = (await client.call_tool("fetch", {"id": found[0]["results"][0]["id"]})).structured_content
+    shown = [passage for each in found for passage in each["results"]]
+    assert [passage["number"] for passage in shown] == list(range(1, len(shown) + 1))
+    assert len({passage["id"] for passage in shown}) == len(shown)
+    assert all(passage["text"] in TEXT or passage["doc_id"] != "terms" for passage in shown)
+    assert not found[-1]["results"]
+    assert f"[1] ({shown[0]['id']})" in found[-1]["note"]
+    assert shown[0]["text"] in read["text"]
+    assert read["number"] > len(shown)
 
 
 async def test_fetch_has_the_shape_that_chatgpt_expects(call: Call) -> None:

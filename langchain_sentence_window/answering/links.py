@@ -1,0 +1,74 @@
+"""Addresses that open a source at the place of a passage.
+
+What an address can say depends on what it opens: the page of a PDF, the time of a video, the lines of a file in a
+repository, and in any other page the text itself, as a text fragment
+(https://wicg.github.io/scroll-to-text-fragment/). A browser that doesn't find the place opens the page at its top.
+"""
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote, urlsplit
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._primitives import encodable
+
+from .locations import MAX_ADDRESS_CHARS, source_address, times_of_window
+
+MAX_WHOLE_WORDS = 10
+"""Words of the longest passage that a text fragment holds whole; of a longer one it holds the ends."""
+
+WORDS_AT_END = 5
+"""Words of a passage's beginning, and of its end."""
+
+# What a browser doesn't show of Markdown: marks of emphasis and code, the address of a link, the mark of a line.
+_MARKUP = re.compile(
+    r"\[(?P<text>[^\[\]\n]*)\]\([^()\s]*\)|^[ \t]*(?:#{1,6}|[-*+>]|\d{1,3}[.)])[ \t]+|[*_`|]+", re.MULTILINE
+)
+_SPLITS = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+>#|]|\d{1,3}[.)]))")
+_PDF = re.compile(r"\.pdf\Z", re.IGNORECASE)
+
+
+def link_to(document: Document, text: str, pages: Sequence[int] = ()) -> str | None:
+    """Return the address that opens a source where a text stands.
+
+    Args:
+        document: The source.
+        text: What stands there.
+        pages: The pages that it touches, from 0.
+
+    Returns:
+        An address of ``http``, ``https`` or ``file``; ``None`` if the source's metadata has none.
+    """
+    address = source_address(document)
+    if address is None:
+        return None
+    parts = urlsplit(address)
+    if _PDF.search(parts.path):
+        place = f"page={pages[0] + 1}" if pages else ""
+    elif times := times_of_window(document):
+        place = "t=" + ",".join(f"{each:g}" for each in times)
+    else:
+        place = "" if ":~:" in address else _text_fragment(text)
+        return _joined(address, f"{parts.fragment}{place}")
+    # A fragment of its own says what the address is to open.
+    return address if parts.fragment else _joined(address, place)
+
+
+def _joined(address: str, fragment: str) -> str:
+    whole = f"{address.partition('#')[0]}#{fragment}" if fragment else address
+    return whole if len(whole) <= MAX_ADDRESS_CHARS else address
+
+
+def _text_fragment(text: str) -> str:
+    """Return the directive for a text; empty if it has no words."""
+    shown = [_MARKUP.sub(r"\g<text>", each).split() for each in _SPLITS.split(encodable(text))]
+    blocks = [words for words in shown if any(map(str.isalnum, "".join(words)))]
+    if not blocks:
+        return ""
+    words = blocks[0] if len(blocks) == 1 else [*blocks[0], *blocks[-1]]
+    if len(blocks) == 1 and len(words) <= MAX_WHOLE_WORDS:
+        ends = [words]
+    else:  # each end within one block, as a browser looks for it there
+        ends = [blocks[0][:WORDS_AT_END], blocks[-1][-WORDS_AT_END:]]
+    return ":~:text=" + ",".join(quote(" ".join(each), safe="").replace("-", "%2D") for each in ends)

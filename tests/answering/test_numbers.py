@@ -1,0 +1,179 @@
+"""Numbers of sources run on through a conversation, and no passage is shown twice."""
+
+import json
+import pickle
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain.agents import create_agent
+from langchain_core.messages import AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_openai import ChatOpenAI
+from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import SecretStr
+
+from langchain_sentence_window import SentenceWindowRetriever, create_tools
+from langchain_sentence_window.answering.conversation import Conversation, Conversations, number_of, shown_sources
+from langchain_sentence_window.documents.window_documents import estimate_tokens
+from tests.conftest import Invoke
+from tests.openai_server import Message, OpenAIServer, openai_server
+from tests.toys import BY_COSINE, WordEmbeddings, document
+
+NAMES = ["refund", "card", "seat", "trial", "plan"]
+TEXTS = {name: f"A {name} has rules. The {name} ends in May." for name in NAMES}
+
+
+@pytest.fixture
+def retriever(words: WordEmbeddings) -> SentenceWindowRetriever:
+    documents = [document(text, f"{name}.md", source=f"{name}.md") for name, text in TEXTS.items()]
+    return SentenceWindowRetriever.from_documents(documents, words, k=2, window=0, **BY_COSINE)
+
+
+def numbers(text: str) -> list[int]:
+    return [int(number) for number in re.findall(r"^\[(\d+)\]", text, re.MULTILINE)]
+
+
+def call(name: str, id_: str, **arguments: Any) -> ToolCall:
+    return ToolCall(name=name, args=arguments, id=id_, type="tool_call")
+
+
+ASKED = ["refund", "card seat", "refund card", "trial", "refund trial"]
+"""What an agent searches for, one after the other. The third search finds nothing new, and the last one neither."""
+
+
+def scripted(messages: list[Message]) -> Message:
+    """Search for the next of `ASKED` in each turn, then answer from all that was found."""
+    searched = sum(each["role"] == "tool" for each in messages)
+    if messages[-1]["role"] == "user":
+        function = {"name": "search", "arguments": json.dumps({"query": ASKED[searched]})}
+        return {"role": "assistant", "tool_calls": [{"id": f"c{searched}", "type": "function", "function": function}]}
+    return {"role": "assistant", "content": f"See [{searched}]."}
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with openai_server(scripted) as server:
+        yield server
+
+
+@pytest.fixture
+def llm(server: OpenAIServer) -> ChatOpenAI:
+    return ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
+
+
+async def five_turns(
+    way: Invoke, llm: ChatOpenAI, retriever: SentenceWindowRetriever, **given: Any
+) -> list[AnyMessage]:
+    agent = create_agent(llm, create_tools(retriever, **given), checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "1"}}
+    for turn in range(len(ASKED)):
+        state = await way(agent, "invoke", {"messages": [HumanMessage(f"Question {turn}")]}, config)
+    messages: list[AnyMessage] = state["messages"]
+    return messages
+
+
+async def test_an_agent_is_shown_no_passage_twice_in_five_turns(
+    retriever: SentenceWindowRetriever, llm: ChatOpenAI, way: Invoke
+) -> None:
+    messages = await five_turns(way, llm, retriever)
+    shown = [each.text for each in messages if isinstance(each, ToolMessage)]
+    given = [number for text in shown for number in numbers(text)]
+    assert given == list(range(1, len(given) + 1))
+    by_number = {number_of(each): each for each in shown_sources(messages)}
+    assert len({each.metadata["window_id"] for each in by_number.values()}) == len(by_number)
+    for text in shown:
+        for number, label, body in re.findall(r"\[(\d+)\] (\S+?):\d.*\n(.*)\n</source>", text):
+            assert by_number[int(number)].page_content == body
+            assert TEXTS[label.removesuffix(".md")].find(body) >= 0
+    whole = "".join(shown)
+    assert all(whole.count(each.page_content) == 1 for each in by_number.values())
+    assert shown[2] == "Also found: [3], [1]. You have these already."
+    again = await five_turns(way, llm, retriever, show_again=True)
+    repeated = [each.text for each in again if isinstance(each, ToolMessage)]
+    assert [number_of(each) for each in shown_sources(again)] == [number_of(each) for each in shown_sources(messages)]
+    assert numbers(repeated[2]) == [3, 1]
+    assert sum(map(estimate_tokens, shown)) < 0.75 * sum(map(estimate_tokens, repeated))
+
+
+def parallel(messages: list[Message]) -> Message:
+    if messages[-1]["role"] == "user":
+        calls = [("a", "search", {"query": "refund"}), ("b", "search", {"query": "card", "k": 1})]
+        calls.append(("c", "read_around", {"doc_id": "seat.md", "first": 0, "last": 0}))
+        functions = [
+            {"id": id_, "type": "function", "function": {"name": name, "arguments": json.dumps(arguments)}}
+            for id_, name, arguments in calls
+        ]
+        return {"role": "assistant", "tool_calls": functions}
+    return {"role": "assistant", "content": "Done."}
+
+
+async def test_calls_that_run_at_the_same_time_share_no_number(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    with openai_server(parallel) as server:
+        llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
+        agent = create_agent(llm, create_tools(retriever))
+        messages = (await way(agent, "invoke", {"messages": [HumanMessage("All?")]}))["messages"]
+    found = {each.tool_call_id: [number_of(one) for one in each.artifact] for each in messages if each.type == "tool"}
+    # A search may show as many as `k`, so the next call counts on from there.
+    assert found == {"a": [1, 2], "b": [3], "c": [4]}
+
+
+def test_tools_without_messages_remember_each_thread(retriever: SentenceWindowRetriever) -> None:
+    search, read = create_tools(retriever)
+
+    def asked(query: str, thread: str | None = None) -> str:
+        config: Any = None if thread is None else {"configurable": {"thread_id": thread}}
+        message: ToolMessage = search.invoke(call("search", "1", query=query, k=1), config)
+        return message.text
+
+    assert numbers(asked("refund")) == [1]
+    assert numbers(asked("card")) == [2]
+    assert asked("refund") == "Also found: [1]. You have it already."
+    assert numbers(asked("card", "other")) == [1]
+    assert numbers(read.invoke(call("read_around", "1", doc_id="seat.md", first=0, last=0)).text) == [3]
+    conversations = Conversations()
+    conversations.add("", [document("A card.", start_index=0)])
+    copied = pickle.loads(pickle.dumps(conversations))  # noqa: S301 - our own bytes
+    assert copied.add("", [document("A seat.", start_index=0)])[0].number == 1
+
+
+def test_conversations_that_ended_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("langchain_sentence_window.answering.conversation.MAX_CONVERSATIONS", 2)
+    conversations = Conversations()
+    for thread in "abac":
+        conversations.add(thread, [document("A card.", thread, start_index=0)])
+    first = [conversations.add(thread, [document("A seat.", thread, start_index=0)])[0].number for thread in "abc"]
+    assert first[:2] == [2, 1]
+
+
+def test_a_document_that_was_changed_is_shown_again() -> None:
+    conversation = Conversation()
+    (one,) = conversation.add([document("A card.", start_index=0)])
+    (same,) = conversation.add([document("A card.", start_index=0)])
+    (other,) = conversation.add([document("A seat.", start_index=0)])
+    assert (one.number, same.number, other.number) == (1, 1, 2)
+    assert (one.new, same.new, other.new) == ([(0, 7)], [], [(0, 7)])
+
+
+SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20)), min_size=1, max_size=12)
+
+
+@given(SPANS)
+def test_each_character_is_shown_once_and_numbers_stay(spans: list[tuple[int, int]]) -> None:
+    text = "".join(chr(ord("a") + at % 26) for at in range(60))
+    windows = [document(text[start : start + size], start_index=start) for start, size in spans]
+    conversation = Conversation()
+    shown: list[int] = []
+    for window, source in zip(windows, conversation.add(windows), strict=True):
+        start = window.metadata["start_index"]
+        shown += [start + at for low, high in source.new for at in range(low, high)]
+        assert window.metadata.get("citation_number") is None  # it was handed in
+    covered = {at for start, size in spans for at in range(start, start + size)}
+    assert sorted(shown) == sorted(covered)
+    first = [source.number for source in Conversation().add(windows)]
+    assert [source.number for source in conversation.add(windows)] == [
+        min(n for n, (low, size) in zip(first, spans, strict=True) if low <= start and start + length <= low + size)
+        for start, length in spans
+    ]
