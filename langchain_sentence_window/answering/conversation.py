@@ -19,11 +19,13 @@ from langchain_core.tools import BaseTool
 
 from langchain_sentence_window._primitives import MAX_INDEX, Span
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.documents.keys import CITATION_NUMBER
+from langchain_sentence_window.documents.keys import CITATION_NUMBER, SENTENCES
+from langchain_sentence_window.documents.window_documents import window_slice
 from langchain_sentence_window.documents.window_runs import source_span
+from langchain_sentence_window.splitting.blocks import trim
 
 from .citation_format import MergedSpans
-from .locations import text_key, text_name
+from .locations import sentences_of, text_key, text_name
 
 MOST_SOURCES = "most_sources"
 """The key of a tool's metadata for the most sources that a call shows, unless it is asked for ``k``."""
@@ -47,12 +49,12 @@ class NumberedSource:
     Attributes:
         document: The source, with its number in its metadata.
         number: Its number, from 1.
-        new: The spans of its text that the conversation hasn't shown yet, in order.
+        is_new: Whether the conversation hasn't shown it before.
     """
 
     document: Document
     number: int
-    new: Sequence[Span]
+    is_new: bool
 
 
 class Conversation:
@@ -73,41 +75,53 @@ class Conversation:
             if (number := number_of(source)) is not None:
                 self._remember(number, source)
 
-    def add(self, documents: Iterable[Document]) -> list[NumberedSource]:
+    def add(self, documents: Iterable[Document], *, whole: bool = False) -> list[NumberedSource]:
         """Number sources that are to be shown.
-
-        One whose whole text stands in a source that is known has the number of that source.
 
         Args:
             documents: The sources, in order. They aren't changed.
+            whole: Whether a source stays whole if the conversation has shown a part of it.
+
+        Returns:
+            The sources. One whose text stands in a source that is known has the number of that source. One that
+            overlaps others is cut into what is known, with their numbers, and what is new.
         """
-        return [self._added(document) for document in documents]
+        return [source for document in documents for source in self._added(document, whole=whole)]
 
     def skip(self, numbers: int) -> None:
         """Leave out as many numbers, which somebody else may give."""
         self._next += numbers
 
-    def _added(self, document: Document) -> NumberedSource:
-        key, (start, end) = self._key(document)
-        text, shown = document.page_content, MergedSpans()
-        number = None
-        for each, (other, span, known) in self._known.items():
+    def _added(self, document: Document, *, whole: bool) -> list[NumberedSource]:
+        (key, (start, end)), text = self._key(document), document.page_content
+        known = self._passages.get(passage_digest(document)) if self._passages else None
+        overlaps: list[tuple[Span, int]] = []
+        for number, (other, span, known_text) in self._known.items():
             low, high = max(start, span[0]), min(end, span[1])
+            is_same = other == key and low < high
             # A document that was changed since isn't the same text in the same place.
-            if (
-                other == key
-                and low < high
-                and known[low - span[0] : high - span[0]] == text[low - start : high - start]
-            ):
-                shown.add((low, high))
-                number = each if number is None and (low, high) == (start, end) else number
-        new = [(low - start, high - start) for low, high in shown.add((start, end))]
-        if number is None:
-            number = self._passages.get(passage_digest(document), self._next) if self._passages else self._next
+            if is_same and known_text[low - span[0] : high - span[0]] == text[low - start : high - start]:
+                overlaps.append(((low, high), number))
+                known = number if known is None and (low, high) == (start, end) else known
+        if known is not None or whole or not overlaps:
+            return [self._source(document, known)]
+        shown = MergedSpans()
+        for span, _ in overlaps:
+            shown.add(span)
+        new: list[tuple[Span, int | None]] = [(span, None) for span in shown.add((start, end))]
+        found = sorted([*new, *overlaps], key=lambda each: each[0])
+        return [
+            self._source(_part(document, low - start, high - start), number)
+            for (low, high), number in found
+            if text[low - start : high - start].strip()
+        ]
+
+    def _source(self, document: Document, known: int | None) -> NumberedSource:
+        number = self._next if known is None else known
         numbered = document.model_copy(update={"metadata": {**document.metadata, CITATION_NUMBER: number}})
         if number not in self._known:
             self._remember(number, numbered)
-        return NumberedSource(numbered, number, new)
+        return NumberedSource(numbered, number, known is None)
 
     def _remember(self, number: int, document: Document) -> None:
         key, span = self._key(document)
@@ -184,6 +198,15 @@ def recorded_sources(messages: Iterable[object]) -> dict[str, int]:
     return found
 
 
+def _part(document: Document, low: int, high: int) -> Document:
+    """Return a stretch of a source, without the white space around it, as a source that says its sentences."""
+    low, high = trim(document.page_content, low, high)
+    part, sentences = window_slice(document, low, high), sentences_of(document).numbers(low, high)
+    if sentences is None:
+        return part
+    return part.model_copy(update={"metadata": {**part.metadata, SENTENCES: list(sentences)}})
+
+
 def number_of(document: Document) -> int | None:
     """Return the number of a source in its conversation; ``None`` if it has none."""
     number = as_integer(document.metadata.get(CITATION_NUMBER))
@@ -241,11 +264,11 @@ class Conversations:
         """Pickle without the conversations, which belong to the process."""
         return (Conversations, ())
 
-    def add(self, thread: str, documents: Iterable[Document]) -> list[NumberedSource]:
-        """Number sources that are to be shown in a thread."""
+    def add(self, thread: str, documents: Iterable[Document], *, whole: bool = False) -> list[NumberedSource]:
+        """Number sources that are to be shown in a thread; see `Conversation.add`."""
         with self._lock:
             conversation = self._threads.setdefault(thread, Conversation())
             self._threads.move_to_end(thread)
             if len(self._threads) > MAX_CONVERSATIONS:
                 self._threads.popitem(last=False)
-            return conversation.add(documents)
+            return conversation.add(documents, whole=whole)

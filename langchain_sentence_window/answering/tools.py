@@ -17,7 +17,7 @@ An error is shown to the model as advice: what to do next, without a traceback o
 import json
 import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any
 
@@ -34,7 +34,6 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
 from langchain_sentence_window.documents.window_documents import (
-    shown_lead_ins,
     shown_text,
     unsearched,
     window_document,
@@ -45,7 +44,7 @@ from langchain_sentence_window.retrieval.stored_sentences import fetch_lead_ins,
 from langchain_sentence_window.windows.geometry import Window
 
 from .citation_format import INVISIBLE, disguised, escaped_offsets, looks, source_number, visible
-from .context import GAP, tagged
+from .context import tagged
 from .conversation import MOST_SOURCES, Conversation, Conversations, NumberedSource, conversation_of
 from .locations import also_in, describe_location
 
@@ -181,19 +180,19 @@ class Reader:
 
     def search(self, *, config: RunnableConfig, runtime: Any = None, **query: Any) -> Result:
         """Search, and show the sources."""
-        return self._result(run(self.found(BLOCKING, config, runtime, **query)), show_again=self.show_again)
+        return _result(run(self.found(BLOCKING, config, runtime, **query)))
 
     async def asearch(self, *, config: RunnableConfig, runtime: Any = None, **query: Any) -> Result:
         """Search, and show the sources."""
-        return self._result(await self.found(ASYNC, config, runtime, **query), show_again=self.show_again)
+        return _result(await self.found(ASYNC, config, runtime, **query))
 
     def read_around(self, *, config: RunnableConfig, runtime: Any = None, **place: Any) -> Result:
         """Read around a passage, and show the source."""
-        return self._result(run(self.read(BLOCKING, config, runtime, **place)), show_again=True)
+        return _result(run(self.read(BLOCKING, config, runtime, **place)))
 
     async def aread_around(self, *, config: RunnableConfig, runtime: Any = None, **place: Any) -> Result:
         """Read around a passage, and show the source."""
-        return self._result(await arun(lambda io: self.read(io, config, runtime, **place)), show_again=True)
+        return _result(await arun(lambda io: self.read(io, config, runtime, **place)))
 
     async def found(
         self, io: IO, config: RunnableConfig, runtime: object = None, *, query: str, k: int | None = None
@@ -203,7 +202,7 @@ class Reader:
         given = {} if k is None else {"k": k}
         called: RunnableConfig = {"callbacks": config.get("callbacks")}
         documents = await _advised(io.call(self.retriever.invoke, self.retriever.ainvoke, query, called, **given))
-        return self.numbered(documents, config, runtime)
+        return self.numbered(documents, config, runtime, whole=self.show_again)
 
     async def read(self, io: IO, config: RunnableConfig, runtime: object = None, **place: Any) -> list[NumberedSource]:
         """Read around a passage, see `ReadArguments`, and number what is read."""
@@ -211,18 +210,27 @@ class Reader:
         return self.numbered(documents, config, runtime)
 
     def numbered(
-        self, documents: Iterable[Document], config: RunnableConfig, runtime: object = None
+        self, documents: Iterable[Document], config: RunnableConfig, runtime: object = None, *, whole: bool = True
     ) -> list[NumberedSource]:
-        """Number documents that are to be shown in a conversation."""
-        conversation = conversation_of(runtime, {self.search_name: self.retriever.k})
-        if conversation is not None:
-            return conversation.add(documents)
-        thread = config.get("configurable", {}).get("thread_id", "")
-        return Conversation().add(documents) if thread is None else self.conversations.add(str(thread), documents)
+        """Number documents that are to be shown in a conversation.
 
-    @staticmethod
-    def _result(sources: Sequence[NumberedSource], *, show_again: bool) -> Result:
-        return source_blocks(sources, show_again=show_again), [each.document for each in sources]
+        Args:
+            documents: The documents.
+            config: The configuration of the run.
+            runtime: What LangGraph gives a tool.
+            whole: Whether all of each is shown, whatever the conversation has shown before.
+        """
+        conversation = conversation_of(runtime, {self.search_name: self.retriever.k})
+        thread = config.get("configurable", {}).get("thread_id", "")
+        if conversation is None and thread is not None:
+            sources = self.conversations.add(str(thread), documents, whole=whole)
+        else:
+            sources = (conversation or Conversation()).add(documents, whole=whole)
+        return [replace(source, is_new=True) for source in sources] if whole else sources
+
+
+def _result(sources: Sequence[NumberedSource]) -> Result:
+    return source_blocks(sources), [each.document for each in sources]
 
 
 def _tool(
@@ -346,32 +354,12 @@ async def _advised(found: Awaitable[list[Document]]) -> list[Document]:
         raise advice(error) from error
 
 
-def source_blocks(sources: Sequence[NumberedSource], *, show_again: bool) -> str:
-    """Return sources between tags, and a line that names those that the conversation has shown before.
-
-    Args:
-        sources: The sources.
-        show_again: Whether all of each is shown, or only what is new.
-    """
-    blocks = []
-    known = dict[int, None]()
-    for source in sources:
-        if show_again or source.new:
-            blocks.append(tagged(source.number, label(source.document), _new_text(source, whole=show_again)))
-        else:
-            known[source.number] = None
-    if known:
-        numbers = ", ".join(map(source_number, known))
-        blocks.append(f"Also found: {numbers}. You have {'these' if len(known) > 1 else 'it'} already.")
+def source_blocks(sources: Sequence[NumberedSource]) -> str:
+    """Return the new ones of some sources between tags, and a line that names the others."""
+    blocks = [tagged(each.number, label(each.document), shown_text(each.document)) for each in sources if each.is_new]
+    if known := dict.fromkeys(source_number(each.number) for each in sources if not each.is_new):
+        blocks.append(f"Also found: {', '.join(known)}. You have {'these' if len(known) > 1 else 'it'} already.")
     return "\n\n".join(blocks) or NOTHING_FOUND
-
-
-def _new_text(source: NumberedSource, *, whole: bool) -> str:
-    document = source.document
-    if whole or source.new == [(0, len(document.page_content))]:
-        return shown_text(document)
-    parts = (document.page_content[start:end].strip() for start, end in source.new)
-    return "\n".join([*(text for _, text in shown_lead_ins(document)), GAP.join(filter(None, parts))])
 
 
 _MAX_LOCATION_CHARS = 300

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from langchain_sentence_window import SentenceWindowRetriever, create_tools
 from langchain_sentence_window.answering.conversation import Conversation, Conversations, number_of, shown_sources
-from langchain_sentence_window.documents.window_documents import estimate_tokens
+from langchain_sentence_window.documents.window_fields import estimate_tokens
 from tests.conftest import Invoke
 from tests.openai_server import Message, OpenAIServer, openai_server
 from tests.toys import BY_COSINE, WordEmbeddings, document
@@ -154,7 +154,7 @@ def test_a_document_that_was_changed_is_shown_again() -> None:
     (same,) = conversation.add([document("A card.", start_index=0)])
     (other,) = conversation.add([document("A seat.", start_index=0)])
     assert (one.number, same.number, other.number) == (1, 1, 2)
-    assert (one.new, same.new, other.new) == ([(0, 7)], [], [(0, 7)])
+    assert (one.is_new, same.is_new, other.is_new) == (True, False, True)
 
 
 SPANS = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 20)), min_size=1, max_size=12)
@@ -166,14 +166,14 @@ def test_each_character_is_shown_once_and_numbers_stay(spans: list[tuple[int, in
     windows = [document(text[start : start + size], start_index=start) for start, size in spans]
     conversation = Conversation()
     shown: list[int] = []
-    for window, source in zip(windows, conversation.add(windows), strict=True):
-        start = window.metadata["start_index"]
-        shown += [start + at for low, high in source.new for at in range(low, high)]
-        assert window.metadata.get("citation_number") is None  # it was handed in
+    for source in conversation.add(windows):
+        start, part = source.document.metadata["start_index"], source.document.page_content
+        assert text[start : start + len(part)] == part
+        shown += range(start, start + len(part)) if source.is_new else []
+    assert all("citation_number" not in window.metadata for window in windows)  # they were handed in
     covered = {at for start, size in spans for at in range(start, start + size)}
     assert sorted(shown) == sorted(covered)
-    first = [source.number for source in Conversation().add(windows)]
-    assert [source.number for source in conversation.add(windows)] == [
-        min(n for n, (low, size) in zip(first, spans, strict=True) if low <= start and start + length <= low + size)
-        for start, length in spans
-    ]
+    again = conversation.add(windows)
+    assert not any(source.is_new for source in again)
+    numbers = {source.number for source in again}
+    assert numbers <= set(range(1, len(shown) + 1))

@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
+from langchain_sentence_window._validation import checked_flag
 from langchain_sentence_window.apps.hosts import LOOPBACK, checked_names
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -37,6 +38,7 @@ def create_mcp_server(
     text: Text = "json",
     url: Callable[[Document], str | None] | None = None,
     timeout: float | None = 30.0,
+    show_again: bool = False,
     **settings: Any,
 ) -> "MCPServer[Any]":
     """Create an MCP server with which agents search and read an index, and verify quotations.
@@ -50,6 +52,10 @@ def create_mcp_server(
 
     Each result says where it stands: document, characters, sentences, pages, heading. ``search`` and ``fetch`` have the
     shapes that ChatGPT looks for. After a mistake, the model is shown a text that says what to do.
+
+    Results are numbered, and numbers run on through a session: that of HTTP, or all that is asked over stdio. A search
+    shows no passage twice in a session, but names what was shown before, which ``fetch`` shows again. A client without
+    a session, as newer versions of the protocol have them, is given numbers from 1, and is shown all.
 
     While the store's server doesn't answer, a tool tries again a few times within ``timeout``, and then says that the
     documents can't be reached. Over HTTP, ``GET /health`` answers 200 if the store answers, and 503 if it doesn't. It
@@ -65,6 +71,8 @@ def create_mcp_server(
         url: Returns the address of a window's document, or of its place in it. ``None`` takes the address that its
             metadata has as ``url`` or ``source``, if it begins with ``http://`` or ``https://``.
         timeout: The most seconds that a call of a tool takes; ``None`` for any time.
+        show_again: Whether a search also shows passages that the session has shown before. Set it if a client has
+            several conversations in one session, as desktop programs may have over stdio.
         **settings: Further arguments of ``mcp.server.MCPServer``, such as ``instructions``, or ``auth`` and
             ``token_verifier`` for OAuth.
 
@@ -78,11 +86,12 @@ def create_mcp_server(
     """
     _check_server(retriever, name, about, text, url)
     _check_timeout(timeout)
+    checked_flag("show_again", show_again)
     server_class = _sdk("mcp.server").MCPServer
     from .mcp_tools import mcp_tools
     from .mcp_transports import PATH, Health
 
-    tools = mcp_tools(retriever, about=about, text=text, url_of=url, timeout=timeout)
+    tools = mcp_tools(retriever, about=about, text=text, url_of=url, timeout=timeout, show_again=show_again)
     with _leaving_logging_alone():
         usual = {"instructions": _INSTRUCTIONS, "version": import_module("langchain_sentence_window").__version__}
         server: MCPServer[Any] = server_class(name, tools=tools, **{**usual, **settings})

@@ -203,16 +203,15 @@ class _Server:
 
     async def search(self, session: RunnableConfig, **query: Any) -> _Answer:
         found = await self.reader.found(ASYNC, session, **query)
-        known = {} if self.reader.show_again else {each.number: each.document for each in found if not each.new}
-        new = [each.document for each in found if each.number not in known]
+        known = {each.number: each.document for each in found if not each.is_new}
         note = {"note": _also_found(known)} if known else {} if found else {"note": NOTHING_FOUND}
-        sources = source_blocks(found, show_again=self.reader.show_again)
-        return _Answer(SearchResult(results=self._passages(new), **note), sources)
+        new = self._passages([each.document for each in found if each.is_new])
+        return _Answer(SearchResult(results=new, **note), source_blocks(found))
 
     async def read_around(self, session: RunnableConfig, **place: Any) -> _Answer:
         found = await self.reader.read(ASYNC, session, **place)
         passages = self._passages([each.document for each in found])
-        return _Answer(ReadResult(results=passages), source_blocks(found, show_again=True))
+        return _Answer(ReadResult(results=passages), source_blocks(found))
 
     async def fetch(self, session: RunnableConfig, id: str) -> _Answer:
         for doc_id, passage in read_passage_id(id):
@@ -233,7 +232,7 @@ class _Server:
         is_nowhere = found.verdict == "not_found" and doc_id is not None
         explanation = NOT_IN_DOCUMENT if is_nowhere else EXPLANATIONS[found.verdict]
         result = QuoteResult(quote=quote, verdict=found.verdict, explanation=explanation, places=passages)
-        shown = source_blocks(sources, show_again=True) if sources else ""
+        shown = source_blocks(sources) if sources else ""
         return _Answer(result, f"{found.verdict}: {explanation}\n\n{shown}".rstrip())
 
     def _passages(self, documents: Sequence[Document]) -> list[Passage]:
@@ -246,13 +245,17 @@ class _Server:
         note = _note(excerpt)
         if note:
             fields["note"] = note
-        return _Answer(
-            FetchResult(**fields, metadata=metadata), f"{source_blocks(sources, show_again=True)}\n\n{note}".rstrip()
-        )
+        return _Answer(FetchResult(**fields, metadata=metadata), f"{source_blocks(sources)}\n\n{note}".rstrip())
 
 
 def mcp_tools(
-    retriever: SentenceWindowRetriever, *, about: str | None, text: Text, url_of: UrlOf | None, timeout: float | None
+    retriever: SentenceWindowRetriever,
+    *,
+    about: str | None,
+    text: Text,
+    url_of: UrlOf | None,
+    timeout: float | None,
+    show_again: bool,
 ) -> list[Tool]:
     """Make the tools of the server.
 
@@ -262,9 +265,10 @@ def mcp_tools(
         text: What the text of a result is.
         url_of: Returns the address of a window; ``None`` for the one in its metadata.
         timeout: The most seconds that a call takes; ``None`` for any time.
+        show_again: Whether a search shows again what the session has shown before.
     """
     patience = Patience(timeout)
-    server = _Server(retriever, Reader(retriever), url_of)
+    server = _Server(retriever, Reader(retriever, show_again=show_again), url_of)
     about = f" Documents: {about}." if about else ""
     return [
         _tool(kind, getattr(server, kind.name), about if kind.name == "search" else "", text, patience)

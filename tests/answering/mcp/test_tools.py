@@ -85,7 +85,7 @@ async def test_search_has_the_shape_that_chatgpt_expects(call: Call) -> None:
     }
     assert 0.8 < score <= 1
     two = (await call("search", query="refund", k=2)).structured_content
-    assert [each["number"] for each in two["results"]] == [2]
+    assert [(each["id"], each["number"]) for each in two["results"]] == [("terms#1-1", 2), ("terms#4-4", 3)]
     assert two["note"] == "Also found, and shown before: [1] (terms#2-2). fetch shows one again."
 
 
@@ -143,8 +143,8 @@ async def test_a_source_that_is_an_address_is_the_url(words: WordEmbeddings) -> 
     retriever = SentenceWindowRetriever.from_documents(given, words)
     found = (await called(create_mcp_server(retriever), "search", {"query": "refund"})).structured_content["results"]
     assert {each["doc_id"]: (each["url"], each["title"]) for each in found} == {
-        "a": ("https://x.org/a", "On refunds"),
-        "b": ("http://x.org/b", "b.md"),
+        "a": ("https://x.org/a#:~:text=A%20refund.", "On refunds"),
+        "b": ("http://x.org/b#:~:text=A%20refund%20too.", "b.md"),
         "c": ("", "c.md"),
         "d": ("", "javascript:alert(1)"),
         "e": ("", "e"),
