@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .answering.citations import Citation, find_citations
     from .answering.content_blocks import citation_blocks, cited_message
     from .answering.context import as_search_results, format_context
+    from .answering.conversation import shown_sources
     from .answering.locations import describe_location
     from .answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quote, verify_quotes
     from .answering.tools import create_tools
@@ -64,6 +65,7 @@ __all__ = [
     "merge_windows",
     "read_index_settings",
     "serve_mcp",
+    "shown_sources",
     "verify_quote",
     "verify_quotes",
     "write_index_settings",
@@ -104,6 +106,7 @@ _HOMES = {
     "cited_message": "answering.content_blocks",
     "create_mcp_server": "apps.mcp.mcp_server",
     "serve_mcp": "apps.mcp.mcp_server",
+    "shown_sources": "answering.conversation",
     "verify_quote": "answering.quotes.verification",
     "verify_quotes": "answering.quotes.verification",
 }
