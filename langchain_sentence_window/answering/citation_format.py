@@ -23,16 +23,45 @@ MARKS = "[]"
 FORGED_NUMBER = r"(?<!\\)\[[ \n]*(?:sources?[ \n]*|[#^][ \n]*)?[0-9][0-9 \n,;:&-]*\]"
 """A pattern for what may pass for a source's number, in a text as it looks; see `looks`."""
 
-_TO = r"\s*(?:[\u2010-\u2015\u2212\ufe63\uff0d~\uff5e-]|\bto\b)\s*"
-_ITEM = rf"(?:(?:sources?|refs?\.?|no\.|[#^])\s*)?\d{{1,9}}(?:{_TO}\d{{1,9}})?"
-_AND = r"\s*(?:[,;&\uff0c\uff1b\u3001]\s*(?:and\b)?|\band\b)\s*"
-_LOCATION = r"(?:[,;]\s*(?:(?:pp?|pages?|lines?|sec|sections?|chapters?|fig|figures?|tables?)\b|§)|†)"
+_NAMED = (
+    "sources?|refs?|references?|citations?|cite|docs?|documents?|passages?|no|nr|quellen?|dokumente?|fuentes?|fontes?|fonti"
+    "|documentos?|источники?|来源|來源|出典|資料|文献|출처"
+)
+"""Words that may stand before a number in a citation."""
+
+_AND_WORDS = "and|or|und|oder|sowie|et|ou|y|e|o|u|ed|en|of|i|oraz|lub|и|или|och|eller|og|ja|tai|ve|veya|و|أو"
+_AND_SIGNS = "以及|或者|および|及び|または|又は|그리고|또는|和|与|與|及|或|跟|と|や|및|와|과"
+_TO_WORDS = "to|through|thru|bis|à|a|al|até|tot|do|till|до|по|إلى"
+_TO_SIGNS = "から|到|至"
+_PLACES = (
+    "pp?|pgs?|pages?|ll?|lines?|ch|chap|chapters?|sec|sections?|fig|figures?|tab|tables?|para|paragraphs?|art|articles?"
+    "|clauses?|seiten?|zeilen?|absatz|abs|abschnitt|kap|kapitel|abb|rn|rz|lignes?|chapitres?|pág|págs|páginas?|líneas?"
+    "|cap|pagg?|pagin[ae]|righ?e|riga|linhas?|blz|стр|str"
+)
+"""Words before a place in a source, such as a page."""
+
+_TO = rf"\s*+(?:[\u2010-\u2015\u2212\ufe63\uff0d~\u301c\uff5e-]|\.{{2,3}}|…|\b(?:{_TO_WORDS})\b|{_TO_SIGNS})\s*+"
+_NUMBERS = rf"\d{{1,9}}(?:{_TO}\d{{1,9}})?"
+_ITEM = rf"(?:(?:(?:{_NAMED})(?:\b|(?=\d))[.:：]?|n[°º]|[#^№])\s*+)?{_NUMBERS}\^?"
+_COMMA = "[,;&+\u060c\u061b\uff0b\uff0c\uff1b\u3001]"
+_AND = (
+    rf"(?:\s*+(?:{_COMMA}\s*+(?:\b(?:{_AND_WORDS})\b)?|\b(?:{_AND_WORDS})\b|{_AND_SIGNS})\s*+"
+    r"|\s++(?=\d{1,2}(?!\d)))"
+)
+_PAGE = rf"(?:(?:{_PLACES})\b|[§¶]|[scfzс]\.?\s?\d|[pl](?=\d)|第|\d++[頁页])"
+_LOCATION = rf"\s*+(?:[,;:：，；]?\s*+{_PAGE}|†)"
+# What follows a place may be another number with a place, or another one after a semicolon.
+_REST = (
+    rf"(?:[^\[\]\uff3d\u3011\u3015\n,;，；]|[,，](?!\s{{0,8}}{_ITEM}{_LOCATION})"
+    rf"|[;；](?!\s{{0,8}}{_ITEM}(?:\s{{0,8}}[\])\uff3d\u3011\u3015,;，；]|{_LOCATION})))"
+)
+_PLACE = rf"(?:{_LOCATION}{_REST}{{0,80}}+|\s*+\([^()\[\]\n]{{0,60}}\))"
 # A backslash before the bracket means that it isn't a citation, and an address after it means a link. A number of more
 # than nine digits names no source.
 _CITED = rf"""
     (?<!\\)[\[\uff3b\u3010\u3014] \s*+
-    (?P<cited> {_ITEM} (?P<more> (?:{_AND}{_ITEM})++ )?+ )
-    \s*+ (?: {_LOCATION} [^\[\]\u3011\n]{{0,80}} | (?(more)[,;]\s*+) )?+
+    (?P<cited> {_ITEM}{_PLACE}?+ (?P<more> (?:{_AND}{_ITEM}{_PLACE}?+)++ )?+ )
+    \s*+ (?(more)[,;]\s*+)?+
     [\]\uff3d\u3011\u3015] (?!\()
 """
 # A fence that isn't closed makes the rest of the answer code. A backtick that isn't closed makes nothing code.
@@ -41,8 +70,10 @@ _CODE_LINES = r"""
     (?s:.*?) (?:^[ \t>]*+(?P=fence)[`~]*[ \t]*$|\Z)
 """
 _CODE = r"(?<!`)(?P<ticks>`{1,20})(?!`) (?s:(?!\n[ \t]*\n).){1,2000}? (?<!`)(?P=ticks)(?!`)"
-_CITATION = re.compile(rf"{_CODE_LINES} | {_CODE} | {_CITED}", re.VERBOSE | re.MULTILINE | re.IGNORECASE)
-_RANGE = re.compile(rf"(\d+)(?:{_TO}(\d+))?", re.IGNORECASE)
+# Two backticks may be the marks of TeX, as in ``so''.
+_TEX = r"(?<!`)(?P<tex>``)(?=[^`\n]{1,2000}?''(?!`))"
+_CITATION = re.compile(rf"{_CODE_LINES} | {_TEX} | {_CODE} | {_CITED}", re.VERBOSE | re.MULTILINE | re.IGNORECASE)
+_RANGE = re.compile(rf"(\d+)(?:{_TO}(\d+))?\^?{_PLACE}?+", re.IGNORECASE)
 
 
 def source_number(number: int) -> str:
@@ -101,7 +132,10 @@ def citation_marks(answer: str) -> Iterator[tuple[Span, tuple[Span, ...]]]:
     A stretch of code is yielded too, without numbers, as nothing in it is a citation.
     """
     for match in _CITATION.finditer(answer):
-        ranges = _RANGE.finditer(match["cited"] or "")
+        if match["tex"]:
+            continue
+        # Up to the closing bracket, as that tells a number from a place.
+        ranges = _RANGE.finditer(answer, match.start("cited"), match.end()) if match["cited"] else ()
         yield match.span(), tuple((int(cited[1]), int(cited[2] or cited[1])) for cited in ranges)
 
 

@@ -7,8 +7,9 @@ crosses a blank line. Of quotations in each other the outer one counts.
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from itertools import pairwise
 from typing import Literal
 
@@ -289,17 +290,23 @@ def _without(answer: str, lines: Sequence[Span], cited: Sequence[Cited]) -> tupl
 _CLOSERS = {
     pair[0]: pair[1:]
     for pair in (
-        *('""', "＂＂", "“”", '„“”"', "‟”", "””", "«»", "»«»", "‹›", "›‹›", "‘’", "‚‘’", "''"),
+        *('""', "＂＂", "“”", '„“”"', "‟”", "””", "«»", "»«»", "‹›", "›‹›", "‘’", "‚‘’", "''", "`'"),
         *("「」", "『』", "｢｣", "﹁﹂", "﹃﹄", "〝〞〟"),
     )
-}
+} | dict(zip(("``", '\\"', "\\'"), ("''", '\\"', "\\'"), strict=True))
 """The marks that close a quotation, for each mark that opens one."""
 
-_EITHER = frozenset("\"＂'‘’”“")
+_LOOSE = dict.fromkeys('"“„‟”＂', '"“”″＂') | {"«": '"”', "``": '"”', "'": "’", "‘": "'´", "‚": "'´", "`": "’´"}
+"""Marks that close a quotation too, where writers mix them."""
+
+_EITHER = frozenset("\"＂'‘’”“´`")
 """Marks that open a quotation only before, and close it only after, a character that isn't white space."""
 
-_MARKS = "".join({*"".join(_CLOSERS), *"".join(_CLOSERS.values())})
-_TOKEN = re.compile(rf"[{_MARKS}]|\n[ \t]*(?=\n)")
+_MARKS = "".join({each for pair in (*_CLOSERS.items(), *_LOOSE.items()) for each in "".join(pair) if each != "\\"})
+_TOKEN = re.compile(
+    rf"&(?:quot|apos|[lr][sd]quo|[lr]s?aquo|[sb][bd]quo|\#0*3[49]|\#x2[27]);|\\[\"']|(?<!`)``(?!`)|[{_MARKS}]"
+    r"|\n[ \t]*(?=\n)"
+)
 _BLOCK = re.compile(r"^ {0,3}>.*(?:\n {0,3}>.*)*", re.MULTILINE)
 _LINE = re.compile(r"^ {0,3}(?:> ?)+", re.MULTILINE)
 _ALERT = re.compile(r"\s*\[![A-Za-z]+\][^\n]*\n")
@@ -353,50 +360,84 @@ def _covers(spans: Sequence[Span], at: int) -> bool:
 
 
 def _between_marks(text: str, skipped: Iterable[Span]) -> Iterator[Quoted]:
-    opened: dict[str, int] = {}
-    found: list[Span] = []
-    passed = iter(skipped)
-    skip: Span | None = next(passed, None)
-    for token in _TOKEN.finditer(text):
-        at = token.start()
-        while skip and skip[1] <= at:
-            skip = next(passed, None)
-        if skip and skip[0] <= at:
-            continue
-        mark = token[0]
+    opened: dict[str, Span] = {}
+    found: list[tuple[Span, Span]] = []
+    for mark, at, end in _marks_outside(text, skipped):
         if mark[0] == "\n":
             opened.clear()
             continue
-        fit = [place for opener, place in opened.items() if mark in _CLOSERS[opener]]
-        if fit and _can_close(text, at):
-            start = max(fit)
-            while found and found[-1][0] > start:
+        if mark == "'" and "``" in opened and text.startswith("''", at):
+            mark, end = "''", at + 2
+        opener = _closed(text, mark, (at, end), opened)
+        if opener is not None:
+            while found and found[-1][0] > opener:
                 found.pop()
-            found.append((start, at))
-            opened = {each: place for each, place in opened.items() if place < start}
-        elif mark in _CLOSERS and _can_open(text, at) and (mark not in opened or mark in "\"＂'"):
+            found.append((opener, (at, end)))
+            opened = {each: place for each, place in opened.items() if place < opener}
+        elif mark in _CLOSERS and _can_open(text, mark, at, end) and (mark not in opened or mark in _STRAIGHT):
             opened.pop(mark, None)
-            opened[mark] = at
-    for start, end in found:
-        low, high = trim(text, start + 1, end)
+            opened[mark] = (at, end)
+    for (start, low), (high, end) in found:
+        low, high = trim(text, low, high)
         if any(character.isalnum() for character in text[low:high]):
-            yield Quoted(low, high, (start, end + 1), ((low, high),))
+            yield Quoted(low, high, (start, end), ((low, high),))
 
 
-def _can_open(text: str, at: int) -> bool:
-    mark, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
-    if mark not in _EITHER or mark == "“":
+def _marks_outside(text: str, skipped: Iterable[Span]) -> Iterator[tuple[str, int, int]]:
+    passed = iter(skipped)
+    skip: Span | None = next(passed, None)
+    for token in _TOKEN.finditer(text):
+        at, end = token.span()
+        while skip and skip[1] <= at:
+            skip = next(passed, None)
+        if not skip or at < skip[0]:
+            yield unescape(token[0]), at, end
+
+
+_STRAIGHT = ('"', "＂", "'", '\\"', "\\'")
+_AHEAD = 400
+"""Characters after a mark in which its quotation may end with the mark that it should."""
+
+
+def _closed(text: str, mark: str, span: Span, opened: Mapping[str, Span]) -> Span | None:
+    """Return where the quotation begins that a mark closes; ``None`` if it closes none."""
+    if not _can_close(text, mark, *span):
+        return None
+    if fit := [place for opener, place in opened.items() if mark in _CLOSERS[opener]]:
+        return max(fit)
+    loose = [(place, opener) for opener, place in opened.items() if mark in _LOOSE.get(opener, "")]
+    if not loose:
+        return None
+    place, opener = max(loose)
+    is_doubtful = opener in "'‘‚`" or text[span[0] - 1].isdigit()
+    return None if is_doubtful and _ends_rightly(text, opener, span[1]) else place
+
+
+def _ends_rightly(text: str, opener: str, at: int) -> bool:
+    """Return whether the right mark closes a quotation soon, so that one before it is an apostrophe or an inch."""
+    for token in _TOKEN.finditer(text, at, at + _AHEAD):
+        mark, (start, end) = token[0], token.span()
+        if mark[0] == "\n" or (mark == opener and _can_open(text, mark, start, end)):
+            return False
+        if mark in _CLOSERS[opener] and _can_close(text, mark, start, end):
+            return True
+    return False
+
+
+def _can_open(text: str, mark: str, at: int, end: int) -> bool:
+    before, after = text[at - 1 : at], text[end : end + 1]
+    if mark[-1] not in _EITHER or mark == "“":
         return bool(after)
     if not after or after.isspace():
         return False
-    if mark in "'’" and not (after.isalpha() or after in '“"[(…'):
+    if mark in "'’`" and not (after.isalpha() or after in '“"[(…'):
         return False
     return not before or (mark in '"＂“”' and is_unspaced(before)) or not _is_wordy(before)
 
 
-def _can_close(text: str, at: int) -> bool:
-    mark, before, after = text[at], text[at - 1 : at], text[at + 1 : at + 2]
-    if mark not in _EITHER:
+def _can_close(text: str, mark: str, at: int, end: int) -> bool:
+    before, after = text[at - 1 : at], text[end : end + 1]
+    if mark[-1] not in _EITHER:
         return True
     # Only this mark never begins what its partner ends, so white space before it decides nothing.
     is_apart = mark != "”" and before.isspace()
