@@ -18,6 +18,8 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -357,26 +359,48 @@ def _seen(text: str) -> str:
     return "".join(each for each in text if PLAIN[ord(each)] != INVISIBLE)
 
 
-_NEGATIONS = re.compile(
-    r"""(?<!\w) (?:
-      not | no | never | nor | neither | none | nothing | nobody | nowhere | without | cannot | hardly | unless
-    | nicht | nichts | kein\w{0,2} | nie | niemals | niemand | weder | ohne | nirgends
-    | ne | n(?=['’]) | pas | jamais | aucun\w? | sans | ni | rien | personne | non | nul(?:le)?
-    | nunca | jamás | ning[uú]n\w? | sin | nada | nadie | tampoco
-    | mai | nessun\w? | senza | né | niente | nulla
-    | não | jamais | nenhum\w? | sem | nem | ninguém
-    | niet | geen | nooit | zonder | inte | icke | ikke | ej | aldrig | aldri | ingen | inget | inga | uden | utan
-    | nie | bez | nigdy | żaden | не | нет | ни | никогда | без | нельзя
-    ) (?!\w)
-    | n['’]t (?!\w) | [不没沒未无無勿莫] | 非(?!常) | ない | なく | ません | ぬ(?!\w) | 않 | 없 | 아니 | 못""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_SENTENCE_END = re.compile(r"[.!?…](?=[\s\"'”’»)\]]|$)|[。！？]|\n[ \t]*\n|[;；]")
+_SECTION = re.compile(r"\[(\w+?)(?:_limits)?\]")
 
 
-def negates(text: str) -> bool:
-    """Return whether a text holds a negation, in one of the languages that are known here."""
-    return _NEGATIONS.search(text) is not None
+_MAI = r"(?<!\d\s)(?<!\d[.ºª]\s)(?<!\b(?:au|de|du|en|im|in|le)\s)mai"
+"""The Italian "never", not the month of German and French."""
+
+_PORTUGUESE = re.compile(r"[ãõ]|(?<!\w)(?:é|em|ao|aos|uma|pelo|pela)(?!\w)", re.IGNORECASE)
+"""Letters and words that Spanish hasn't; in Portuguese "no" is no negation."""
+
+
+@cache
+def _turning() -> re.Pattern[str]:
+    """Return a pattern for the words of ``negations.txt``, and for those that need more than a list."""
+    words: dict[bool, list[str]] = {True: [], False: []}
+    is_unspaced = False
+    for line in (resources.files(__package__) / "negations.txt").read_text(encoding="utf-8").splitlines():
+        if section := _SECTION.fullmatch(line):
+            is_unspaced = section[1] == "unspaced"
+        elif not line.startswith("#"):
+            escaped = re.escape(line).replace("_", r"\s+").replace(r"\*", r"\w{0,3}")
+            words[is_unspaced] += escaped.replace(r"\ ", " ").split()
+    spaced = "|".join(words[False]).replace("'", "['’]")
+    return re.compile(
+        rf"(?<!\w)(?:{spaced}|{_MAI})(?!\w)|{'|'.join(words[True])}"
+        r"|(?<!\w)n(?=['’])|n['’]t(?!\w)|非(?!常)|ぬ(?!\w)|단[,，]",
+        re.IGNORECASE,
+    )
+
+
+_LINE_MARK = r"(?:[-*+•#|](?=[ \t])|\d{1,3}[.)](?=[ \t]))"
+_SENTENCE_END = re.compile(rf"[.!?…](?=[\s\"'”’»)\]]|$)|[。！？]|\n[ \t]*(?=\n|{_LINE_MARK})|[;；]")
+
+
+def turns(text: str, around: str = "") -> bool:
+    """Return whether a text holds a negation or makes an exception, in one of the languages that are known here.
+
+    Args:
+        text: The text.
+        around: What it stands in, which tells its language.
+    """
+    found = (each[0].lower() for each in _turning().finditer(text))
+    return any(each != "no" or not _PORTUGUESE.search(around or text) for each in found)
 
 
 def rest_of_sentence(text: str, at: int) -> str:
@@ -393,6 +417,22 @@ def head_of_sentence(text: str, at: int) -> str:
     return back[ends[-1] :] if ends else back
 
 
+_ADDED = re.compile(
+    r"[)\]}\"'”’»*_]*(?:\s*[,;]\s*(?:and|und|et|y|e|en|och|og|i|и)\b|[;；])\s*(?P<words>\S+\s*\S*)", re.IGNORECASE
+)
+"""What a sentence adds: a negation there is of what is added, unless it is one of its first two words."""
+
+
+def is_turned_after(text: str, at: int) -> bool:
+    """Return whether the rest of a sentence turns what stands before a place in it."""
+    rest = rest_of_sentence(text, at)
+    if rest[:1] in (":", "："):
+        rest = rest.partition("\n")[0]
+    if added := _ADDED.match(text, at, at + _MAX_CLAUSE):
+        rest = added["words"]
+    return turns(rest, text[max(0, at - _MAX_CLAUSE) : at + _MAX_CLAUSE])
+
+
 _CLAUSE_END = re.compile(r"[,:;](?=\s|$)|[，、：；]")
 _UNIT = re.compile(r"(?<=\d)\s*+(m(?:g|m|l|s|w|hz|pa|j|v|a|wh|bit)?|[kmgt]i?b(?:it|ps)?)(?![^\W_])", re.IGNORECASE)
 
@@ -403,12 +443,12 @@ def units(text: str) -> list[str]:
 
 
 def hides_negation(dropped: str) -> bool:
-    """Return whether what an ellipsis leaves out has a negation that belongs to what is kept.
+    """Return whether what an ellipsis leaves out has a negation or an exception that belongs to what is kept.
 
     If whole sentences or their ends are left out, it is one in the clause before or after.
     """
     ends = list(_SENTENCE_END.finditer(dropped))
     if not ends:
-        return negates(dropped)
+        return turns(dropped)
     before, after = dropped[: ends[0].start()], dropped[ends[-1].end() :]
-    return negates(_CLAUSE_END.split(before, maxsplit=1)[0]) or negates(_CLAUSE_END.split(after)[-1])
+    return turns(_CLAUSE_END.split(before, maxsplit=1)[0]) or turns(_CLAUSE_END.split(after)[-1])

@@ -23,15 +23,16 @@ from .normalized_text import (
     cuts_token,
     head_of_sentence,
     hides_negation,
-    negates,
+    is_turned_after,
     plain_text,
-    rest_of_sentence,
+    turns,
     units,
 )
 
 _FINAL = ".,;:!。，、；！"
 """Marks that a quotation may end with where the source has another one or goes on."""
 
+_ENDS = ".!…。！"
 _TRIMMED = " …"
 _STOPS_AT = ".,;:!…)]}。，、；：！）」』"
 _MIN_TRIES = 8
@@ -155,7 +156,7 @@ def find_plain(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None
             continue
         if final and plain.text.startswith(final, end):
             high = plain.span(at, end + len(final))[1]
-        elif final and not wanted.is_piece and not _may_end(passage.text, high):
+        elif final and not wanted.is_piece and not _may_end(passage.text, high, final):
             continue
         if _may_begin(passage.text, low, wanted.text) and units(passage.text[low:high]) == units(wanted.text):
             found = Found(passage, low, high)
@@ -168,27 +169,27 @@ def _stands_alone(found: Found) -> bool:
     """Return whether nothing else in its sentence negates a stretch."""
     text = found.passage.text
     begins_line = _LINE_HEAD.search(text[max(0, found.start - _MAX_HEAD) : found.start]) is not None
-    if not (begins_line and text[found.start].isupper()) and negates(head_of_sentence(text, found.start)):
+    if not (begins_line and text[found.start].isupper()) and turns(head_of_sentence(text, found.start)):
         return False
     is_ended = text[found.end - 1] in ".!?。！？"
-    return is_ended or not negates(rest_of_sentence(text, found.end))
+    return is_ended or not is_turned_after(text, found.end)
 
 
-def _may_end(text: str, at: int) -> bool:
-    """Return whether a quotation may end with a full stop where a text goes on."""
+def _may_end(text: str, at: int, final: str) -> bool:
+    """Return whether a quotation may end with its marks where a text has others, or goes on."""
     rest = text[at : at + 2].lstrip()
-    if not rest or rest[0] in _STOPS_AT:
+    if not rest or rest[0] in _ENDS or (rest[0] in _STOPS_AT and final[0] not in _ENDS):
         return True
     if rest[0] in "?？" or rest[0].isnumeric():
         return False
-    return not negates(rest_of_sentence(text, at))
+    return not is_turned_after(text, at)
 
 
 def _may_begin(text: str, at: int, quote: str) -> bool:
     """Return whether a quotation may begin with a capital where a text has none."""
     first = next((each for each in quote if each.isalnum()), "")
     there = next((each for each in text[at : at + 8] if each.isalnum()), "")
-    return first == there or not first.isupper() or not there.islower() or not negates(head_of_sentence(text, at))
+    return first == there or not first.isupper() or not there.islower() or not turns(head_of_sentence(text, at))
 
 
 def _places(text: str, part: str, start: int) -> Iterator[int]:
@@ -266,7 +267,7 @@ def pieces_of(text: str) -> Pieces | None:
         return None
     for gap in found:
         own = gap["own"] or ""
-        is_sound = is_sound and not (negates(own) or any(each.isnumeric() for each in own))
+        is_sound = is_sound and not (turns(own) or any(each.isnumeric() for each in own))
         _add(pieces, whole[at : gap.start()], is_piece=not own)
         at = gap.end()
     _add(pieces, whole[at:], is_piece=False)

@@ -161,7 +161,7 @@ class Counted:
         for module, name in ((sources, "cuts_token"), (stitching, "cuts_token")):
             self._count(monkeypatch, module, name, lambda _text, _at: 1)
         self._count(monkeypatch, sources, "plain_text", lambda text, *_: len(text))
-        self._count(monkeypatch, sources, "rest_of_sentence", lambda *_: 1)
+        self._count(monkeypatch, sources, "is_turned_after", lambda *_: 1)
         self._count(monkeypatch, sources, "head_of_sentence", lambda *_: 1)
         self._count(monkeypatch, plain_text, "_plain_character", lambda _: 1)
         self._count(monkeypatch, boundaries, "_cuts", lambda *_: 1)
