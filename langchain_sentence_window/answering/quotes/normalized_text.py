@@ -27,6 +27,8 @@ from typing import NamedTuple
 from langchain_sentence_window._primitives import UNSPACED
 from langchain_sentence_window.answering.citation_format import CharacterTable
 
+from .inline_markup import markup, rendered
+
 INVISIBLE, SOFT_HYPHEN = "\x01", "\x02"
 """Characters that `PLAIN` writes for a character that isn't seen, and for a soft hyphen."""
 
@@ -36,14 +38,14 @@ DOUBLE_MARKS = '"“”„‟«»〝〞〟＂″「」『』｢｣﹁﹂﹃﹄'
 _UNSEEN = "`\u034f\u115f\u1160\u3164\uffa0"
 _VARIATION = ("\ufe00", "\ufe0f"), ("\U000e0100", "\U000e01ef")
 _SEEN_FORMATS = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
-_SAME = {"İ": "i", "ς": "σ", "\u2212": "-", "\u2800": " ", "\xad": SOFT_HYPHEN}
+_SAME = {"İ": "i", "ς": "σ", "\u2212": "-", "\u2800": " ", "\xad": SOFT_HYPHEN, "⩽": "≤", "≦": "≤", "⩾": "≥", "≧": "≥"}
 _COMPATIBLE = {f"<{kind}>" for kind in ("compat", "wide", "narrow", "font", "small", "square", "vertical")} | {
     f"<{kind}>" for kind in ("isolated", "initial", "medial", "final")
 }
 """Kinds of decomposition that keep the meaning; others are of raised and lowered figures, fractions and circles."""
 
 _EXPANDING = re.compile(
-    "[\u0132\u0133\u013f\u0140\u0149\u01c4-\u01cc\u01f1-\u01f3\u0587\u203c\u2025\u2026\u2047-\u2049\u2103\u2109\u2116"
+    "[œæß\u0132\u0133\u013f\u0140\u0149\u01c4-\u01cc\u01f1-\u01f3\u0587\u203c\u2025\u2026\u2047-\u2049\u2103\u2109\u2116"
     "\u2121\u2160-\u217f\u3371-\u33df\ufb00-\ufb17\ufb1d-\ufb4f]|[\uff66-\uff9d][\uff9e\uff9f]?"
 )
 _LETTER = r"[^\W\d_]"
@@ -57,6 +59,8 @@ _SPACE = re.compile("  +")
 _DOTS = re.compile(r"\.(?:\.+|(?: \.){2,})")
 _DASH = re.compile(rf" (?<=\w )-{{1,3}} ?(?={_LETTER})|-(?<=\w-)(?:-{{0,2}} |--?)(?={_LETTER})")
 _PRIME = re.compile(r"'(?<=\d')|\"(?<=\d\")")
+_COMPARED = re.compile(r"(?:[<>!]=|\+/?-(?=\s?\d)|[±≤≥≠≈](?= \d))(?: (?=\d))?")
+_COMPARISONS = {"<=": "≤", ">=": "≥", "!=": "≠", "+/-": "±", "+-": "±"}
 _BOLD = re.compile(r"\*(?<![\w*]\*)\*{1,2}(?=[^\s*])|\*(?<=[^\s*]\*)\*{1,2}(?![\w*])")
 _MAX_MARKS = 32
 """The longest run of combining marks that is composed; no language needs as many."""
@@ -160,7 +164,10 @@ def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
         composed = ((start, end, unicodedata.normalize("NFC", text[start:end])) for start, end in _letters(text))
         text, shifts = _rewritten(text, composed)
         steps.append(shifts)
-    text = _plain_characters(text)
+    plain = _plain_characters(text)
+    text, shifts = _rewritten(plain, ((start, end, shown.translate(PLAIN)) for start, end, shown in markup(plain)))
+    if shifts:
+        steps.append(shifts)
     for is_needed, pattern, new in _STEPS:
         if is_needed(text):
             write = _Breaks(compounds) if new is None else new
@@ -190,6 +197,11 @@ def _plain_characters(text: str) -> str:
 _ODD = re.compile(r"[^ -_a-~]")
 _FEW = 24
 """Characters, each of which is replaced by itself."""
+
+
+def _comparison(sign: str) -> str:
+    return _COMPARISONS.get(sign, sign)
+
 
 _COMPOUND = re.compile(rf"{_LETTER}+(?:-{_LETTER}+)+")
 
@@ -236,8 +248,11 @@ class _Breaks:
 def _expanded(found: re.Match[str]) -> str:
     if len(found[0]) > 1:
         return unicodedata.normalize("NFKC", found[0])
-    whole = "…" if found[0] in "‥…" else _decomposed(found[0])
+    whole = _WHOLE.get(found[0]) or _decomposed(found[0])
     return whole.translate(PLAIN)
+
+
+_WHOLE = {"‥": "…", "…": "…", "œ": "oe", "æ": "ae", "ß": "ss"}
 
 
 _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[str]], str] | None], ...] = (
@@ -250,6 +265,7 @@ _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[s
     (lambda text: ".." in text or ". ." in text, _DOTS, lambda _: "…"),
     (lambda text: " -" in text or "- " in text or "--" in text, _DASH, lambda _: "-"),
     (lambda text: "**" in text, _BOLD, lambda _: ""),
+    (lambda text: _COMPARED.search(text) is not None, _COMPARED, lambda found: _comparison(found[0].strip())),
 )
 """Which texts need a step, what it replaces, and by what; ``None`` for hyphens at line ends, which depend on words."""
 
@@ -434,12 +450,6 @@ def is_turned_after(text: str, at: int) -> bool:
 
 
 _CLAUSE_END = re.compile(r"[,:;](?=\s|$)|[，、：；]")
-_UNIT = re.compile(r"(?<=\d)\s*+(m(?:g|m|l|s|w|hz|pa|j|v|a|wh|bit)?|[kmgt]i?b(?:it|ps)?)(?![^\W_])", re.IGNORECASE)
-
-
-def units(text: str) -> list[str]:
-    """Return the units of numbers that are others in capitals, such as ``mW`` and ``MW``, in order."""
-    return _UNIT.findall(text)
 
 
 def hides_negation(dropped: str) -> bool:
@@ -452,3 +462,33 @@ def hides_negation(dropped: str) -> bool:
         return turns(dropped)
     before, after = dropped[: ends[0].start()], dropped[ends[-1].end() :]
     return turns(_CLAUSE_END.split(before, maxsplit=1)[0]) or turns(_CLAUSE_END.split(after)[-1])
+
+
+_UNIT = re.compile(r"(?<=\d)\s*+(m(?:g|m|l|s|w|hz|pa|j|v|a|wh|bit)?|[kmgt]i?b(?:it|ps)?)(?![^\W_])", re.IGNORECASE)
+_SHARP = re.compile("[ßẞ]|[sS]{2}")
+_TARGET = re.compile(r"\]\(([^()\s]{1,500})")
+
+
+def agree_in_detail(quote: str, text: str, start: int, end: int) -> bool:
+    """Return whether a quotation and what is like it in a text agree in what plain text doesn't tell.
+
+    That are units of numbers that are others in capitals, such as ``mW`` and ``MW``; ``ß``, which is ``SS`` in capitals
+    alone; and the addresses of links that the quotation gives.
+
+    Args:
+        quote: The quotation.
+        text: The text.
+        start: Where the stretch begins that is like it.
+        end: Where that ends.
+    """
+    one, other = "".join(rendered(quote)), "".join(rendered(text[start:end]))
+    ahead = text[start : end + _MAX_CLAUSE]
+    are_units = _UNIT.findall(one) == _UNIT.findall(other)
+    return are_units and _spell_alike(one, other) and all(each in ahead for each in _TARGET.findall(quote))
+
+
+def _spell_alike(one: str, other: str) -> bool:
+    if not any(each in text for each in "ßẞ" for text in (one, other)):
+        return True
+    pairs = zip(_SHARP.findall(one), _SHARP.findall(other), strict=False)
+    return all("SS" in pair or (pair[0] in "ßẞ") == (pair[1] in "ßẞ") for pair in pairs)

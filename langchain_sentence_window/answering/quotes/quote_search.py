@@ -18,6 +18,7 @@ from langchain_sentence_window.documents.window_runs import source_span
 
 from .normalized_text import (
     PlainText,
+    agree_in_detail,
     broken_words,
     compounds_of,
     cuts_token,
@@ -26,7 +27,6 @@ from .normalized_text import (
     is_turned_after,
     plain_text,
     turns,
-    units,
 )
 
 _FINAL = ".,;:!。，、；！"
@@ -152,17 +152,27 @@ def find_plain(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None
     for at in _places(plain.text, core, 0):
         end = at + len(core)
         low, high = plain.span(at, end)
-        if low < start or cuts_token(passage.text, low) or cuts_token(passage.text, high):
+        if low < start or _is_cut(passage.text, plain, low, at) or _is_cut(passage.text, plain, high, end):
             continue
         if final and plain.text.startswith(final, end):
             high = plain.span(at, end + len(final))[1]
         elif final and not wanted.is_piece and not _may_end(passage.text, high, final):
             continue
-        if _may_begin(passage.text, low, wanted.text) and units(passage.text[low:high]) == units(wanted.text):
+        if _may_begin(passage.text, low, wanted.text) and agree_in_detail(wanted.text, passage.text, low, high):
             found = Found(passage, low, high)
             if not wanted.is_claim or _stands_alone(found):
                 return found
     return None
+
+
+def _is_cut(text: str, plain: PlainText, at: int, plain_at: int) -> bool:
+    """Return whether a place is inside a word or a number; where markup is beside it, as the text is shown."""
+    if (
+        0 < plain_at < len(plain.text)
+        and plain.span(plain_at - 1, plain_at)[1] != plain.span(plain_at, plain_at + 1)[0]
+    ):
+        return cuts_token(plain.text, plain_at)
+    return cuts_token(text, at)
 
 
 def _stands_alone(found: Found) -> bool:

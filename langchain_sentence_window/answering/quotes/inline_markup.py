@@ -1,0 +1,162 @@
+"""Inline markup of Markdown and HTML as it is rendered, so that a quotation of the page stands in its source.
+
+    >>> text = "See [the *guide*](https://example.com) &amp; ask."
+    >>> "".join(rendered(text))
+    'See the guide & ask.'
+
+What isn't sure to be markup stays: ``snake_case``, ``2 * 3 * 4``, ``List<A>``, ``x[i][j]``. Raised and lowered figures
+become Unicode's, as ``m<sup>2</sup>`` isn't ``m2``.
+"""
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from typing import TypeAlias
+
+from langchain_sentence_window._primitives import UNSPACED, Span
+
+Change: TypeAlias = tuple[int, int, str]
+"""A stretch of a text, and what is shown in its place."""
+
+_TAGS = "abbr|a|bdi|bdo|big|b|cite|code|del|dfn|em|font|ins|i|kbd|mark|q|samp|small|span|strike|strong|s|tt|u|var"
+_HAS_MARKUP = re.compile(r"[*_~<&\\\]]|==|(?:\n|\A)[ \t]*>|[.,;!?][¹²³⁰-⁹]")
+_MARKUP = re.compile(
+    rf"""
+    (?P<escape> \\ [!-/:-@\[-`{{-~] )
+  | (?P<entity> & (?: \#\d{{1,7}} | \#x[0-9a-f]{{1,6}} | [a-z][a-z0-9]{{1,31}} ) ; )
+  | (?P<line> < br \s? /? > )
+  | (?P<hidden>
+        <!-- [^<>]{{0,500}} -->
+      | < (?: wbr \s? /? | / (?:{_TAGS}) \s? ) >
+      | < (?P<tag> {_TAGS} ) (?: \s [^<>\n]{{0,300}} )? > (?= (?s:.){{0,500}}? </ (?P=tag) \s? > )
+      | \[ \^ [^\s\[\]]{{1,40}} \] :?
+      | (?<= [.,;:!?"”’»。，！？] ) \[ \d{{1,3}} \] (?! \( )
+      | (?<= [.,;!?] ) [¹²³⁰-⁹]++ (?! \w )
+      | ! \[ [^\[\]\n]{{0,300}} \] \( [^()\s]{{0,500}} (?: \s "[^"\n]{{0,200}}" )? \)
+    )
+  | (?P<script> <sup>\d{{1,3}}</sup> | <sub>\d{{1,3}}</sub> )
+  | (?P<address> < https?:// [^\s<>]{{1,500}} > )
+  | (?P<quoted> (?: (?<=\n) [ \t]* | \A ) (?: > [ \t]? )++ )
+  | (?P<open> \[\[ (?: [^\[\]|\n]{{0,200}} \| )? (?= [^\[\]|\n]{{1,200}} \]\] ) | \[ )
+  | (?P<close>
+        \]\]
+      | \] \( (?: [^()\s] | \( [^()\s]{{0,200}} \) ){{1,500}} (?: \s "[^"\n]{{0,200}}" )? \)
+      | \] (?: \[ [^\[\]\n]{{0,100}} \] )?
+    )
+  | (?P<run> \*{{1,3}} | _{{1,3}} | ~~ | == )
+  | (?P<end> \n [ \t]* (?=\n) )
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+_MAX_LINK = 500
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+
+
+def rendered(text: str) -> Iterator[str]:
+    """Yield the stretches of a text as they are shown."""
+    at = 0
+    for start, end, shown in markup(text):
+        yield text[at:start]
+        yield shown
+        at = end
+    yield text[at:]
+
+
+def markup(text: str) -> list[Change]:
+    """Return the markup of a text, in order and disjoint, with what is shown in its place; linear in the text."""
+    if not _HAS_MARKUP.search(text):
+        return []
+    pairs = _Pairs(text)
+    changes = list[Change]()
+    for found in _MARKUP.finditer(text):
+        kind = found.lastgroup or ""
+        changes += _SHOWN[kind](found) if kind in _SHOWN else pairs.read(kind, found)
+    return sorted(changes)
+
+
+def _entity(found: re.Match[str]) -> Iterator[Change]:
+    shown = unescape(found[0])
+    if ";" not in shown:
+        yield (*found.span(), shown)
+
+
+def _script(found: re.Match[str]) -> Iterator[Change]:
+    digits = found[0][5:-6]
+    yield (*found.span(), digits.translate(_RAISED if found[0][3] in "pP" else _LOWERED))
+
+
+def _quoted(found: re.Match[str]) -> Iterator[Change]:
+    """Yield the mark of a quoted line, which before a number may be a sign if the line before has none."""
+    text, (start, end) = found.string, found.span()
+    before = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : start].lstrip()
+    if before[:1] == ">" or not text[end : end + 1].isdigit():
+        yield start, end, ""
+
+
+_SHOWN = {
+    "escape": lambda found: [(found.start(), found.start() + 1, "")],
+    "entity": _entity,
+    "line": lambda found: [(*found.span(), " ")],
+    "hidden": lambda found: [(*found.span(), "")],
+    "script": _script,
+    "address": lambda found: [(found.start(), found.start() + 1, ""), (found.end() - 1, found.end(), "")],
+    "quoted": _quoted,
+}
+"""What is shown of markup that is told by itself."""
+
+
+class _Pairs:
+    """Markup that is told by its partner: brackets of links, and runs of stars and other marks around words."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._brackets = list[Span]()
+        self._runs: dict[str, Span] = {}
+
+    def read(self, kind: str, found: re.Match[str]) -> Iterator[Change]:
+        """Yield the markup that ends here."""
+        if kind == "open":
+            self._brackets.append(found.span())
+        elif kind == "close":
+            yield from self._closed(found)
+        elif kind == "run":
+            yield from self._emphasized(found[0], *found.span())
+        else:
+            self._brackets.clear()
+            self._runs.clear()
+
+    def _closed(self, found: re.Match[str]) -> Iterator[Change]:
+        if not self._brackets:
+            return
+        start, end = self._brackets.pop()
+        mark, size = found[0], end - start
+        if mark == "]]" and size == 1:
+            self._brackets[-1:] = []
+        is_pair = size > 1 and mark == "]]"
+        is_link = size == 1 and mark not in ("]", "]]") and self._is_linked(start, end, found.start())
+        if is_pair or is_link:
+            yield start, end, ""
+            yield (*found.span(), "")
+
+    def _is_linked(self, start: int, end: int, close: int) -> bool:
+        """Return whether brackets before an address or a name hold words, and aren't an index."""
+        words = self._text[end : min(close, end + _MAX_LINK)]
+        return close - end <= _MAX_LINK and any(map(str.isalpha, words)) and not _joins(self._text[start - 1 : start])
+
+    def _emphasized(self, run: str, start: int, end: int) -> Iterator[Change]:
+        before, after = self._text[start - 1 : start], self._text[end : end + 1]
+        is_inner = len(run) > 1 and run[0] == "*" and before.isalpha() and after.isalpha()
+        opener = self._runs.get(run)
+        if opener and before.strip() and before not in "([{" and (is_inner or not _joins(after)):
+            yield (*opener, "")
+            yield start, end, ""
+            self._runs = {each: span for each, span in self._runs.items() if span < opener}
+        elif after.strip() and after not in ")]}.,;:?" and (is_inner or not _joins(before)):
+            self._runs[run] = (start, end)
+
+
+def _joins(character: str) -> bool:
+    """Return whether a character beside a mark makes it one of a word, a formula or an index."""
+    return character == "_" or (character.isalnum() and not _UNSPACED.match(character))
