@@ -36,7 +36,7 @@ from .citations import (
     read_message_citations,
 )
 from .locations import SourceTexts, Stretch, doc_id_of, document_title, source_address, split_text
-from .quotes.verification import VerifiedQuote
+from .quotes.verification import QuotedPlace, VerifiedQuote
 
 MARK, VERDICT = "mark", "verdict"
 
@@ -188,17 +188,19 @@ def _evidence(
     """Yield what a citation cites of a source: where quotes stand in it, and an excerpt for a wrong quote or none."""
     is_told = False
     for quote in quotes:
-        placed = [
-            stretch
-            for place in quote.places
-            if place.number == number and (stretch := texts.placed(number, as_integer(place.start), place.text))
-        ]
+        placed = [stretch for place in quote.places if place.number == number and (stretch := _standing(place, texts))]
         yield from ((stretch, quote) for stretch in placed)
         if not placed and _is_wrong(quote):
             yield texts.excerpt(number), quote
         is_told = is_told or bool(placed) or _is_wrong(quote)
     if not is_told:
         yield texts.excerpt(number), None
+
+
+def _standing(place: QuotedPlace, texts: SourceTexts) -> Stretch | None:
+    """Return a quotation's place as a stretch of its source; ``None`` if its text doesn't stand there."""
+    own = texts.own(place.number, place.own, place.text) if place.own and place.start is None else None
+    return own or texts.placed(place.number, as_integer(place.start), place.text)
 
 
 def _is_wrong(quote: VerifiedQuote) -> bool:

@@ -29,7 +29,7 @@ from langchain_sentence_window.documents.keys import (
     TIMES,
 )
 from langchain_sentence_window.documents.metadata_values import is_index
-from langchain_sentence_window.documents.source_parts import ROW, SHEET, SLIDE, TITLE
+from langchain_sentence_window.documents.source_parts import PAGE_LABEL, ROW, SHEET, SLIDE, TITLE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_documents import narrowed_window, read_lead_ins, window_slice
 from langchain_sentence_window.documents.window_fields import places_in
@@ -60,7 +60,8 @@ def describe_location(document: Document) -> str:
     Of a window that says its pages, these are named instead of its span: ``file, pp. 4–5 (heading > path)``. They are
     the labels printed on the pages, if the loader knows them, else numbers that count from 1. Of a window of subtitles
     it is the time: ``file, 00:01:12–00:01:19``; of one of slides or of rows ``file, slide 4`` or ``file, sheet Costs,
-    rows 12–14``.
+    rows 12–14``. Of a Document that was shortened or rewritten, or doesn't say where it starts, no span is named, but
+    its page if it has one.
 
     The result is on one line, whatever a file's name or a heading holds. Both are cut to `MAX_NAME_CHARS` characters.
     """
@@ -100,13 +101,15 @@ def also_in(document: Document) -> str:
 
 
 def _pages(document: Document) -> str:
-    """Return the first and the last page of a window, as ``, p. 4`` or ``, pp. 4–5``; nothing if it has no pages."""
-    pages = document.metadata.get(PAGES)
+    """Return the first and the last page of a Document, as ``, p. 4`` or ``, pp. 4–5``; nothing if it has no pages."""
+    metadata = document.metadata
+    pages, labels = metadata.get(PAGES), metadata.get(PAGE_LABELS)
+    if PAGES not in metadata and source_span(document) is None:
+        pages, labels = list(pages_touched(document)), [metadata.get(PAGE_LABEL)]
     if not isinstance(pages, list) or not pages or not all(map(is_index, pages)):
         return ""
-    labels = document.metadata.get(PAGE_LABELS)
     shown = [str(page + 1) for page in pages]
-    if isinstance(labels, list) and len(labels) == len(pages):
+    if isinstance(labels, list) and len(labels) == len(pages) and all(map(_text, labels)):
         shown = [on_one_line(_text(label), MAX_LABEL_CHARS) for label in labels]
     return f", p. {shown[0]}" if len(shown) == 1 else f", pp. {shown[0]}–{shown[-1]}"
 
@@ -291,6 +294,10 @@ class SourceTexts:
         if number not in self._sentences:
             self._sentences[number] = sentences_of(self._documents[number - 1])
         return self._sentences[number]
+
+    def own(self, number: int, span: Span, text: str) -> Stretch | None:
+        """Return a stretch of a source by its span in the source's text; ``None`` if another text stands there."""
+        return self.stretch(number, *span) if self._documents[number - 1].page_content[slice(*span)] == text else None
 
     def placed(self, number: int, start: int | None, text: str) -> Stretch | None:
         """Return where a text stands in a source or in one of its lead-ins; ``None`` if it doesn't.

@@ -16,8 +16,9 @@ A window's ``parts`` say which stretch of it stands on which page, and where in 
 one page, or a window of one, has no parts; its ``page`` is enough.
 """
 
+import sys
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -33,6 +34,7 @@ from langchain_sentence_window.splitting.blocks import Block, trim
 from .joined_document import SPAN
 from .keys import END_INDEX, HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
 from .source_parts import LAYOUT, PAGE, PAGE_LABEL, TOTAL_PAGES, Continuation, write_layout
+from .window_runs import read_parts, read_span
 
 _OURS = frozenset({SOURCE, PAGE, PAGE_LABEL, TOTAL_PAGES, LAYOUT})
 
@@ -132,6 +134,55 @@ def sentences_on_pages(window: Document) -> list[PagedSentence]:
         )
         for low, high in _sentences(window, start, hits)
     ]
+
+
+def sentence_found_on_pages(
+    window: Document, text: str, own: Span, read_page: Callable[[int], str]
+) -> PagedSentence | None:
+    """Return where a text stands that was shortened or rewritten since it was a window, or never said where it starts.
+
+    It is looked for in what the window was of its pages: all of the window's text, which then has it in its place; else
+    the text alone.
+
+    Args:
+        window: What is left of the window.
+        text: A text in it.
+        own: Its span in the window's text.
+        read_page: Returns the text of a page.
+
+    Returns:
+        The text as one sentence; ``None`` if it isn't there, or more than once.
+    """
+    spans = _page_spans(window.metadata)
+    for wanted, (low, high) in ((window.page_content, own), (text, (0, len(text)))):
+        found = [
+            (page, label, at + low, at + high, moved)
+            for page, label, start, end, moved in spans
+            for at in _places(read_page(page)[:end], wanted, start)
+        ]
+        if len(found) == 1:
+            page, label, start, end, moved = found[0]
+            piece = PagePiece(page, label, start, end, text)
+            return PagedSentence(start + moved, end + moved, text, is_hit=False, pieces=(piece,))
+    return None
+
+
+def _places(text: str, wanted: str, start: int) -> list[int]:
+    """Return up to two places of a text that isn't blank."""
+    first = text.find(wanted, start) if wanted.strip() else -1
+    second = text.find(wanted, first + 1) if first >= 0 else -1
+    return [at for at in (first, second) if at >= 0]
+
+
+def _page_spans(metadata: Mapping[str, Any]) -> list[tuple[int, str | None, int, int, int]]:
+    """Return what a window was of its pages: the page, its label, the span there, and how far the document's is off."""
+    if parts := read_parts(metadata):
+        return [
+            (_index(part.identity, PAGE), _label(part.identity), part.start, part.end, part.source_start - part.start)
+            for part in parts
+        ]
+    span = read_span([metadata.get(START_INDEX), metadata.get(END_INDEX)]) or (0, sys.maxsize)
+    return [(_index(metadata, PAGE), _label(metadata), *span, 0)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,15 @@ which something is kept, or one or a number that brackets put in, makes the quot
 """
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from langchain_core.documents import Document
 
+from langchain_sentence_window.answering.locations import text_key
+from langchain_sentence_window.documents.keys import SEPARATOR
 from langchain_sentence_window.documents.window_documents import read_lead_ins
 from langchain_sentence_window.documents.window_runs import source_span
 
@@ -25,6 +28,7 @@ from .normalized_text import (
     head_of_sentence,
     hides_negation,
     is_turned_after,
+    is_unspaced,
     plain_text,
     turns,
 )
@@ -41,18 +45,21 @@ _LINE_HEAD = re.compile(r"\n[ \t>#*+-]*(?:\d{1,3}[.)] +)?\Z")
 
 
 class Passage:
-    """A text of a source: a window's own, or one that leads in to it."""
+    """A text of a source: a window's own, one that leads in to it, or several that touch."""
 
-    def __init__(self, number: int, document: Document, text: str, base: int) -> None:
+    def __init__(
+        self, number: int, document: Document, text: str, base: int | None, parts: Sequence["Part"] = ()
+    ) -> None:
         """Keep the text.
 
         Args:
             number: The number of the source, from 1.
             document: The source.
             text: The text.
-            base: Where the text starts in the source document.
+            base: Where the text starts in the source document; ``None`` if it isn't known.
+            parts: The passages that it is joined of; none if it is one of a source.
         """
-        self.number, self.document, self.text, self.base = number, document, text, base
+        self.number, self.document, self.text, self.base, self._parts = number, document, text, base, parts
         self._broken: frozenset[str] | None = None
         self._plain: dict[frozenset[str], PlainText] = {}
 
@@ -70,17 +77,16 @@ class Passage:
             self._plain[kept] = plain_text(self.text, kept)
         return self._plain[kept]
 
-
-class Source:
-    """A window with what leads in to it."""
-
-    def __init__(self, number: int, document: Document) -> None:
-        """Read the window; its number counts from 1."""
-        self.number = number
-        span = source_span(document)
-        own = Passage(number, document, document.page_content, span[0] if span else 0)
-        led = [Passage(number, document, text, start) for (start, _), text in read_lead_ins(document)]
-        self.passages = (*led, own)
+    def pieces(self, start: int, end: int) -> list["Found"]:
+        """Return a stretch as those of the passages that it is joined of."""
+        if not self._parts:
+            return [Found(self, start, end)]
+        cut = ((each, max(start, each.start), min(end, each.end)) for each in self._parts)
+        return [
+            Found(each.passage, low - each.start + each.skipped, high - each.start + each.skipped)
+            for each, low, high in cut
+            if self.text[low:high].strip()
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,95 @@ class Found:
     passage: Passage
     start: int
     end: int
+
+
+class Part(NamedTuple):
+    """A passage in a joined one: its span there, and how many of its characters the passage before it has too."""
+
+    passage: Passage
+    start: int
+    end: int
+    skipped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The texts in which a quotation may stand.
+
+    Attributes:
+        numbers: The numbers of the sources that they are of.
+        passages: The texts.
+    """
+
+    numbers: tuple[int, ...]
+    passages: tuple[Passage, ...]
+
+
+def source_of(number: int, document: Document) -> Source:
+    """Return a window with what leads in to it; its number counts from 1."""
+    span = source_span(document)
+    own = Passage(number, document, document.page_content, span[0] if span else None)
+    led = [Passage(number, document, text, start) for (start, _), text in read_lead_ins(document)]
+    return Source((number,), (*led, own))
+
+
+_MAX_GAP = 2
+"""Characters between two texts of one document that can only be white space."""
+
+
+def touching(sources: Iterable[Source]) -> list[Source]:
+    """Join the texts of a document that touch or overlap, so that a quotation over both is found."""
+    begun: dict[tuple[str, int], str] = {}
+    by_text: dict[str, list[Passage]] = {}
+    for source in sources:
+        own = source.passages[-1]
+        if own.base is not None:
+            by_text.setdefault(text_key(own.document, own.base, begun), []).extend(source.passages)
+    joined = (_joined(chain) for passages in by_text.values() for chain in _chains(passages))
+    return [Source(tuple(dict.fromkeys(each.number for each in chain)), (passage,)) for chain, passage in joined]
+
+
+def _chains(passages: Iterable[Passage]) -> Iterator[list[tuple[Passage, str]]]:
+    """Yield the passages of a text that touch, two or more, each with what stands between it and the one before."""
+    chain = list[tuple[Passage, str]]()
+    end = 0
+    for passage in sorted(passages, key=lambda each: each.base or 0):
+        base, size = passage.base or 0, len(passage.text)
+        if chain and base + size <= end:
+            continue
+        between = _between(chain[-1][0], passage, base - end) if chain else ""
+        if between is None:
+            if len(chain) > 1:
+                yield chain
+            chain, between = [], ""
+        chain.append((passage, between))
+        end = base + size
+    if len(chain) > 1:
+        yield chain
+
+
+def _between(before: Passage, after: Passage, gap: int) -> str | None:
+    """Return what stands between two passages that touch; ``None`` if they don't."""
+    if gap <= 0:
+        return "" if before.text[len(before.text) + gap :] == after.text[:-gap] else None
+    separator = before.document.metadata.get(SEPARATOR)
+    if isinstance(separator, str) and len(separator) == gap:
+        return separator
+    is_spaced = not (is_unspaced(before.text[-1:]) or is_unspaced(after.text[:1]))
+    return "\n" * gap if gap <= _MAX_GAP and is_spaced else None
+
+
+def _joined(chain: Sequence[tuple[Passage, str]]) -> tuple[list[Passage], Passage]:
+    texts, parts, at = list[str](), list[Part](), 0
+    base = chain[0][0].base or 0
+    for passage, between in chain:
+        skipped = max(0, base + at - (passage.base or 0))
+        start = at + len(between)
+        at = start + len(passage.text) - skipped
+        texts += [between, passage.text[skipped:]]
+        parts.append(Part(passage, start, at, skipped))
+    first = chain[0][0]
+    return [each for each, _ in chain], Passage(first.number, first.document, "".join(texts), base, parts)
 
 
 @dataclass(frozen=True)

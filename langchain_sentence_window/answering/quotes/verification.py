@@ -1,27 +1,32 @@
 """`verify_quotes`: the quotations and cited claims of an answer, compared with its sources: a verdict for each."""
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import Span
+from langchain_sentence_window._primitives import UNSPACED, Span
 from langchain_sentence_window._validation import as_integer, gathered
 from langchain_sentence_window.answering.citation_format import MARKS, each_once, looks
 from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of
-from langchain_sentence_window.documents.window_documents import narrowed_window
-from langchain_sentence_window.documents.window_runs import pages_touched, source_span
+from langchain_sentence_window.documents.keys import END_INDEX, PAGE_LABELS, PAGES, PARTS, START_INDEX
+from langchain_sentence_window.documents.window_documents import narrowed_window, window_slice
+from langchain_sentence_window.documents.window_runs import pages_touched, read_span, source_span
 from langchain_sentence_window.errors import InvalidInputError
 
 from .answer_quotes import AnswerQuote, Cited, find_quoted, quotes_in
-from .quote_search import Found, InOrder, Source, Wanted, find_in, find_in_order, pieces_of
+from .normalized_text import is_unspaced, plain_text
+from .quote_search import Found, InOrder, Source, Wanted, find_in, find_in_order, pieces_of, source_of, touching
 from .stitching import Stitching
 
-Verdict: TypeAlias = Literal["verbatim", "normalized", "stitched", "misattributed", "not_found"]
+Verdict: TypeAlias = Literal["verbatim", "normalized", "stitched", "misattributed", "paraphrase", "not_found"]
 """How a quotation agrees with the sources, see `VerifiedQuote`."""
 
 
@@ -33,21 +38,25 @@ class QuotedPlace:
         number: The number of the source, from 1.
         document: The source, a window.
         doc_id: The document that the window is of; ``None`` if its metadata doesn't say.
-        start: First code point in the document; in the source's own text if its metadata doesn't say where that starts.
-        end: One past the last code point.
+        start: First code point in the document. ``None`` if it isn't known: the source's metadata doesn't say where its
+            text starts, or the text isn't what stands there, as another step shortened or rewrote it.
+        end: One past the last code point; ``None`` as ``start``.
         text: What stands there, character for character.
-        pages: The pages that it touches, from 0; empty if they aren't known.
-        location: Where it is, as `describe_location` writes it.
+        pages: The pages that it touches, from 0; those of all of the source if ``start`` isn't known, and empty if
+            they aren't either.
+        location: Where it is, as `describe_location` writes it; without a range if that isn't known.
+        own: Its span in the source's own text; ``None`` if it stands in a lead-in.
     """
 
     number: int
     document: Document
     doc_id: str | None
-    start: int
-    end: int
+    start: int | None
+    end: int | None
     text: str
     pages: tuple[int, ...]
     location: str
+    own: Span | None = None
 
     @property
     def first_sentence(self) -> int | None:
@@ -60,13 +69,21 @@ class QuotedPlace:
         return self._sentences()[1]
 
     def window(self) -> Document:
-        """Return a window of this place alone: `locate` gives the boxes around it, and `highlight` marks it."""
+        """Return a window of this place alone: `locate` gives the boxes around it, and `highlight` marks it.
+
+        If ``start`` isn't known, its metadata has the parts and pages of the source, on which it stands somewhere.
+        """
+        if self.start is None or self.end is None:
+            part = window_slice(self.document, *(self.own or (0, 0)))
+            kept = {key: value for key, value in self.document.metadata.items() if key in (PARTS, PAGES, PAGE_LABELS)}
+            return part.model_copy(update={"metadata": part.metadata | kept})
         return narrowed_window(self.document, self.start, self.end, self.text)
 
     def _sentences(self) -> Span | tuple[None, None]:
         own = source_span(self.document)
-        found = own and sentences_of(self.document).numbers(self.start - own[0], self.end - own[0])
-        return found or (None, None)
+        if own is None or self.start is None or self.end is None:
+            return (None, None)
+        return sentences_of(self.document).numbers(self.start - own[0], self.end - own[0]) or (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +98,8 @@ class VerifiedQuote:
       mark that ends it.
     - ``stitched``: it is put together of stretches that don't stand together.
     - ``misattributed``: it is verbatim or normalized, but in a source that it doesn't cite.
-    - ``not_found``: none of these. A claim in other words than the source's is ``not_found`` too, whether true or not.
+    - ``paraphrase``: it is a claim in the answer's own words, whether true or not; compare it with ``closest``.
+    - ``not_found``: none of these.
 
     A quotation that leaves something out and says so, by an ellipsis or by words in brackets, is verbatim or normalized
     if its pieces stand in order in one source, and is stitched if they don't or if what is left out turns the meaning.
@@ -95,7 +113,11 @@ class VerifiedQuote:
         cited: The numbers of the sources that it cites, each once. Numbers of no source aren't among them.
         verdict: How it agrees with the sources.
         places: Where it stands, in order of its pieces; for ``misattributed`` where it really stands. Empty for
-            ``not_found``.
+            ``paraphrase`` and ``not_found``.
+        closest: For ``paraphrase``, the sentence of the sources that it cites with the most words of the claim;
+            ``None`` if none has one.
+        similarity: How many words the claim and ``closest`` share, from 0 to 1: twice the words of both, divided by
+            those of each. Of scripts that put no space between words, pairs of characters count. No model is asked.
     """
 
     kind: Literal["quotation", "claim"]
@@ -105,6 +127,8 @@ class VerifiedQuote:
     cited: tuple[int, ...]
     verdict: Verdict
     places: tuple[QuotedPlace, ...]
+    closest: QuotedPlace | None = None
+    similarity: float | None = None
 
 
 _Judged = tuple[Verdict, tuple[QuotedPlace, ...]]
@@ -119,8 +143,8 @@ def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]
 
     Quotations stand between the marks of any language or in Markdown block quotes. The citations ``[n]`` after a
     quotation in its sentence are its own, else those after the next quotation, else those before it. A claim is a
-    sentence that cites a source and quotes nothing; it is checked only for whether it stands in a source word for word.
-    Code quotes nothing.
+    sentence that cites a source and quotes nothing. If it stands in no source word for word it is a ``paraphrase``, as
+    only quotation marks promise the words of a source. Code quotes nothing.
 
     Args:
         text: The answer that a model wrote.
@@ -185,25 +209,56 @@ def _best(judge: "_Judge", quote: AnswerQuote) -> VerifiedQuote:
         verified.append(VerifiedQuote(quote.kind, reading.text, quote.start, quote.end, cited or (), verdict, places))
         if verdict in _FOUND:
             return verified[-1]
-    return next((each for each in verified if each.verdict != "not_found"), verified[0])
+    best = next((each for each in verified if each.verdict != "not_found"), verified[0])
+    if best.kind == "claim" and best.verdict in ("stitched", "not_found"):
+        closest, similarity = judge.closest(best.text, best.cited)
+        return replace(best, verdict="paraphrase", places=(), closest=closest, similarity=similarity)
+    return best
 
 
 class _Judge:
     """The sources of one answer."""
 
     def __init__(self, documents: Sequence[Document]) -> None:
-        self._sources = [Source(number, document) for number, document in enumerate(documents, 1)]
+        self._documents = documents
+        self._sources = [source_of(number, document) for number, document in enumerate(documents, 1)]
         self._stitching: dict[tuple[int, ...], Stitching] = {}
         self._judged: dict[tuple[str, tuple[int, ...] | None, bool, bool], _Judged] = {}
+        self._sentences: dict[int, list[tuple[Span, Counter[str]]]] = {}
 
     @property
     def count(self) -> int:
         return len(self._sources)
 
+    @cached_property
+    def _touching(self) -> list[Source]:
+        return touching(self._sources)
+
     def numbers(self, cited: Sequence[Cited]) -> tuple[int, ...] | None:
         """Return the sources that are cited, each once in order of citation; ``None`` if nothing is cited."""
         ranges = (each for mark in cited for each in mark.numbers)
         return tuple(each_once(ranges, self.count)) if cited else None
+
+    def closest(self, claim: str, cited: Sequence[int]) -> tuple[QuotedPlace | None, float | None]:
+        """Return the sentence of cited sources that shares the most words with a claim, and how many it shares."""
+        words = _words_of(claim)
+        best: tuple[float, int, Span] = (0.0, 0, (0, 0))
+        for number in cited:
+            for span, others in self._sentences_of(number):
+                shared = 2 * (words & others).total() / max(1, words.total() + others.total())
+                if shared > best[0]:
+                    best = shared, number, span
+        similarity, number, span = best
+        if not number:
+            return None, None
+        return self._placed(Found(self._sources[number - 1].passages[-1], *span)), round(similarity, 2)
+
+    def _sentences_of(self, number: int) -> list[tuple[Span, Counter[str]]]:
+        if number not in self._sentences:
+            document = self._documents[number - 1]
+            spans = sentences_of(document).spans
+            self._sentences[number] = [(span, _words_of(document.page_content[slice(*span)])) for span in spans]
+        return self._sentences[number]
 
     def judge(
         self, text: str, cited: tuple[int, ...] | None, *, in_full: bool = False, is_claim: bool = False
@@ -219,7 +274,7 @@ class _Judge:
         key = (text, cited, in_full, is_claim)
         if key not in self._judged:
             own = self._sources if cited is None else [self._sources[number - 1] for number in cited]
-            others = [] if cited is None else [each for each in self._sources if each.number not in cited]
+            others = [] if cited is None else [each for each in self._sources if each.numbers[0] not in cited]
             forms = [Wanted(form, is_claim=is_claim) for form in _forms(text)]
             judged = self._whole(forms, own, others) if in_full else self._judge(text, forms, own, others)
             self._judged[key] = judged
@@ -231,41 +286,89 @@ class _Judge:
             judged = self._whole(forms, own, others)
             return judged if judged is not _NOT_FOUND else self._stitched(forms[-1].plain, own)
         loose: InOrder | None = None
-        for sources, is_own in ((own, True), (others, False)):
+        for sources, is_own in self._in_turn(own, others):
             found, gapped = _find(forms, sources), find_in_order(sources, pieces)
             is_slice = gapped is not None and gapped.is_sound and gapped.is_exact and len(gapped.places) == 1
             if found and (found[0] == "verbatim" or not is_slice):
-                return _verdict(found[0], [found[1]], is_own=is_own)
+                return self._verdict(found[0], [found[1]], is_own=is_own)
             if gapped and gapped.is_sound:
-                return _verdict("verbatim" if gapped.is_exact else "normalized", gapped.places, is_own=is_own)
+                return self._verdict("verbatim" if gapped.is_exact else "normalized", gapped.places, is_own=is_own)
             loose = loose or gapped
         if loose:
-            return "stitched", _places(loose.places)
+            return "stitched", self._places(loose.places)
         if not pieces.are_stretches:
             return _NOT_FOUND
         apart = [_find([piece], own) or _find([piece], others) for piece in pieces.pieces]
         places = [each[1] for each in apart if each]
-        return ("stitched", _places(places)) if len(places) == len(apart) > 1 else _NOT_FOUND
+        return ("stitched", self._places(places)) if len(places) == len(apart) > 1 else _NOT_FOUND
 
     def _whole(self, forms: Sequence[Wanted], own: Sequence[Source], others: Sequence[Source]) -> _Judged:
-        for sources, is_own in ((own, True), (others, False)):
+        for sources, is_own in self._in_turn(own, others):
             if (found := _find(forms, sources)) is not None:
-                return _verdict(found[0], [found[1]], is_own=is_own)
+                return self._verdict(found[0], [found[1]], is_own=is_own)
         return _NOT_FOUND
+
+    def _in_turn(self, own: Sequence[Source], others: Sequence[Source]) -> Iterator[tuple[Sequence[Source], bool]]:
+        """Yield the sources in which a quotation is looked for in turn, and whether it cites them."""
+        cited = {number for source in own for number in source.numbers}
+        yield own, True
+        yield [each for each in self._touching if not cited.isdisjoint(each.numbers)], True
+        yield others, False
+        yield [each for each in self._touching if cited.isdisjoint(each.numbers)], False
 
     def _stitched(self, plain: str, own: Sequence[Source]) -> _Judged:
         if not self._joined(self._sources).has_words(plain):
             return _NOT_FOUND
         for sources in (own, self._sources) if own else (self._sources,):
             if found := self._joined(sources).find(plain):
-                return "stitched", _places(found)
+                return "stitched", self._places(found)
         return _NOT_FOUND
 
     def _joined(self, sources: Sequence[Source]) -> Stitching:
-        key = tuple(source.number for source in sources)
+        key = tuple(source.numbers[0] for source in sources)
         if key not in self._stitching:
             self._stitching[key] = Stitching(sources)
         return self._stitching[key]
+
+    def _verdict(self, verdict: Verdict, found: Sequence[Found], *, is_own: bool) -> _Judged:
+        return (verdict if is_own else "misattributed"), self._places(found)
+
+    def _places(self, found: Sequence[Found]) -> tuple[QuotedPlace, ...]:
+        return tuple(self._placed(part) for each in found for part in each.passage.pieces(each.start, each.end))
+
+    def _placed(self, found: Found) -> QuotedPlace:
+        """Return the place of a stretch in its source document."""
+        passage = found.passage
+        document, text = passage.document, passage.text[found.start : found.end]
+        is_own = passage.text is document.page_content
+        own = (found.start, found.end) if is_own else None
+        start = self._found_again(document, text) if passage.base is None else passage.base + found.start
+        if start is None:
+            pages, location = pages_touched(document), describe_location(document)
+            return QuotedPlace(passage.number, document, doc_id_of(document), None, None, text, pages, location, own)
+        end = start + len(text)
+        narrowed = narrowed_window(document, start, end, text)
+        pages, location = pages_touched(narrowed), describe_location(narrowed)
+        return QuotedPlace(passage.number, document, doc_id_of(document), start, end, text, pages, location, own)
+
+    def _found_again(self, document: Document, text: str) -> int | None:
+        """Return where a text of a window that was shortened or rewritten starts, by another source that has all of it.
+
+        ``None`` if no source does, or if the text stands more than once in what the window was.
+        """
+        whole = read_span([document.metadata.get(key) for key in (START_INDEX, END_INDEX)])
+        doc_id = doc_id_of(document)
+        if whole is None or doc_id is None:
+            return None
+        for passage in (each for source in [*self._sources, *self._touching] for each in source.passages):
+            base = passage.base
+            is_same = base is not None and doc_id_of(passage.document) == doc_id
+            if base is None or not is_same or not base <= whole[0] <= whole[1] <= base + len(passage.text):
+                continue
+            there = passage.text[whole[0] - base : whole[1] - base]
+            if (at := there.find(text)) >= 0 and there.find(text, at + 1) < 0:
+                return whole[0] + at
+        return None
 
 
 def _find(forms: Sequence[Wanted], sources: Sequence[Source]) -> tuple[Verdict, Found] | None:
@@ -289,19 +392,12 @@ def _unescaped(found: re.Match[str]) -> str:
     return found[1] if looks(found[1]) == MARKS[0] else found[0]
 
 
-def _verdict(verdict: Verdict, found: Sequence[Found], *, is_own: bool) -> _Judged:
-    return (verdict if is_own else "misattributed"), _places(found)
+_WORD = re.compile(rf"(?:(?=\w)[{UNSPACED}])+|[^\W{UNSPACED}]+")
 
 
-def _places(found: Sequence[Found]) -> tuple[QuotedPlace, ...]:
-    return tuple(quoted_place(each) for each in found)
-
-
-def quoted_place(found: Found) -> QuotedPlace:
-    """Return the place of a stretch in its source document."""
-    passage = found.passage
-    start, end = passage.base + found.start, passage.base + found.end
-    text = passage.text[found.start : found.end]
-    narrowed = narrowed_window(passage.document, start, end, text)
-    doc_id, pages, location = doc_id_of(passage.document), pages_touched(narrowed), describe_location(narrowed)
-    return QuotedPlace(passage.number, passage.document, doc_id, start, end, text, pages, location)
+def _words_of(text: str) -> Counter[str]:
+    """Return how often a text has each word; of scripts without spaces, each pair of characters."""
+    found = Counter[str]()
+    for word in _WORD.findall(plain_text(text).text):
+        found.update(map("".join, pairwise(word)) if is_unspaced(word[0]) and len(word) > 1 else [word])
+    return found

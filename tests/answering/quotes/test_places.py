@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 
-from langchain_sentence_window import SentenceWindowRetriever, format_context
-from langchain_sentence_window.answering.quotes.verification import QuotedPlace, verify_quotes
+from langchain_sentence_window import SentenceWindowRetriever, find_citations, format_context
+from langchain_sentence_window.answering.quotes.verification import QuotedPlace, verify_quote, verify_quotes
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.loaders import highlight, load_pdf, locate
 from tests.answering.quotes.sources import window
 from tests.loaders.pdf.drawing import drawn, lines, read_back, squeezed
@@ -39,10 +40,13 @@ def test_the_span_counts_in_the_document() -> None:
     assert (place.pages, place.location) == ((), "a.md:116-130")
 
 
-def test_a_document_without_a_start_counts_in_its_own_text() -> None:
+def test_a_document_without_a_start_has_places_without_a_range() -> None:
     place = place_of("Two cats", Document(TEXT))
-    assert (place.doc_id, place.start, place.end, place.location) == (None, 16, 24, "source:16-24")
+    assert (place.doc_id, place.start, place.end, place.location) == (None, None, None, "source")
     assert (place.first_sentence, place.last_sentence) == (None, None)
+    assert (place.own, place.window().page_content) == ((16, 24), "Two cats")
+    (paged,) = [place_of("Two cats", Document(TEXT, metadata={"source": "a.pdf", "page": 3}))]
+    assert (paged.start, paged.pages, paged.location) == (None, (3,), "a.pdf, p. 4")
 
 
 @pytest.mark.parametrize(
@@ -95,9 +99,66 @@ def test_odd_metadata_hides_no_quotation(key: str, wrong: Any) -> None:
     assert place.window().page_content == "Two cats"
 
 
-def test_a_window_that_is_no_slice_of_its_source_counts_in_its_own_text() -> None:
-    place = place_of("Two cats", Document(TEXT, metadata={"doc_id": "a", "start_index": 100, "end_index": 105}))
-    assert (place.start, place.end) == (16, 24)
+SHORT = "Two cats begin and go on."
+
+
+def test_a_window_that_was_shortened_has_places_without_a_range_but_for_its_pages() -> None:
+    whole = window(TEXT, start=100, **copy.deepcopy(PARTS))
+    given = whole.model_copy(update={"page_content": SHORT})
+    place = place_of("Two cats", given)
+    assert (place.start, place.end, place.first_sentence) == (None, None, None)
+    assert (place.pages, place.location) == ((6, 7), "a.md, pp. vii–8 (Terms)")
+    narrowed = place.window().metadata
+    assert "start_index" not in narrowed
+    assert narrowed["parts"] == PARTS["parts"]
+    (citation,) = find_citations("So it is [1].", [given])
+    assert citation.location == "a.md, pp. vii–8 (Terms)"
+
+
+def test_what_is_left_of_a_window_is_found_again_in_a_source_that_has_all_of_it() -> None:
+    whole = window(f"Here. {TEXT} Two dogs.", start=94)
+    given = window(TEXT, start=100).model_copy(update={"page_content": SHORT})
+    found = place_of("TWO cats", given, whole)
+    assert (found.number, found.start, found.end, found.location) == (1, 116, 124, "a.md:116-124")
+    # a text that stands there twice, one of another document, and one that has only a part of what the window was
+    twice = window(f"{TEXT[:16]}{SHORT}  {SHORT}", start=100)
+    (one,) = verify_quote("Two cats", [given, twice], [1]).places
+    assert one.start is None
+    for other in (window(TEXT, "b", 100), window(TEXT[:40], start=100)):
+        (one,) = verify_quote("Two cats", [given, other], [1]).places
+        assert one.start is None
+
+
+def test_a_quotation_over_windows_that_touch_has_a_place_in_each() -> None:
+    one, two = window(TEXT[:41], start=100), window(TEXT[42:], start=142)
+    (found,) = verify_quotes('It says "begin and go on. Three dogs" [1].', [two, window("b", "b"), one])
+    assert found.verdict == "normalized"
+    assert [(each.number, each.start, each.text) for each in found.places] == [
+        (3, 125, "begin and go on."),
+        (1, 142, "Three dogs"),
+    ]
+    overlapping = [window(TEXT[:41], start=100), window(TEXT[16:], start=116)]
+    found = verify_quote("due. Two cats begin and go on. Three dogs", overlapping)
+    assert (found.verdict, [each.text for each in found.places]) == (
+        "verbatim",
+        ["due. Two cats begin and go on.", " Three dogs"],
+    )
+    split = [window("Der Preis ist", separator="\n\n"), window("fällig … am Montag.", start=15)]
+    assert verify_quote("Preis ist fällig", split).verdict == "normalized"
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        [window(TEXT[:41], start=100), window(TEXT[42:], start=145)],
+        [window(TEXT[:41], start=100), window(TEXT[42:], "b", start=142)],
+        [window(TEXT[:41], start=100), window("y! Three dogs are here.", start=139)],
+        [window("买方在星期一支付费用。"), window("退货由卖方承担。", start=12)],
+    ],
+)
+def test_windows_that_do_not_touch_make_no_quotation(windows: list[Document]) -> None:
+    quote = "begin and go on. Three dogs are here" if "Two" in windows[0].page_content else "支付费用。退货由卖方承担"
+    assert verify_quote(quote, windows).verdict in ("stitched", "not_found")
 
 
 def test_a_place_has_boxes_on_the_page_and_can_be_marked(words: WordEmbeddings, tmp_path: Path) -> None:
@@ -119,6 +180,32 @@ def test_a_place_has_boxes_on_the_page_and_can_be_marked(words: WordEmbeddings, 
         assert squeezed(read_back(pdf, sentence.boxes)) == squeezed(place.text)
         assert {box.page for box in sentence.boxes} == {0, 1}
     assert highlight(place, tmp_path / "marked.png").stat().st_size > 0
+
+
+def test_what_is_left_of_a_window_is_found_on_its_pages(words: WordEmbeddings, tmp_path: Path) -> None:
+    pdf = drawn(
+        lines("The fee is due on the first day. It is ten", "dollars. Cats are free."),
+        lines("Five dollars for each dog. Nothing is", "paid back after the end. Cats are free."),
+    )
+    path = tmp_path / "terms.pdf"
+    path.write_bytes(pdf)
+    retriever = SentenceWindowRetriever.from_documents(load_pdf(path), words, k=1, window=9)
+    (whole,) = retriever.invoke("dollars for each dog")
+    left = whole.model_copy(update={"page_content": "Five dollars for each dog. Cats are free."})
+    place = place_of("dollars for each dog", left)
+    assert (place.start, place.pages, place.location) == (
+        None,
+        (0, 1),
+        "terms.pdf, pp. 1–2".replace("terms", str(path)[:-4]),
+    )
+    for given in (place, left.model_copy(update={"page_content": "Five dollars for each dog."})):
+        (sentence,) = locate(given, path)
+        assert {box.page for box in sentence.boxes} == {1}
+        assert whole.page_content[sentence.start_index : sentence.end_index] == sentence.text
+        assert highlight(given, tmp_path / "marked.png", pdf=path).stat().st_size > 0
+    for text in ("Cats are free.", "Katzen sind frei."):
+        with pytest.raises(InvalidInputError, match="doesn't stand once"):
+            locate(place_of(text, left.model_copy(update={"page_content": text})), path)
 
 
 def test_a_page_by_itself_has_boxes_too(tmp_path: Path) -> None:

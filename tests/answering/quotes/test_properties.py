@@ -150,7 +150,8 @@ def test_any_answer_is_read(answer: str) -> None:
     for each in verify_quotes(answer, windows):
         assert 0 <= each.start < each.end <= len(answer)
         for place in each.places:
-            assert windows[place.number - 1].page_content[place.start : place.end] == place.text
+            assert place.own is None or windows[place.number - 1].page_content[slice(*place.own)] == place.text
+            assert (place.start is None) == (place.number == 2)
 
 
 class Counted:

@@ -255,7 +255,7 @@ def test_a_claim_is_compared_as_a_whole_sentence() -> None:
     assert [(each.kind, each.verdict) for each in found] == [
         ("claim", "verbatim"),
         ("claim", "normalized"),
-        ("claim", "not_found"),
+        ("claim", "paraphrase"),
     ]
     assert found[0].text == "The fee of 1,500 euros is due on Monday."
     assert answer[found[1].start : found[1].end] == found[1].text == "It isn’t refundable."
@@ -266,16 +266,49 @@ def test_a_claim_is_compared_as_a_whole_sentence() -> None:
 @pytest.mark.parametrize(
     ("claim", "source", "expected"),
     [
-        ("- das gilt [1]", "Wie gesagt: das gilt nicht.", "not_found"),
-        ("- fees are given back [1]", "No fees are given back.", "not_found"),
+        ("- das gilt [1]", "Wie gesagt: das gilt nicht.", "paraphrase"),
+        ("- fees are given back [1]", "No fees are given back.", "paraphrase"),
         ("- fees are given back [1]", "All fees are given back. None is kept.", "verbatim"),
         ("- Fees are given back [1]", "There is no\nother heading\n- Fees are given back", "verbatim"),
         ("- Fees are given back [1]", "Of course fees are given back.", "normalized"),
     ],
 )
-def test_a_claim_is_not_found_where_the_source_negates_it(claim: str, source: str, expected: str) -> None:
+def test_a_claim_is_a_paraphrase_where_the_source_negates_it(claim: str, source: str, expected: str) -> None:
     (found,) = verify_quotes(claim, [window(source)])
     assert (found.kind, found.verdict) == ("claim", expected)
+
+
+@pytest.mark.parametrize(
+    ("claim", "closest", "similarity"),
+    [
+        ("On Monday the fee of 1,600 euros is due [1].", "The fee of 1,500 euros is due on Monday.", 0.9),
+        ("One can't refund it [1].", "It isn't refundable.", 0.44),
+        ("Bananas grow elsewhere [1].", None, None),
+        ("Bananas grow elsewhere [9].", None, None),
+        ("Fees aren't refundable [2][1].", "It isn't refundable.", 0.5),
+    ],
+)
+def test_a_claim_in_other_words_is_a_paraphrase_with_its_closest_sentence(
+    claim: str, closest: str | None, similarity: float | None
+) -> None:
+    (found,) = verify_quotes(claim, [window(FEE, start=7), window("Another text.", "b")])
+    assert (found.verdict, found.places) == ("paraphrase", ())
+    assert (found.closest and found.closest.text, found.similarity) == (closest, similarity)
+    if found.closest:
+        assert (found.closest.number, found.closest.doc_id, found.closest.start) == (
+            1,
+            "a",
+            7 + FEE.index(closest or ""),
+        )
+
+
+def test_the_closest_sentence_of_a_script_without_spaces() -> None:
+    (found,) = verify_quotes("费用应在星期一支付[1]。", [window("本店不收现金。费用在星期一到期。退款很快。")])
+    assert (found.verdict, found.closest and found.closest.text, found.similarity) == (
+        "paraphrase",
+        "费用在星期一到期。",
+        0.53,
+    )
 
 
 def test_a_quotation_that_was_copied_as_it_was_shown_is_verbatim() -> None:
