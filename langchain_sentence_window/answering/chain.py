@@ -37,7 +37,8 @@ from .citations import Citation, find_citations
 from .content_blocks import cited_message
 from .context import format_context
 from .conversation import Conversation, record_sources, recorded_sources
-from .quoted_answer import Unverified, answer_in_quotes, quotes_as_cited
+from .quoted_answer import FailedQuotes, Unverified, answer_in_quotes, answer_with_numbers, quotes_as_cited
+from .quotes.verification import VerifiedQuote, verify_quotes
 
 Citing: TypeAlias = Literal["numbers", "quotes"]
 """How an answer cites: by the numbers of the sources, or by quotes that are verified."""
@@ -50,6 +51,7 @@ def create_rag_chain(
     *,
     citations: Citing = "numbers",
     unverified: Unverified = "mark",
+    failed_quotes: FailedQuotes = "keep",
     history: bool = False,
 ) -> Runnable[Any, dict[str, Any]]:
     """Create a chain that retrieves sources, answers from them and cites them.
@@ -62,9 +64,14 @@ def create_rag_chain(
             ``history``.
         citations: ``numbers`` for an answer with numbers such as ``[1]``. With ``quotes``, the model gives the words of
             the sources that each statement rests on, by structured output if it has that. Each quote is verified, and
-            only sources that hold one are cited.
+            only sources that hold one are cited. A model that writes no statements answers with numbers, with one
+            warning.
         unverified: With ``quotes``, what becomes of a statement for which no quote is verified: it is followed by
             ``[unverified]``, or dropped.
+        failed_quotes: What becomes of quotations that don't stand in the sources that they cite. ``keep`` shows them,
+            and ``message`` says their verdicts. With ``retry``, the model is told which failed, and answers once more.
+            ``drop`` leaves out the sentences that have them. With the last two, ``quotes`` has the verdicts, and an
+            answer that may change isn't streamed.
         history: Whether questions may be follow-ups in a conversation. The model first rewrites one as a question that
             is understood alone, which is searched with. A first question isn't rewritten.
 
@@ -77,7 +84,8 @@ def create_rag_chain(
         - ``standalone_question``: with ``history``, the question that was searched with,
         - ``context``: the Documents that were retrieved,
         - ``answer``: the model's answer,
-        - ``quotes``: with ``quotes``, all quotes that the model gave, as `VerifiedQuote`,
+        - ``quotes``: with ``quotes``, all quotes that the model gave, as `VerifiedQuote`; with ``retry`` and ``drop``,
+          those of the answer,
         - ``citations``: the sources that the answer cites, as `Citation`,
         - ``message``: the answer as an ``AIMessage`` whose citations are LangChain's, see `cited_message`.
 
@@ -93,15 +101,18 @@ def create_rag_chain(
     retriever, llm = _checked_retriever(retriever), checked_language_model("llm", llm)
     checked_choice("citations", citations, get_args(Citing))
     checked_choice("unverified", unverified, get_args(Unverified))
+    checked_choice("failed_quotes", failed_quotes, get_args(FailedQuotes))
     checked_flag("history", history)
-    prompt = _checked_prompt(prompt, PROMPT if citations == "numbers" else QUOTING_PROMPT)
+    plain_prompt = _checked_prompt(prompt, PROMPT)
+    prompt = plain_prompt if citations == "numbers" else _checked_prompt(prompt, QUOTING_PROMPT)
     retrieve = RunnableLambda(_searched_with) | _Retrieval(retriever=retriever).configurable_fields(
         k=ConfigurableField(id="k", name="k", description="How many windows to return."),
         filter=ConfigurableField(id="filter", name="filter", description="Which documents to search, as metadata."),
         window=ConfigurableField(id="window", name="window", description="Sentences on each side of a hit."),
     )
     shows_history = HISTORY in {*prompt.input_variables, *prompt.optional_variables}
-    asked = RunnableLambda(partial(_prompt_values, shows_history=shows_history)) | prompt
+    values = RunnableLambda(partial(_prompt_values, shows_history=shows_history))
+    asked = values | prompt
     known = frozenset(spec.id for each in (retrieve, asked | llm) for spec in each.config_specs)
     chain: Runnable[Any, Any] = RunnableLambda(
         partial(_with_question, known=known, has_history=history), name="_with_question"
@@ -111,12 +122,15 @@ def create_rag_chain(
     chain |= RunnablePassthrough.assign(context=retrieve)
     if history:
         chain |= RunnableLambda(_with_numbers, name="_with_numbers")
-    if citations == "numbers":
-        chain |= RunnablePassthrough.assign(answer=asked | llm | StrOutputParser())
+    numbered = answer_with_numbers(values | plain_prompt, llm, failed_quotes)
+    if citations == "quotes":
+        chain |= answer_in_quotes(asked, llm, unverified, numbered, failed_quotes)
     else:
-        chain |= answer_in_quotes(asked, llm, unverified)
+        chain |= RunnablePassthrough.assign(answer=numbered)
+        if failed_quotes != "keep":
+            chain |= RunnablePassthrough.assign(quotes=RunnableLambda(_quotes))
     chain |= RunnablePassthrough.assign(citations=RunnableLambda(_citations))
-    chain |= RunnablePassthrough.assign(message=RunnableLambda(_message))
+    chain |= RunnablePassthrough.assign(message=RunnableLambda(partial(_message, citing=citations)))
     return chain.with_config(run_name="sentence_window_rag")
 
 
@@ -225,10 +239,16 @@ def _citations(state: Mapping[str, Any]) -> list[Citation]:
     return find_citations(state["answer"], state["context"])
 
 
-def _message(state: Mapping[str, Any]) -> AIMessage:
+def _quotes(state: Mapping[str, Any]) -> list[VerifiedQuote]:
+    return verify_quotes(state["answer"], state["context"])
+
+
+def _message(state: Mapping[str, Any], *, citing: Citing) -> AIMessage:
     sources = state["context"]
-    message = cited_message(state["answer"], sources, quotes=quotes_as_cited(state.get("quotes", [])))
-    return record_sources(message, sources)
+    quotes = state["quotes"] if "quotes" in state else _quotes(state)
+    if citing == "quotes":
+        quotes = quotes_as_cited(quotes)
+    return record_sources(cited_message(state["answer"], sources, quotes=quotes), sources)
 
 
 MAX_MESSAGES = 20

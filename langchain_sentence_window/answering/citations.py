@@ -46,6 +46,7 @@ class Citation:
         sentences: Index of the first and the last sentence that it touches; ``None`` if they aren't known.
         pages: The pages that it touches, from 0; empty if they aren't known.
         statement: The span of the answer's text that it supports; ``None`` if it isn't known.
+        verdict: How a quote agrees with the source, as a message of `cited_message` says it; ``None`` if it doesn't.
     """
 
     number: int
@@ -57,6 +58,7 @@ class Citation:
     sentences: Span | None = None
     pages: tuple[int, ...] = ()
     statement: Span | None = None
+    verdict: str | None = None
 
 
 def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None = None) -> list[Citation]:
@@ -137,7 +139,7 @@ def _citation(cited: CitedStretch, sources: Sequence[Document]) -> Citation:
     return Citation(cited.number, it.location, document, *place, cited.statement)
 
 
-NUMBER, LOCATION, SOURCE_START, SOURCE_END = "number", "location", "start", "end"
+NUMBER, LOCATION, SOURCE_START, SOURCE_END, VERDICT = "number", "location", "start", "end", "verdict"
 """Keys of a standard `Citation`'s extras, as `cited_message` writes them."""
 
 _RESULT_INDEX = "search_result_index"
@@ -187,7 +189,9 @@ def _carried_citations(message: AIMessage) -> Iterator[Citation]:
                 sentences, pages = read_span(fields.get(SENTENCES)), fields.get(PAGES)
                 known = tuple(pages) if isinstance(pages, list) and all(map(is_index, pages)) else ()
                 statement = _statement(fields, text, at)
-                yield Citation(number, location, document, cited, start, end, sentences, known, statement)
+                told = fields.get(VERDICT)
+                verdict = told if isinstance(told, str) else None
+                yield Citation(number, location, document, cited, start, end, sentences, known, statement, verdict)
         at += len(text)
 
 

@@ -30,6 +30,7 @@ from .citations import (
     NUMBER,
     SOURCE_END,
     SOURCE_START,
+    VERDICT,
     CitedStretch,
     checked_answer,
     message_text,
@@ -38,7 +39,7 @@ from .citations import (
 from .locations import SourceTexts, Stretch, doc_id_of, document_title, source_address, split_text
 from .quotes.verification import QuotedPlace, VerifiedQuote
 
-MARK, VERDICT = "mark", "verdict"
+MARK = "mark"
 
 _NAMESPACE = uuid.UUID("5d0b1c1e-6d0c-5c0e-8a53-2b1f5f1a7c49")
 
@@ -98,7 +99,8 @@ def citation_blocks(
         - ``extras`` has the ``number`` of the source, its ``location`` (see `describe_location`), and as far as they
           are known ``doc_id``; ``start`` and ``end`` of the text in the document; ``sentences``, the index of the first
           and the last; ``pages``, from 0; and ``heading``. ``mark`` is the span of the ``[n]`` in the answer, and
-          ``verdict`` that of the quote. A source whose quotation isn't in it has the verdict with its own text.
+          ``verdict`` that of the quote. A source whose quotation isn't in it has the verdict with its own text, and
+          one that a claim paraphrases with the sentence that is like it.
 
     Raises:
         InvalidInputError: See `cited_message`.
@@ -190,11 +192,22 @@ def _evidence(
     for quote in quotes:
         placed = [stretch for place in quote.places if place.number == number and (stretch := _standing(place, texts))]
         yield from ((stretch, quote) for stretch in placed)
-        if not placed and _is_wrong(quote):
-            yield texts.excerpt(number), quote
-        is_told = is_told or bool(placed) or _is_wrong(quote)
+        is_said = _is_wrong(quote) or quote.verdict == "paraphrase"
+        if not placed and is_said:
+            yield _closest(number, texts, quote) or texts.excerpt(number), quote
+        is_told = is_told or bool(placed) or is_said
     if not is_told:
         yield texts.excerpt(number), None
+
+
+_LIKELY = 0.5
+"""How alike a claim and a sentence must be for the sentence to be cited for it."""
+
+
+def _closest(number: int, texts: SourceTexts, quote: VerifiedQuote) -> Stretch | None:
+    """Return the sentence of a source that a claim is likely of; ``None`` if there is none."""
+    closest = quote.closest if (quote.similarity or 0) >= _LIKELY else None
+    return _standing(closest, texts) if closest and closest.number == number else None
 
 
 def _standing(place: QuotedPlace, texts: SourceTexts) -> Stretch | None:

@@ -1,30 +1,41 @@
 """Answers whose statements quote their sources: asked for as structured output, and verified before they are shown.
 
 A model fabricates a quote as easily as a sentence. Here it says for every statement which words of which source it
-rests on. The words are looked up. What isn't there doesn't count as evidence.
+rests on. The words are looked up. What isn't there doesn't count as evidence. A model may be told which quotes failed,
+and answer again. One that writes no statements answers with numbers.
+
+An answer with numbers has quotations too. Those that fail can be treated alike, see `answer_with_numbers`.
 """
 
+import json
+import warnings
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from langchain_core.documents import Document
+from langchain_core.exceptions import OutputParserException
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, HumanMessage
-from langchain_core.output_parsers import JsonOutputParser
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.output_parsers import JsonOutputParser, StrOutputParser
 from langchain_core.prompt_values import PromptValue
-from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableGenerator, RunnableLambda, RunnablePassthrough
 from langchain_core.runnables.utils import AddableDict
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.errors import AnswerFormatError
+from langchain_sentence_window.errors import AnswerFormatError, SentenceWindowWarning
 
 from .citation_format import source_number, without_citations
-from .quotes.verification import VerifiedQuote, verify_quote
+from .quotes.answer_quotes import without_sentences
+from .quotes.verification import VerifiedQuote, verify_quote, verify_quotes
 
 Unverified: TypeAlias = Literal["mark", "drop"]
 """How a statement without a verified quote is treated: it is marked with `UNVERIFIED`, or dropped."""
+
+FailedQuotes: TypeAlias = Literal["keep", "retry", "drop"]
+"""What becomes of an answer with quotes that don't stand in their sources, see `create_rag_chain`."""
 
 UNVERIFIED = "[unverified]"
 """The mark after a statement for which no quote was verified."""
@@ -146,8 +157,51 @@ def quotes_as_cited(quotes: Iterable[VerifiedQuote]) -> list[VerifiedQuote]:
     return [replace(quote, cited=sources) for quote in quotes if (sources := _sources_of(quote))]
 
 
+def failed_quotations(quotes: Iterable[VerifiedQuote]) -> list[VerifiedQuote]:
+    """Return the quotations of an answer with numbers that don't stand in the sources that they cite."""
+    return [each for each in quotes if each.kind == "quotation" and each.verdict not in ("verbatim", "normalized")]
+
+
+def answer_with_numbers(
+    prompt: Runnable[Any, PromptValue], llm: Runnable[Any, Any], failed_quotes: FailedQuotes
+) -> Runnable[Any, str]:
+    """Return a Runnable from a chain's state, whose ``context`` holds the sources, to an answer with numbers.
+
+    Args:
+        prompt: Makes the prompt from the state.
+        llm: Answers.
+        failed_quotes: What becomes of quotations that fail. If they aren't kept, the answer isn't streamed.
+    """
+    ask: Runnable[Any, str] = prompt | llm | StrOutputParser()
+    if failed_quotes == "keep":
+        return ask
+    again: Runnable[Any, str] = _asked_again(prompt) | llm | StrOutputParser()
+
+    async def checked(io: IO, state: dict[str, Any], config: RunnableConfig) -> str:
+        answer = await io.call(ask.invoke, ask.ainvoke, state, config)
+        failed = failed_quotations(await io.compute(verify_quotes, answer, state["context"]))
+        if failed and failed_quotes == "drop":
+            return without_sentences(answer, [(quote.start, quote.end) for quote in failed])
+        if failed:
+            told = {**state, _TOLD: (answer, [quote.text for quote in failed])}
+            answer = await io.call(again.invoke, again.ainvoke, told, config)
+        return answer
+
+    def invoke(state: dict[str, Any], config: RunnableConfig) -> str:
+        return run(checked(BLOCKING, state, config))
+
+    async def ainvoke(state: dict[str, Any], config: RunnableConfig) -> str:
+        return await checked(ASYNC, state, config)
+
+    return RunnableLambda(cast("Any", invoke), cast("Any", ainvoke))
+
+
 def answer_in_quotes(
-    prompt: Runnable[Any, PromptValue], llm: Runnable[Any, Any], unverified: Unverified
+    prompt: Runnable[Any, PromptValue],
+    llm: Runnable[Any, Any],
+    unverified: Unverified,
+    numbered: Runnable[Any, str],
+    failed_quotes: FailedQuotes = "keep",
 ) -> Runnable[Any, dict[str, Any]]:
     """Return a Runnable that adds ``answer`` and ``quotes`` to a chain's state, statement by statement.
 
@@ -155,36 +209,174 @@ def answer_in_quotes(
         prompt: Makes the prompt from the state, whose ``context`` holds the sources.
         llm: Answers, by structured output if it can, else in JSON that the prompt asks for.
         unverified: What becomes of statements without a verified quote.
+        numbered: Answers with numbers if the model writes no statements. One warning says so.
+        failed_quotes: With ``retry``, the model is told once which quotes failed, and the answer isn't streamed.
+            ``drop`` drops their statements.
     """
-    asked = prompt | _in_schema(llm)
+    model = _in_schema(llm)
+    asking = _Asking(
+        ask=prompt | model,
+        again=_asked_again(prompt) | model,
+        numbered=numbered,
+        unverified="drop" if failed_quotes == "drop" else unverified,
+        retries=failed_quotes == "retry",
+    )
+    # It passes the configuration on to functions that take it, which its types don't say.
+    return RunnableGenerator(cast("Any", asking.stream), cast("Any", asking.astream))
 
-    def stream(chunks: Iterator[dict[str, Any]], config: RunnableConfig) -> Iterator[AddableDict]:
+
+@dataclass(slots=True)
+class _Asking:
+    """What is asked for: statements, statements again, and an answer with numbers."""
+
+    ask: Runnable[Any, Any]
+    again: Runnable[Any, Any]
+    numbered: Runnable[Any, str]
+    unverified: Unverified
+    retries: bool
+    has_warned: bool = False
+
+    def stream(self, chunks: Iterator[dict[str, Any]], config: RunnableConfig) -> Iterator[AddableDict]:
         state = AddableDict()
         for chunk in chunks:
             state += AddableDict(chunk)
             yield AddableDict(chunk)
-        answer, output = QuotedAnswer(state["context"], unverified), None
-        for output in asked.stream(state, config):
-            yield from answer.read(output)
-        yield from answer.finish(output)
+        turn = _Turn(self, state)
+        while turn.step is not None:
+            try:
+                for output in turn.step.stream(turn.given, config):
+                    yield from turn.read(output)
+            except Exception as error:
+                if not turn.may_go_on(error):
+                    raise
+            yield from turn.finish()
 
-    async def astream(chunks: AsyncIterator[dict[str, Any]], config: RunnableConfig) -> AsyncIterator[AddableDict]:
+    async def astream(
+        self, chunks: AsyncIterator[dict[str, Any]], config: RunnableConfig
+    ) -> AsyncIterator[AddableDict]:
         state = AddableDict()
         async for chunk in chunks:
             state += AddableDict(chunk)
             yield AddableDict(chunk)
-        answer, output = QuotedAnswer(state["context"], unverified), None
-        async for output in asked.astream(state, config):
-            for part in answer.read(output):
+        turn = _Turn(self, state)
+        while turn.step is not None:
+            try:
+                async for output in turn.step.astream(turn.given, config):
+                    for part in turn.read(output):
+                        yield part
+            except Exception as error:
+                if not turn.may_go_on(error):
+                    raise
+            for part in turn.finish():
                 yield part
-        for part in answer.finish(output):
-            yield part
 
-    # It passes the configuration on to functions that take it, which its types don't say.
-    return RunnableGenerator(cast("Any", stream), cast("Any", astream))
+    def warn(self, output: object) -> None:
+        """Say once that the model answers with numbers."""
+        if not self.has_warned:
+            self.has_warned = True
+            warnings.warn(
+                f"the model wrote {shown(output)} instead of statements with quotes, so it answers with numbers; take "
+                "a model that has structured output, or citations='numbers'",
+                SentenceWindowWarning,
+                stacklevel=2,
+            )
 
 
-def _in_schema(llm: Runnable[Any, Any]) -> Runnable[PromptValue, Any]:
+class _Turn:
+    """An answer as its steps go on: ``step`` is asked for next, with ``given``, until it is ``None``."""
+
+    def __init__(self, asking: _Asking, state: dict[str, Any]) -> None:
+        self._asking, self._state = asking, state
+        self.step: Runnable[Any, Any] | None = asking.ask
+        self.given: dict[str, Any] = state
+        self._first = list[AddableDict]()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._answer = QuotedAnswer(self._state["context"], self._asking.unverified)
+        self._output: object = None
+        self._text = ""
+        self._parts = list[AddableDict]()
+
+    def read(self, output: object) -> Iterator[AddableDict]:
+        """Read what a step has written so far; yield what can be shown."""
+        if self.step is self._asking.numbered:
+            self._text += str(output)
+            yield AddableDict(answer=str(output))
+        else:
+            self._output = output
+            yield from self._shown(self._answer.read(output))
+
+    def may_go_on(self, error: Exception) -> bool:
+        """Return whether an error says that the model has no structured output, and nothing is shown yet."""
+        is_refusal = getattr(error, "status_code", None) in _REFUSALS
+        is_known = is_refusal or isinstance(error, OutputParserException | NotImplementedError)
+        return is_known and self.step is not self._asking.numbered and (self._is_held or not self._parts)
+
+    def finish(self) -> Iterator[AddableDict]:
+        """End a step; yield what can be shown, and choose the next one."""
+        has_statements = isinstance(_entry(self._output, "statements"), list)
+        if self.step is self._asking.numbered:
+            self.step = None
+            yield AddableDict(answer="", quotes=verify_quotes(self._text, self._state["context"]))
+        elif has_statements or (self._parts and not self._is_held):
+            yield from self._shown(self._answer.finish(self._output))
+            yield from self._ended()
+        elif self.step is self._asking.again:
+            self.step = None
+            yield from self._first
+        else:
+            self._asking.warn(self._output)
+            self.step, self.given = self._asking.numbered, self._state
+
+    @property
+    def _is_held(self) -> bool:
+        return self._asking.retries
+
+    def _shown(self, parts: Iterable[AddableDict]) -> Iterator[AddableDict]:
+        for part in parts:
+            self._parts.append(part)
+            if not self._is_held:
+                yield part
+
+    def _ended(self) -> Iterator[AddableDict]:
+        """Yield an answer that was held back, or ask again if quotes of the first one failed."""
+        quotes = [quote for part in self._parts for quote in part.get("quotes", [])]
+        failed = [quote.text for quote in quotes if not _sources_of(quote)]
+        if self._is_held and failed and self.step is self._asking.ask:
+            self.step = self._asking.again
+            self.given = {**self._state, _TOLD: (json.dumps(self._output, ensure_ascii=False), failed)}
+            self._first = self._parts
+            self._begin()
+            return
+        self.step = None
+        if self._is_held:
+            yield from self._parts
+
+
+_TOLD, _ASKED = "_told", "_asked"
+_REFUSALS = (400, 404, 415, 422, 501)
+"""Codes of HTTP with which a server refuses a schema."""
+
+_COMPLAINT = """\
+These quotes of your answer don't stand in the sources that you gave for them:
+{}
+Write the whole answer again, in the same form and language. Quote only words that are copied from a source, and give
+its number. Say in words of your own, without quotation marks, what no source says in these words."""
+
+
+def _asked_again(prompt: Runnable[Any, PromptValue]) -> Runnable[Any, list[BaseMessage]]:
+    """Return a Runnable from a state, with an answer and its quotes that failed, to the messages that ask again."""
+    return RunnablePassthrough.assign(**{_ASKED: prompt}) | RunnableLambda(_with_complaint)
+
+
+def _with_complaint(state: Mapping[str, Any]) -> list[BaseMessage]:
+    answer, failed = state[_TOLD]
+    said = _COMPLAINT.format("\n".join(f"- {text}" for text in failed))
+    return [*state[_ASKED].to_messages(), AIMessage(answer), HumanMessage(said)]
+
+
+def _in_schema(llm: Runnable[Any, Any]) -> Runnable[Any, Any]:
     if isinstance(llm, BaseChatModel):
         try:
             return llm.with_structured_output(_SCHEMA)
@@ -193,8 +385,9 @@ def _in_schema(llm: Runnable[Any, Any]) -> Runnable[PromptValue, Any]:
     return RunnableLambda(_ask_for_json) | llm | JsonOutputParser()
 
 
-def _ask_for_json(prompt: PromptValue) -> list[BaseMessage]:
-    return [*prompt.to_messages(), HumanMessage(_AS_JSON)]
+def _ask_for_json(prompt: PromptValue | list[BaseMessage]) -> list[BaseMessage]:
+    messages = prompt if isinstance(prompt, list) else prompt.to_messages()
+    return [*messages, HumanMessage(_AS_JSON)]
 
 
 def _sources_of(quote: VerifiedQuote) -> tuple[int, ...]:

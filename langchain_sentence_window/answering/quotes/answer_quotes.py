@@ -97,6 +97,28 @@ class AnswerQuote:
 
 def quotes_in(answer: str) -> list[AnswerQuote]:
     """Find the quotations and the cited claims of an answer, in order, linear in its length."""
+    quoted, cited = _read(answer)
+    if not quoted and not cited:
+        return []
+    sentences = _sentences(answer, quoted, cited)
+    found = [*_quotations(answer, quoted, cited, sentences), *_claims(answer, quoted, cited, sentences)]
+    return sorted(found, key=lambda each: (each.start, each.end))
+
+
+def without_sentences(answer: str, spans: Iterable[Span]) -> str:
+    """Return an answer without the sentences, and the block quotes, that spans of it touch."""
+    quoted, cited = _read(answer)
+    whole = [*_sentences(answer, quoted, cited), *(each.outer for each in quoted if each.is_block)]
+    touched = [(low, high) for start, end in spans for low, high in whole if low < end and start < high]
+    parts, at = list[str](), 0
+    for low, high in sorted(touched):
+        parts.append(answer[at : max(at, low)])
+        at = max(at, high)
+    return "".join([*parts, answer[at:]]).strip()
+
+
+def _read(answer: str) -> tuple[list[Quoted], list[Cited]]:
+    """Read the quotations of an answer, and its citations."""
     code = list[Span]()
     cited = list[Cited]()
     for (start, end), numbers in citation_marks(answer):
@@ -104,12 +126,7 @@ def quotes_in(answer: str) -> list[AnswerQuote]:
             code.append((start, end))
         elif any(first <= MAX_NUMBER for first, _ in numbers):
             cited.append(Cited(start, end, numbers))
-    quoted = find_quoted(answer, code)
-    if not quoted and not cited:
-        return []
-    sentences = _sentences(answer, quoted, cited)
-    found = [*_quotations(answer, quoted, cited, sentences), *_claims(answer, quoted, cited, sentences)]
-    return sorted(found, key=lambda each: (each.start, each.end))
+    return find_quoted(answer, code), cited
 
 
 def _sentences(answer: str, quoted: Sequence[Quoted], cited: Sequence[Cited]) -> list[Span]:

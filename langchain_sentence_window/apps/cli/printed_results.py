@@ -250,7 +250,11 @@ def _citation(citation: Citation) -> dict[str, Any]:
 
 
 def _quote(quote: VerifiedQuote) -> dict[str, Any]:
-    return _fields(quote, "places") | {"places": [_fields(place, "document") for place in quote.places]}
+    closest = quote.closest and _fields(quote.closest, "document")
+    return _fields(quote, "places") | {
+        "places": [_fields(place, "document") for place in quote.places],
+        "closest": closest,
+    }
 
 
 def _fields(record: Citation | VerifiedQuote | QuotedPlace, but: str) -> dict[str, Any]:

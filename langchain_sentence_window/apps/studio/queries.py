@@ -19,7 +19,6 @@ from typing import Any, Literal, TypeAlias, cast
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
-from langchain_core.output_parsers import StrOutputParser
 from langchain_core.runnables import RunnableLambda
 from pydantic import Field
 from starlette.responses import Response
@@ -37,11 +36,11 @@ from langchain_sentence_window.answering.chain import (
     rewriter,
 )
 from langchain_sentence_window.answering.citation_format import on_one_line
-from langchain_sentence_window.answering.citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START
-from langchain_sentence_window.answering.content_blocks import MARK, VERDICT, citation_blocks
+from langchain_sentence_window.answering.citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START, VERDICT
+from langchain_sentence_window.answering.content_blocks import MARK, citation_blocks
 from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.locations import describe_location, document_title, name_of, numbered_place
-from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, quotes_as_cited
+from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, answer_with_numbers, quotes_as_cited
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, SOURCE, START_INDEX
 from langchain_sentence_window.documents.window_fields import FIELDS
@@ -241,12 +240,13 @@ async def _parts(
         AnswerFormatError: The model wrote no statements with quotes.
     """
     prompt = RunnableLambda(_prompt_values)
+    numbered = answer_with_numbers(prompt | PROMPT, model, "keep")
     if citing == "quotes":
-        async for part in answer_in_quotes(prompt | QUOTING_PROMPT, model, "mark").astream(state):
+        async for part in answer_in_quotes(prompt | QUOTING_PROMPT, model, "mark", numbered).astream(state):
             if part.get("answer") or part.get("quotes"):
-                yield part["answer"], part["quotes"]
+                yield part["answer"], part.get("quotes", [])
     else:
-        async for text in (prompt | PROMPT | model | StrOutputParser()).astream(state):
+        async for text in numbered.astream(state):
             if text:
                 yield text, []
 
@@ -300,9 +300,13 @@ def _citation(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _quote(quote: VerifiedQuote) -> dict[str, Any]:
-    """Return a quote of an answer with its verdict, and the places where it stands."""
-    places = [fields_of(place, "number doc_id start end text location") for place in quote.places]
-    return {**fields_of(quote, "kind text start end cited verdict"), "places": places}
+    """Return a quote of an answer with its verdict, the places where it stands, and what a paraphrase is like."""
+    places, closest = (
+        [fields_of(place, "number doc_id start end text location") for place in given]
+        for given in (quote.places, [quote.closest] if quote.closest else [])
+    )
+    told = fields_of(quote, "kind text start end cited verdict similarity")
+    return told | {"places": places, "closest": closest[0] if closest else None}
 
 
 def _short(text: str) -> str:
