@@ -9,8 +9,8 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain
-from langchain_sentence_window.errors import AnswerFormatError, InvalidInputError
+from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain, find_citations
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from tests.conftest import Invoke
 from tests.openai_server import OpenAIServer, openai_server
 from tests.toys import BY_COSINE, WordEmbeddings, document
@@ -119,17 +119,121 @@ async def test_what_doesnt_fit_the_schema_is_no_evidence(
     assert len(result["quotes"]) == quotes
 
 
+NUMBERED = 'A plan "has a refund" [1], and it "takes ten days" [2]. It always ends [1].'
+
+
 @pytest.mark.parametrize("written", ["Yes.", "[]", '{"answer": "Yes."}'])
-async def test_an_answer_in_another_form_is_an_error(
+async def test_a_model_that_writes_no_statements_answers_with_numbers(
     retriever: SentenceWindowRetriever, way: Invoke, written: str
 ) -> None:
-    chain = create_rag_chain(retriever, FakeListChatModel(responses=[written]), citations="quotes")
-    with pytest.raises(AnswerFormatError, match="statements with quotes"):
-        await way(chain, "invoke", QUESTION)
+    model = FakeListChatModel(responses=[written, NUMBERED])
+    chain = create_rag_chain(retriever, model, citations="quotes")
+    with pytest.warns(SentenceWindowWarning, match="so it answers with numbers") as told:
+        results = [await way(chain, "invoke", QUESTION) for _ in range(2)]
+    assert len(told) == 1
+    for result in results:
+        assert result["answer"] == NUMBERED
+        assert [quote.verdict for quote in result["quotes"]] == ["verbatim", "not_found", "paraphrase"]
+        assert [cited.number for cited in result["citations"]] == [1, 2]
+
+
+async def test_a_server_that_refuses_a_schema_is_asked_for_numbers(
+    retriever: SentenceWindowRetriever, server: OpenAIServer, way: Invoke
+) -> None:
+    server.faults, server.reply = [400], lambda _: NUMBERED
+    llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy", max_retries=0)
+    chain = create_rag_chain(retriever, llm, citations="quotes")
+    with pytest.warns(SentenceWindowWarning, match="the model wrote None"):
+        result = await way(chain, "invoke", QUESTION)
+    assert result["answer"] == NUMBERED
+    refused, asked = server.bodies("/v1/chat/completions")
+    assert "response_format" in refused
+    assert "response_format" not in asked
+    assert "by its number in square brackets" in asked["messages"][0]["content"]
+
+
+@pytest.mark.parametrize("fault", [401, 429, 500])
+async def test_another_error_of_a_server_is_raised(
+    retriever: SentenceWindowRetriever, server: OpenAIServer, way: Invoke, fault: int
+) -> None:
+    server.faults = [fault]
+    llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy", max_retries=0)
+    with pytest.raises(Exception, match=str(fault)):
+        await way(create_rag_chain(retriever, llm, citations="quotes"), "invoke", QUESTION)
+
+
+MENDED = 'A plan "has a refund" [1]. It takes some days [2].'
+
+
+FAILED: dict[str, tuple[str, list[str], int]] = {
+    "keep": (NUMBERED, ["verbatim", "not_found", "paraphrase"], 1),
+    "retry": (MENDED, ["verbatim", "paraphrase"], 2),
+    "drop": ("It always ends [1].", ["paraphrase"], 1),
+}
+"""For each setting the answer, its verdicts, and how often the model is asked."""
+
+
+@pytest.mark.parametrize("failed_quotes", ["keep", "retry", "drop"])
+async def test_failed_quotes_of_an_answer_with_numbers(
+    retriever: SentenceWindowRetriever, server: OpenAIServer, way: Invoke, failed_quotes: Any
+) -> None:
+    answer, verdicts, calls = FAILED[failed_quotes]
+    server.reply = lambda messages: MENDED if "takes ten days" in str(messages[-1]["content"]) else NUMBERED
+    llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
+    result = await way(create_rag_chain(retriever, llm, failed_quotes=failed_quotes), "invoke", QUESTION)
+    assert result["answer"] == result["message"].text == answer
+    assert ("quotes" in result) == (failed_quotes != "keep")
+    assert [quote.verdict for quote in result.get("quotes", [])] == (verdicts if failed_quotes != "keep" else [])
+    assert [cited.verdict for cited in find_citations(result["message"])] == verdicts
+    prompts = server.prompts()
+    assert len(prompts) == calls
+    if failed_quotes == "retry":
+        *_, before, told = prompts[1]
+        assert (before["role"], before["content"]) == ("assistant", NUMBERED)
+        assert "- takes ten days" in told["content"]
+        assert "has a refund" not in told["content"]
+
+
+async def test_a_good_answer_is_not_asked_for_again(
+    retriever: SentenceWindowRetriever, server: OpenAIServer, way: Invoke
+) -> None:
+    server.reply = lambda _: MENDED
+    llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
+    result = await way(create_rag_chain(retriever, llm, failed_quotes="retry"), "invoke", QUESTION)
+    assert (result["answer"], len(server.prompts())) == (MENDED, 1)
+
+
+@pytest.mark.parametrize("second", [{"statements": STATEMENTS[:1], "remark": ""}, {"answer": "No."}])
+async def test_a_model_is_told_once_which_quotes_failed(
+    retriever: SentenceWindowRetriever, server: OpenAIServer, way: Invoke, second: Any
+) -> None:
+    server.reply = lambda messages: json.dumps(second) if "- It takes 50 days." in str(messages[-1]) else ANSWER
+    llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
+    result = await way(create_rag_chain(retriever, llm, citations="quotes", failed_quotes="retry"), "invoke", QUESTION)
+    # What doesn't fit the schema the second time leaves the first answer.
+    assert result["answer"] == ("Plans can be refunded. [1]" if "statements" in second else MARKED)
+    _, prompt = server.prompts()
+    assert prompt[-2]["content"] == json.dumps(json.loads(ANSWER), ensure_ascii=False)
+    assert "A refund goes to the card" not in prompt[-1]["content"]
+
+
+async def test_statements_with_failed_quotes_are_dropped(
+    retriever: SentenceWindowRetriever, way: Invoke, server: OpenAIServer
+) -> None:
+    llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
+    result = await way(create_rag_chain(retriever, llm, citations="quotes", failed_quotes="drop"), "invoke", QUESTION)
+    assert (result["answer"], len(server.prompts())) == (DROPPED, 1)
 
 
 @pytest.mark.parametrize(
-    "settings", [{"citations": "quote"}, {"citations": None}, {"unverified": "keep"}, {"history": "yes"}]
+    "settings",
+    [
+        {"citations": "quote"},
+        {"citations": None},
+        {"unverified": "keep"},
+        {"history": "yes"},
+        {"failed_quotes": "mark"},
+    ],
 )
 def test_settings_that_dont_exist_are_refused(retriever: SentenceWindowRetriever, settings: Any) -> None:
     with pytest.raises(InvalidInputError, match=next(iter(settings))):

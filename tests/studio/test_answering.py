@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain
+from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.studio import create_studio
 from tests.browser.serving import serving
 from tests.openai_server import Message, OpenAIServer, openai_server
@@ -212,9 +213,16 @@ def test_an_answer_that_breaks_off_is_told_of(llm: ChatOpenAI, server: OpenAISer
     assert "the chat model failed" in last["error"]["message"]
 
 
-def test_what_is_no_answer_in_quotes_is_told_of() -> None:
-    last = answered(FakeListChatModel(responses=["Yes."]))[-1]
-    assert last["error"]["type"] == "AnswerFormatError"
+def test_what_is_no_answer_in_quotes_is_an_answer_with_numbers() -> None:
+    with pytest.warns(SentenceWindowWarning, match="so it answers with numbers"):
+        *_, last = answered(FakeListChatModel(responses=["Yes.", "It ends after a month [1]."]))
+    assert last["done"]["answer"] == "It ends after a month [1]."
+    (quote,) = last["done"]["quotes"]
+    assert (quote["verdict"], quote["similarity"], quote["closest"]["text"]) == (
+        "paraphrase",
+        0.6,
+        "It ends after thirty days.",
+    )
 
 
 def test_a_long_error_is_cut() -> None:

@@ -62,6 +62,9 @@ _PRIME = re.compile(r"'(?<=\d')|\"(?<=\d\")")
 _COMPARED = re.compile(r"(?:[<>!]=|\+/?-(?=\s?\d)|[±≤≥≠≈](?= \d))(?: (?=\d))?")
 _COMPARISONS = {"<=": "≤", ">=": "≥", "!=": "≠", "+/-": "±", "+-": "±"}
 _BOLD = re.compile(r"\*(?<![\w*]\*)\*{1,2}(?=[^\s*])|\*(?<=[^\s*]\*)\*{1,2}(?![\w*])")
+_FRENCH = re.compile(r"(?<![\w.,;:!?…])«([ \u00a0\u2009\u202f])[^«»]{1,500}?([ \u00a0\u2009\u202f])»")
+"""The spaces inside French quotation marks."""
+
 _MAX_MARKS = 32
 """The longest run of combining marks that is composed; no language needs as many."""
 
@@ -163,6 +166,10 @@ def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
         # Letters and their marks are composed, as in Unicode's form C.
         composed = ((start, end, unicodedata.normalize("NFC", text[start:end])) for start, end in _letters(text))
         text, shifts = _rewritten(text, composed)
+        steps.append(shifts)
+    if "«" in text and "»" in text:
+        inner = (found.span(side) for found in _FRENCH.finditer(text) for side in (1, 2))
+        text, shifts = _rewritten(text, ((start, end, "") for start, end in inner))
         steps.append(shifts)
     plain = _plain_characters(text)
     text, shifts = _rewritten(plain, ((start, end, shown.translate(PLAIN)) for start, end, shown in markup(plain)))
@@ -434,9 +441,12 @@ def head_of_sentence(text: str, at: int) -> str:
 
 
 _ADDED = re.compile(
-    r"[)\]}\"'”’»*_]*(?:\s*[,;]\s*(?:and|und|et|y|e|en|och|og|i|и)\b|[;；])\s*(?P<words>\S+\s*\S*)", re.IGNORECASE
+    r"[)\]}\"'”’»*_]*(?:\s*[,;]\s*(?:and|und|et|y|e|en|och|og|i|и)\b"
+    r"|[;；]\s*(?:(?:but|aber|jedoch|mais|pero|ma|mas|maar|men|ale|но)\b,?)?)\s*"
+    r"(?P<words>\S+(?:\s+(?:no|kein\w*|aucun\w*|ning\w*|nenhum\w*|nessun\w*)\b)?)",
+    re.IGNORECASE,
 )
-"""What a sentence adds: a negation there is of what is added, unless it is one of its first two words."""
+"""What a sentence adds: a negation there is of what is added, unless it begins with it, as in "and in no case"."""
 
 
 def is_turned_after(text: str, at: int) -> bool:

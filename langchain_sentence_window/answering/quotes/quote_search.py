@@ -30,6 +30,7 @@ from .normalized_text import (
     is_turned_after,
     is_unspaced,
     plain_text,
+    rest_of_sentence,
     turns,
 )
 
@@ -285,9 +286,11 @@ def _may_end(text: str, at: int, final: str) -> bool:
     rest = text[at : at + 2].lstrip()
     if not rest or rest[0] in _ENDS or (rest[0] in _STOPS_AT and final[0] not in _ENDS):
         return True
-    if rest[0] in "?？" or rest[0].isnumeric():
+    if rest[0] in "?？":
         return False
-    return not is_turned_after(text, at)
+    # A number that marks an item of a list goes on with nothing.
+    is_over = rest[0] not in ";；" and not rest_of_sentence(text, at).strip()
+    return is_over or not (rest[0].isnumeric() or is_turned_after(text, at))
 
 
 def _may_begin(text: str, at: int, quote: str) -> bool:

@@ -64,7 +64,8 @@ def test_a_slice_is_verbatim_and_the_place_is_its_text(given_slice: tuple[str, i
     found = verify_quote(text[low:high], [window("Unrelated.", "b"), window(text, start=start)])
     (place,) = found.places
     assert (found.verdict, place.number, place.text) == ("verbatim", 2, text[low:high])
-    assert text[place.start - start : place.end - start] == text[low:high]
+    assert place.start is not None
+    assert text[place.start - start :].startswith(text[low:high])
     if text.find(text[low:high]) == text.rfind(text[low:high]):
         assert (place.start, place.end) == (start + low, start + high)
 
