@@ -304,24 +304,35 @@ def _without(answer: str, lines: Sequence[Span], cited: Sequence[Cited]) -> tupl
     return "\n".join(parts).strip(), trim(answer, *filled[0])[0], trim(answer, *filled[-1])[1]
 
 
-_CLOSERS = {
-    pair[0]: pair[1:]
+_CLOSERS: dict[str, tuple[str, ...]] = {
+    pair[0]: tuple(pair[1:])
     for pair in (
         *('""', "＂＂", "“”", '„“”"', "‟”", "””", "«»", "»«»", "‹›", "›‹›", "‘’", "‚‘’", "''", "`'"),
         *("「」", "『』", "｢｣", "﹁﹂", "﹃﹄", "〝〞〟"),
     )
-} | dict(zip(("``", '\\"', "\\'"), ("''", '\\"', "\\'"), strict=True))
+} | {"``": ("''",), ",,": ("''", "“", "”"), '\\"': ('\\"',), "\\'": ("\\'",)}
 """The marks that close a quotation, for each mark that opens one."""
 
-_LOOSE = dict.fromkeys('"“„‟”＂', '"“”″＂') | {"«": '"”', "``": '"”', "'": "’", "‘": "'´", "‚": "'´", "`": "’´"}
+_LOOSE = dict.fromkeys('"“„‟”＂', '"“”″＂') | {
+    "«": '"”',
+    "``": '"”',
+    ",,": '"',
+    "'": "’",
+    "‘": "'´",
+    "‚": "'´",
+    "`": "’´",
+}
 """Marks that close a quotation too, where writers mix them."""
 
 _EITHER = frozenset("\"＂'‘’”“´`")
 """Marks that open a quotation only before, and close it only after, a character that isn't white space."""
 
-_MARKS = "".join({each for pair in (*_CLOSERS.items(), *_LOOSE.items()) for each in "".join(pair) if each != "\\"})
+_MARKS = "".join(
+    {each for marks in (_CLOSERS, _LOOSE) for pair in marks.items() for each in "".join((pair[0], *pair[1]))} - {*"\\,"}
+)
 _TOKEN = re.compile(
-    rf"&(?:quot|apos|[lr][sd]quo|[lr]s?aquo|[sb][bd]quo|\#0*3[49]|\#x2[27]);|\\[\"']|(?<!`)``(?!`)|[{_MARKS}]"
+    rf"&(?:quot|apos|[lr][sd]quo|[lr]s?aquo|[sb][bd]quo|\#0*\d{{2,5}}|\#x0*[0-9a-f]{{2,4}});"
+    rf"|\\[\"']|(?<!`)``(?!`)|(?<!,),,(?!,)|[{_MARKS}]"
     r"|\n[ \t]*(?=\n)"
 )
 _BLOCK = re.compile(r"^ {0,3}>.*(?:\n {0,3}>.*)*", re.MULTILINE)
@@ -379,12 +390,16 @@ def _covers(spans: Sequence[Span], at: int) -> bool:
 def _between_marks(text: str, skipped: Iterable[Span]) -> Iterator[Quoted]:
     opened: dict[str, Span] = {}
     found: list[tuple[Span, Span]] = []
+    done = 0
     for mark, at, end in _marks_outside(text, skipped):
         if mark[0] == "\n":
             opened.clear()
             continue
-        if mark == "'" and "``" in opened and text.startswith("''", at):
+        if at < done:
+            continue
+        if mark in "'’" and text.startswith(mark * 2, at) and not _DOUBLED.isdisjoint(opened):
             mark, end = "''", at + 2
+        done = end
         opener = _closed(text, mark, (at, end), opened)
         if opener is not None:
             while found and found[-1][0] > opener:
@@ -411,6 +426,9 @@ def _marks_outside(text: str, skipped: Iterable[Span]) -> Iterator[tuple[str, in
             yield unescape(token[0]), at, end
 
 
+_DOUBLED = frozenset(("``", ",,", "“", "„"))
+"""Marks that two apostrophes may close."""
+
 _STRAIGHT = ('"', "＂", "'", '\\"', "\\'")
 _AHEAD = 400
 """Characters after a mark in which its quotation may end with the mark that it should."""
@@ -422,12 +440,16 @@ def _closed(text: str, mark: str, span: Span, opened: Mapping[str, Span]) -> Spa
         return None
     if fit := [place for opener, place in opened.items() if mark in _CLOSERS[opener]]:
         return max(fit)
-    loose = [(place, opener) for opener, place in opened.items() if mark in _LOOSE.get(opener, "")]
+    loose = [(place, opener) for opener, place in opened.items() if mark in _loose(opener)]
     if not loose:
         return None
     place, opener = max(loose)
     is_doubtful = opener in "'‘‚`" or text[span[0] - 1].isdigit()
     return None if is_doubtful and _ends_rightly(text, opener, span[1]) else place
+
+
+def _loose(opener: str) -> tuple[str, ...]:
+    return (*_LOOSE.get(opener, ""), "''") if opener in _DOUBLED else tuple(_LOOSE.get(opener, ""))
 
 
 def _ends_rightly(text: str, opener: str, at: int) -> bool:
