@@ -94,6 +94,16 @@ def test_numbers_are_cited_and_quotations_verified(page: "Page", url: str, serve
     assert page.locator(".quote .verdict").first.inner_text().startswith("✕ not found")
 
 
+def test_a_claim_in_other_words_is_no_accusation(page: "Page", url: str, server: OpenAIServer) -> None:
+    server.reply = lambda _: "A card is charged again after a while [1]."
+    assert answered(page, url, "numbers") == "A card is charged again after a while 1 ~."
+    verdict = page.locator(".quote .verdict").first
+    assert verdict.inner_text().startswith("~ paraphrase")
+    color = "each => getComputedStyle(each).color"
+    assert page.locator(".chip").first.evaluate(color) == page.locator(".quote .verdict .muted").first.evaluate(color)
+    expect(page.locator(".answer-status")).to_contain_text("It quotes nothing", use_inner_text=True)
+
+
 def test_enter_asks_the_model_again_only_in_its_tab(page: "Page", url: str, server: OpenAIServer) -> None:
     answered(page, url)
     assert len(server.prompts()) == 1

@@ -154,6 +154,15 @@ def test_numbers_are_cited_and_quotations_verified_at_the_end(server: OpenAIServ
     assert [each["verdict"] for each in last["done"]["quotes"]] == ["verbatim", "not_found"]
 
 
+def test_a_claim_in_other_words_is_said_to_be_a_paraphrase(server: OpenAIServer, llm: ChatOpenAI) -> None:
+    server.reply = lambda _: "Thirty days later a refund ends [1]."
+    done = answered(llm, citations="numbers")[-1]["done"]
+    (quote,) = done["quotes"]
+    assert (quote["verdict"], quote["places"], quote["similarity"]) == ("paraphrase", [], 0.55)
+    assert quote["closest"]["text"] == done["citations"][0]["text"] == "It ends after thirty days."
+    assert (done["citations"][0]["verdict"], done["citations"][0]["start"]) == ("paraphrase", quote["closest"]["start"])
+
+
 def test_a_call_takes_settings(llm: ChatOpenAI, server: OpenAIServer) -> None:
     first = answered(llm, settings={"k": 1, "window": 0})[0]
     assert [each["text"] for each in first["windows"]] == ["A plan has a refund."]

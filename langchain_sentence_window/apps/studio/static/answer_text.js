@@ -10,9 +10,10 @@ const VERDICTS = {
   normalized: { icon: "≈", name: "normalized", help: "It stands there but for spaces, case or punctuation." },
   stitched: { icon: "+", name: "stitched", help: "It is put together of words that don't stand together." },
   misattributed: { icon: "⇄", name: "misattributed", help: "It stands in another source than the one that is cited." },
+  paraphrase: { icon: "~", name: "paraphrase", help: "It is in the answer's own words, which nothing verifies." },
   not_found: { icon: "✕", name: "not found", help: "It doesn't stand in the sources in these words." },
 };
-const WORST_FIRST = ["not_found", "misattributed", "stitched", "normalized", "verbatim"];
+const WORST_FIRST = ["not_found", "misattributed", "stitched", "paraphrase", "normalized", "verbatim"];
 
 /**
  * Return an answer as nodes.
@@ -45,12 +46,21 @@ export function quoteList({ quotes, windows }, onPlace) {
       quote.places.map((place) => el("button", {
         type: "button", class: "quiet small quote-place", title: place.location, on: { click: () => onPlace(placeOf(place)) },
       }, `[${place.number}] ${whereabouts(windows[place.number - 1], place)}`)),
-      quote.places.length || !quote.cited.length ? null : el("p", { class: "muted small" }, `It cites ${quote.cited.map((each) => `[${each}]`).join("")}.`));
+      quote.closest ? closestSentence(quote, onPlace) : null,
+      quote.places.length || quote.closest || !quote.cited.length ? null : el("p", { class: "muted small" }, `It cites ${quote.cited.map((each) => `[${each}]`).join("")}.`));
   }))];
 }
 
-/** Say how many quotes stand in the sources. */
-export function verdictSummary(quotes) {
+/** Return the sentence that a claim in the answer's own words is like, as a way to it. */
+function closestSentence({ closest, similarity }, onPlace) {
+  return el("button", {
+    type: "button", class: "quiet small quote-place", title: closest.location, on: { click: () => onPlace(placeOf(closest)) },
+  }, `[${closest.number}] ${Math.round(similarity * 100)} % of the words: ${closest.text}`);
+}
+
+/** Say how many quotes stand in the sources; claims in the answer's own words are none. */
+export function verdictSummary(all) {
+  const quotes = all.filter((each) => each.verdict !== "paraphrase");
   if (!quotes.length) return "It quotes nothing.";
   const found = quotes.filter((each) => each.verdict === "verbatim" || each.verdict === "normalized").length;
   return `${found} of ${quotes.length} ${quotes.length === 1 ? "quote stands" : "quotes stand"} in the sources that are cited.`;
