@@ -19,7 +19,9 @@ Change: TypeAlias = tuple[int, int, str]
 """A stretch of a text, and what is shown in its place."""
 
 _TAGS = "abbr|a|bdi|bdo|big|b|cite|code|del|dfn|em|font|ins|i|kbd|mark|q|samp|small|span|strike|strong|s|tt|u|var"
-_HAS_MARKUP = re.compile(r"[*_~<&\\\]]|==|(?:\n|\A)[ \t]*>|[.,;!?][¹²³⁰-⁹]")
+_FIRST = re.compile(r"[\\&<>\[\]*_~¹²³⁰-⁹]|!\[|==|\n[ \t]*(?=\n)")
+"""What markup begins with; most characters of a text begin none."""
+
 _MARKUP = re.compile(
     rf"""
     (?P<escape> \\ [!-/:-@\[-`{{-~] )
@@ -36,7 +38,7 @@ _MARKUP = re.compile(
     )
   | (?P<script> <sup>\d{{1,3}}</sup> | <sub>\d{{1,3}}</sub> )
   | (?P<address> < https?:// [^\s<>]{{1,500}} > )
-  | (?P<quoted> (?: (?<=\n) [ \t]* | \A ) (?: > [ \t]? )++ )
+  | (?P<quoted> (?: \A | (?<=\n) | (?<=\n[ ]) | (?<=\n[ ]{{2}}) | (?<=\n[ ]{{3}}) ) (?: > [ \t]? )++ )
   | (?P<open> \[\[ (?: [^\[\]|\n]{{0,200}} \| )? (?= [^\[\]|\n]{{1,200}} \]\] ) | \[ )
   | (?P<close>
         \]\]
@@ -44,7 +46,6 @@ _MARKUP = re.compile(
       | \] (?: \[ [^\[\]\n]{{0,100}} \] )?
     )
   | (?P<run> \*{{1,3}} | _{{1,3}} | ~~ | == )
-  | (?P<end> \n [ \t]* (?=\n) )
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -66,13 +67,16 @@ def rendered(text: str) -> Iterator[str]:
 
 def markup(text: str) -> list[Change]:
     """Return the markup of a text, in order and disjoint, with what is shown in its place; linear in the text."""
-    if not _HAS_MARKUP.search(text):
-        return []
     pairs = _Pairs(text)
     changes = list[Change]()
-    for found in _MARKUP.finditer(text):
-        kind = found.lastgroup or ""
-        changes += _SHOWN[kind](found) if kind in _SHOWN else pairs.read(kind, found)
+    end = 0
+    for first in _FIRST.finditer(text):
+        at = first.start()
+        if text[at] == "\n":
+            pairs.clear()
+        elif at >= end and (found := _MARKUP.match(text, at)):
+            kind, end = found.lastgroup or "", found.end()
+            changes += _SHOWN[kind](found) if kind in _SHOWN else pairs.read(kind, found)
     return sorted(changes)
 
 
@@ -115,17 +119,19 @@ class _Pairs:
         self._brackets = list[Span]()
         self._runs: dict[str, Span] = {}
 
+    def clear(self) -> None:
+        """Forget what is open, as a paragraph ends."""
+        self._brackets.clear()
+        self._runs.clear()
+
     def read(self, kind: str, found: re.Match[str]) -> Iterator[Change]:
         """Yield the markup that ends here."""
         if kind == "open":
             self._brackets.append(found.span())
         elif kind == "close":
             yield from self._closed(found)
-        elif kind == "run":
-            yield from self._emphasized(found[0], *found.span())
         else:
-            self._brackets.clear()
-            self._runs.clear()
+            yield from self._emphasized(found[0], *found.span())
 
     def _closed(self, found: re.Match[str]) -> Iterator[Change]:
         if not self._brackets:

@@ -272,7 +272,11 @@ _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[s
     (lambda text: ".." in text or ". ." in text, _DOTS, lambda _: "…"),
     (lambda text: " -" in text or "- " in text or "--" in text, _DASH, lambda _: "-"),
     (lambda text: "**" in text, _BOLD, lambda _: ""),
-    (lambda text: _COMPARED.search(text) is not None, _COMPARED, lambda found: _comparison(found[0].strip())),
+    (
+        lambda text: "=" in text or "+" in text or not text.isascii(),
+        _COMPARED,
+        lambda found: _comparison(found[0].strip()),
+    ),
 )
 """Which texts need a step, what it replaces, and by what; ``None`` for hyphens at line ends, which depend on words."""
 

@@ -286,13 +286,13 @@ class _Judge:
             judged = self._whole(forms, own, others)
             return judged if judged is not _NOT_FOUND else self._stitched(forms[-1].plain, own)
         loose: InOrder | None = None
-        for sources, is_own in self._in_turn(own, others):
+        for sources in self._in_turn(own, others, pieces.pieces):
             found, gapped = _find(forms, sources), find_in_order(sources, pieces)
             is_slice = gapped is not None and gapped.is_sound and gapped.is_exact and len(gapped.places) == 1
             if found and (found[0] == "verbatim" or not is_slice):
-                return self._verdict(found[0], [found[1]], is_own=is_own)
+                return self._verdict(found[0], [found[1]], own)
             if gapped and gapped.is_sound:
-                return self._verdict("verbatim" if gapped.is_exact else "normalized", gapped.places, is_own=is_own)
+                return self._verdict("verbatim" if gapped.is_exact else "normalized", gapped.places, own)
             loose = loose or gapped
         if loose:
             return "stitched", self._places(loose.places)
@@ -303,18 +303,20 @@ class _Judge:
         return ("stitched", self._places(places)) if len(places) == len(apart) > 1 else _NOT_FOUND
 
     def _whole(self, forms: Sequence[Wanted], own: Sequence[Source], others: Sequence[Source]) -> _Judged:
-        for sources, is_own in self._in_turn(own, others):
+        for sources in self._in_turn(own, others, forms):
             if (found := _find(forms, sources)) is not None:
-                return self._verdict(found[0], [found[1]], is_own=is_own)
+                return self._verdict(found[0], [found[1]], own)
         return _NOT_FOUND
 
-    def _in_turn(self, own: Sequence[Source], others: Sequence[Source]) -> Iterator[tuple[Sequence[Source], bool]]:
-        """Yield the sources in which a quotation is looked for in turn, and whether it cites them."""
-        cited = {number for source in own for number in source.numbers}
-        yield own, True
-        yield [each for each in self._touching if not cited.isdisjoint(each.numbers)], True
-        yield others, False
-        yield [each for each in self._touching if cited.isdisjoint(each.numbers)], False
+    def _in_turn(
+        self, own: Sequence[Source], others: Sequence[Source], wanted: Sequence[Wanted]
+    ) -> Iterator[Sequence[Source]]:
+        """Yield the sources in which texts are looked for in turn: the cited ones, the others, and those that touch."""
+        yield own
+        yield others
+        words = self._joined(self._sources)
+        if any(words.has_words(each.plain) for each in wanted):
+            yield self._touching
 
     def _stitched(self, plain: str, own: Sequence[Source]) -> _Judged:
         if not self._joined(self._sources).has_words(plain):
@@ -330,8 +332,10 @@ class _Judge:
             self._stitching[key] = Stitching(sources)
         return self._stitching[key]
 
-    def _verdict(self, verdict: Verdict, found: Sequence[Found], *, is_own: bool) -> _Judged:
-        return (verdict if is_own else "misattributed"), self._places(found)
+    def _verdict(self, verdict: Verdict, found: Sequence[Found], own: Sequence[Source]) -> _Judged:
+        places, cited = self._places(found), {number for source in own for number in source.numbers}
+        is_own = any(place.number in cited for place in places)
+        return (verdict if is_own else "misattributed"), places
 
     def _places(self, found: Sequence[Found]) -> tuple[QuotedPlace, ...]:
         return tuple(self._placed(part) for each in found for part in each.passage.pieces(each.start, each.end))

@@ -137,6 +137,10 @@ def test_a_quotation_over_windows_that_touch_has_a_place_in_each() -> None:
         (3, 125, "begin and go on."),
         (1, 142, "Three dogs"),
     ]
+    (wrong,) = verify_quotes('It says "Three dogs are here" [2].', [two, one])
+    assert (wrong.verdict, [each.number for each in wrong.places]) == ("misattributed", [1])
+    (other,) = verify_quotes('It says "begin and go on. Three dogs" [2].', [two, window("b", "b"), one])
+    assert (other.verdict, [each.number for each in other.places]) == ("misattributed", [3, 1])
     overlapping = [window(TEXT[:41], start=100), window(TEXT[16:], start=116)]
     found = verify_quote("due. Two cats begin and go on. Three dogs", overlapping)
     assert (found.verdict, [each.text for each in found.places]) == (
