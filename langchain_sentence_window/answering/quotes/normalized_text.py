@@ -62,6 +62,10 @@ _PRIME = re.compile(r"'(?<=\d')|\"(?<=\d\")")
 _COMPARED = re.compile(r"(?:[<>!]=|\+/?-(?=\s?\d)|[±≤≥≠≈](?= \d))(?: (?=\d))?")
 _COMPARISONS = {"<=": "≤", ">=": "≥", "!=": "≠", "+/-": "±", "+-": "±"}
 _BOLD = re.compile(r"\*(?<![\w*]\*)\*{1,2}(?=[^\s*])|\*(?<=[^\s*]\*)\*{1,2}(?![\w*])")
+_SCANNED = re.compile(rf"rn|vv|[i|](?={_LETTER})|(?<={_LETTER})[i|]|[015](?={_LETTER})|(?<={_LETTER})[015]")
+_CONFUSED = {"rn": "m", "vv": "w", "i": "l", "|": "l", "0": "o", "1": "l", "5": "s"}
+"""What stands for letters that are confused; a digit is one only beside a letter, so that no number becomes another."""
+
 _FRENCH = re.compile(r"(?<![\w.,;:!?…])«([ \u00a0\u2009\u202f])[^«»]{1,500}?([ \u00a0\u2009\u202f])»")
 """The spaces inside French quotation marks."""
 
@@ -154,12 +158,13 @@ def _old(step: Sequence[Shift], at: int, *, is_end: bool) -> int:
 _new_start = attrgetter("new_start")
 
 
-def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
+def plain_text(text: str, compounds: Collection[str] = (), *, is_scanned: bool = False) -> PlainText:
     """Make a text plain, linear in its length.
 
     Args:
         text: Any text.
         compounds: Plain words with a hyphen. A hyphen that ends a line stays if the word is one of them.
+        is_scanned: Whether letters are made alike that the recognition of scanned text confuses.
     """
     steps: list[Sequence[Shift]] = []
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
@@ -183,6 +188,9 @@ def plain_text(text: str, compounds: Collection[str] = ()) -> PlainText:
                 steps.append(shifts)
         if pattern is _HIDDEN:
             text = text.replace("\n", " ")
+    if is_scanned:
+        text, shifts = _rewritten(text, [(*found.span(), _CONFUSED[found[0]]) for found in _SCANNED.finditer(text)])
+        steps.append(shifts)
     if "'" in text or '"' in text:
         text = _PRIME.sub(lambda found: "′" if found[0] == "'" else "″", text).replace("'", '"')
     return PlainText(text, tuple(reversed(steps)))

@@ -9,7 +9,7 @@ which something is kept, or one or a number that brackets put in, makes the quot
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from langchain_core.documents import Document
@@ -49,7 +49,14 @@ class Passage:
     """A text of a source: a window's own, one that leads in to it, or several that touch."""
 
     def __init__(
-        self, number: int, document: Document, text: str, base: int | None, parts: Sequence["Part"] = ()
+        self,
+        number: int,
+        document: Document,
+        text: str,
+        base: int | None,
+        *,
+        parts: Sequence["Part"] = (),
+        is_scanned: bool = False,
     ) -> None:
         """Keep the text.
 
@@ -59,8 +66,10 @@ class Passage:
             text: The text.
             base: Where the text starts in the source document; ``None`` if it isn't known.
             parts: The passages that it is joined of; none if it is one of a source.
+            is_scanned: Whether letters that scans confuse are alike.
         """
         self.number, self.document, self.text, self.base, self._parts = number, document, text, base, parts
+        self.is_scanned = is_scanned
         self._broken: frozenset[str] | None = None
         self._plain: dict[frozenset[str], PlainText] = {}
 
@@ -75,7 +84,7 @@ class Passage:
             self._broken = broken_words(self.text)
         kept = self._broken.intersection(compounds) if self._broken else frozenset[str]()
         if kept not in self._plain:
-            self._plain[kept] = plain_text(self.text, kept)
+            self._plain[kept] = plain_text(self.text, kept, is_scanned=self.is_scanned)
         return self._plain[kept]
 
     def pieces(self, start: int, end: int) -> list["Found"]:
@@ -121,11 +130,11 @@ class Source:
     passages: tuple[Passage, ...]
 
 
-def source_of(number: int, document: Document) -> Source:
+def source_of(number: int, document: Document, *, is_scanned: bool = False) -> Source:
     """Return a window with what leads in to it; its number counts from 1."""
-    span = source_span(document)
-    own = Passage(number, document, document.page_content, span[0] if span else None)
-    led = [Passage(number, document, text, start) for (start, _), text in read_lead_ins(document)]
+    span, make = source_span(document), partial(Passage, number, document, is_scanned=is_scanned)
+    own = make(document.page_content, span[0] if span else None)
+    led = [make(text, start) for (start, _), text in read_lead_ins(document)]
     return Source((number,), (*led, own))
 
 
@@ -184,8 +193,9 @@ def _joined(chain: Sequence[tuple[Passage, str]]) -> tuple[list[Passage], Passag
         at = start + len(passage.text) - skipped
         texts += [between, passage.text[skipped:]]
         parts.append(Part(passage, start, at, skipped))
-    first = chain[0][0]
-    return [each for each, _ in chain], Passage(first.number, first.document, "".join(texts), base, parts)
+    first, text = chain[0][0], "".join(texts)
+    joined = Passage(first.number, first.document, text, base, parts=parts, is_scanned=first.is_scanned)
+    return [each for each, _ in chain], joined
 
 
 @dataclass(frozen=True)
@@ -208,6 +218,10 @@ class Wanted:
         return plain_text(self.text).text.strip(_TRIMMED)
 
     @cached_property
+    def _scanned(self) -> str:
+        return plain_text(self.text, is_scanned=True).text.strip(_TRIMMED)
+
+    @cached_property
     def compounds(self) -> frozenset[str]:
         """The words of the text that have a hyphen."""
         return compounds_of(self.plain) if "-" in self.plain else frozenset()
@@ -219,7 +233,9 @@ class Wanted:
     def plain_in(self, passage: Passage) -> str:
         """Return the text as it is compared with a passage, with the hyphens at line ends that the passage has."""
         kept = self._broken & passage.compounds if self._broken else None
-        return plain_text(self.text, kept).text.strip(_TRIMMED) if kept else self.plain
+        if kept:
+            return plain_text(self.text, kept, is_scanned=passage.is_scanned).text.strip(_TRIMMED)
+        return self._scanned if passage.is_scanned else self.plain
 
 
 def find_exact(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None:

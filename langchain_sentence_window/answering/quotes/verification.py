@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import UNSPACED, Span
-from langchain_sentence_window._validation import as_integer, gathered
+from langchain_sentence_window._validation import as_integer, checked_flag, gathered
 from langchain_sentence_window.answering.citation_format import MARKS, each_once, looks
 from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of
 from langchain_sentence_window.documents.keys import END_INDEX, PAGE_LABELS, PAGES, PARTS, START_INDEX
@@ -138,7 +138,7 @@ _ESCAPED = re.compile(r"\\(.)|&lt;", re.DOTALL)
 """Marks that `format_context` writes before a bracket and for the beginning of a tag."""
 
 
-def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]:
+def verify_quotes(text: str, windows: Iterable[Document], *, scanned: bool = False) -> list[VerifiedQuote]:
     """Find the quotations and cited claims of an answer, and compare each with the sources.
 
     Quotations stand between the marks of any language or in Markdown block quotes. The citations ``[n]`` after a
@@ -149,6 +149,8 @@ def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]
     Args:
         text: The answer that a model wrote.
         windows: The documents that `format_context` was given for it, in the same order.
+        scanned: Whether letters are alike that the recognition of scanned text confuses, such as ``rn`` and ``m``, and
+            ``l`` and ``1`` in a word. Digits of a number never are.
 
     Returns:
         The quotations and claims in order, see `VerifiedQuote`.
@@ -158,17 +160,20 @@ def verify_quotes(text: str, windows: Iterable[Document]) -> list[VerifiedQuote]
     """
     if not isinstance(text, str):
         raise InvalidInputError(f"the answer is {shown(text)}; give its text, such as message.text")
-    judge = _Judge(checked_documents(windows))
+    judge = _Judge(checked_documents(windows), is_scanned=checked_flag("scanned", scanned))
     return [_best(judge, quote) for quote in quotes_in(text)]
 
 
-def verify_quote(quote: str, windows: Iterable[Document], cited: Iterable[int] = ()) -> VerifiedQuote:
+def verify_quote(
+    quote: str, windows: Iterable[Document], cited: Iterable[int] = (), *, scanned: bool = False
+) -> VerifiedQuote:
     """Compare one quotation with the sources.
 
     Args:
         quote: The quotation. Marks around all of it are no part of it.
         windows: The sources.
         cited: The numbers of the sources that it is said to be from, from 1; none for any source.
+        scanned: See `verify_quotes`.
 
     Returns:
         The quotation with its verdict; ``start`` and ``end`` are its span in ``quote``.
@@ -179,7 +184,7 @@ def verify_quote(quote: str, windows: Iterable[Document], cited: Iterable[int] =
     """
     if not isinstance(quote, str) or not any(each.isalnum() for each in quote):
         raise InvalidInputError(f"the quote is {shown(quote)}; give the text of a quotation")
-    judge = _Judge(checked_documents(windows))
+    judge = _Judge(checked_documents(windows), is_scanned=checked_flag("scanned", scanned))
     numbers = _checked_numbers(cited, judge.count)
     start, end = len(quote) - len(quote.lstrip()), len(quote.rstrip())
     verdict, places = judge.judge(quote[start:end], numbers or None)
@@ -219,9 +224,10 @@ def _best(judge: "_Judge", quote: AnswerQuote) -> VerifiedQuote:
 class _Judge:
     """The sources of one answer."""
 
-    def __init__(self, documents: Sequence[Document]) -> None:
+    def __init__(self, documents: Sequence[Document], *, is_scanned: bool) -> None:
         self._documents = documents
-        self._sources = [source_of(number, document) for number, document in enumerate(documents, 1)]
+        self._sources = [source_of(number, each, is_scanned=is_scanned) for number, each in enumerate(documents, 1)]
+        self._is_scanned = is_scanned
         self._stitching: dict[tuple[int, ...], Stitching] = {}
         self._judged: dict[tuple[str, tuple[int, ...] | None, bool, bool], _Judged] = {}
         self._sentences: dict[int, list[tuple[Span, Counter[str]]]] = {}
@@ -315,7 +321,7 @@ class _Judge:
         yield own
         yield others
         words = self._joined(self._sources)
-        if any(words.has_words(each.plain) for each in wanted):
+        if self._is_scanned or any(words.has_words(each.plain) for each in wanted):
             yield self._touching
 
     def _stitched(self, plain: str, own: Sequence[Source]) -> _Judged:

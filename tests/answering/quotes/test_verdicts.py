@@ -378,3 +378,27 @@ def test_a_number_of_no_source_is_refused(number: Any) -> None:
 def test_a_quote_without_a_word_is_refused() -> None:
     with pytest.raises(InvalidInputError, match="give the text of a quotation"):
         verify_quote(" … ", [window(FEE)])
+
+
+@pytest.mark.parametrize(
+    ("quote", "source", "expected"),
+    [
+        ("the modern government", "So the modem govemment resigned.", "normalized"),
+        ("all bills of lading", "aI| bi11s of 1ading", "normalized"),
+        ("the office is closed", "the 0ffice is c1o5ed", "normalized"),
+        ("due on 10 May", "due on 1O May", "not_found"),
+        ("due on 10 May", "due on 16 May", "not_found"),
+        ("a fee of 105 euros", "a fee of los euros", "not_found"),
+        ("it is new", "it is now", "not_found"),
+    ],
+)
+def test_letters_that_scans_confuse_are_alike_only_if_asked_for(quote: str, source: str, expected: str) -> None:
+    assert verify_quote(quote, [window(source)], scanned=True).verdict == expected
+    assert verify_quote(quote, [window(source)]).verdict == "not_found"
+    (found,) = verify_quotes(f"It says “{quote}” [1].", [window(source)], scanned=True)
+    assert found.verdict == expected
+    if found.places:
+        place = found.places[0]
+        assert source[place.start : place.end] == place.text
+    with pytest.raises(InvalidInputError, match="scanned"):
+        verify_quote(quote, [], scanned="yes")  # type: ignore[arg-type]
