@@ -19,6 +19,7 @@ Change: TypeAlias = tuple[int, int, str]
 """A stretch of a text, and what is shown in its place."""
 
 _TAGS = "abbr|a|bdi|bdo|big|b|cite|code|del|dfn|em|font|ins|i|kbd|mark|q|samp|small|span|strike|strong|s|tt|u|var"
+_BLOCKS = "blockquote|br|dd|details|div|dl|dt|h[1-6]|hr|li|ol|p|pre|section|summary|table|tbody|td|th|thead|tr|ul"
 _FIRST = re.compile(r"[\\&<>\[\]*_~¹²³⁰-⁹]|!\[|==|\n[ \t]*(?=\n)")
 """What markup begins with; most characters of a text begin none."""
 
@@ -26,9 +27,9 @@ _MARKUP = re.compile(
     rf"""
     (?P<escape> \\ [!-/:-@\[-`{{-~] )
   | (?P<entity> & (?: \#\d{{1,7}} | \#x[0-9a-f]{{1,6}} | [a-z][a-z0-9]{{1,31}} ) ; )
-  | (?P<line> < br \s? /? > )
+  | (?P<line> < /? (?: {_BLOCKS} ) (?: \s [^<>\n]{{0,300}} )? /? > )
   | (?P<hidden>
-        <!-- [^<>]{{0,500}} -->
+        <!-- [^<>]{{0,500}} --> | < img \s [^<>\n]{{0,500}} > | \\ (?=\n)
       | < (?: wbr \s? /? | / (?:{_TAGS}) \s? ) >
       | < (?P<tag> {_TAGS} ) (?: \s [^<>\n]{{0,300}} )? > (?= (?s:.){{0,500}}? </ (?P=tag) \s? > )
       | \[ \^ [^\s\[\]]{{1,40}} \] :?
@@ -52,6 +53,7 @@ _MARKUP = re.compile(
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 _MAX_LINK = 500
+_MAX_LINE = 1000
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
@@ -92,10 +94,11 @@ def _script(found: re.Match[str]) -> Iterator[Change]:
 
 
 def _quoted(found: re.Match[str]) -> Iterator[Change]:
-    """Yield the mark of a quoted line, which before a number may be a sign if the line before has none."""
+    """Yield the mark of a quoted line, which before a number is a sign if the lines beside it have none."""
     text, (start, end) = found.string, found.span()
-    before = text[text.rfind("\n", 0, max(0, start - 1)) + 1 : start].lstrip()
-    if before[:1] == ">" or not text[end : end + 1].isdigit():
+    before = text[text.rfind("\n", max(0, start - _MAX_LINE), max(0, start - 1)) + 1 : start].lstrip()
+    after = text.find("\n", end, end + _MAX_LINE) + 1
+    if not text[end : end + 1].isdigit() or before[:1] == ">" or (after and text[after : after + 1] == ">"):
         yield start, end, ""
 
 
