@@ -56,6 +56,7 @@ _UNSPACED_BREAK = re.compile(
     rf"(?:(?<=[{UNSPACED}])|(?<=[{UNSPACED}][,.;:!?)\]\"]))[{INVISIBLE} ]*\n[{INVISIBLE} ]*(?=[(\[\"]?[{UNSPACED}])"
 )
 _SPACE = re.compile("  +")
+_BESIDE_DIGIT = re.compile(rf" (?:(?<=[{UNSPACED}] )(?=\d)|(?<=\d )(?=[{UNSPACED}]))")
 _DOTS = re.compile(r"\.(?:\.+|(?: \.){2,})")
 _DASH = re.compile(rf" (?<=\w )-{{1,3}} ?(?={_LETTER})|-(?<=\w-)(?:-{{0,2}} |--?)(?={_LETTER})")
 _PRIME = re.compile(r"'(?<=\d')|\"(?<=\d\")")
@@ -277,6 +278,7 @@ _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[s
     (lambda text: "\n" in text and not text.isascii(), _UNSPACED_BREAK, lambda _: ""),
     (lambda text: INVISIBLE in text or SOFT_HYPHEN in text, _HIDDEN, lambda _: ""),
     (lambda text: "  " in text, _SPACE, lambda _: " "),
+    (lambda text: not text.isascii(), _BESIDE_DIGIT, lambda _: ""),
     (lambda text: ".." in text or ". ." in text, _DOTS, lambda _: "…"),
     (lambda text: " -" in text or "- " in text or "--" in text, _DASH, lambda _: "-"),
     (lambda text: "**" in text, _BOLD, lambda _: ""),
