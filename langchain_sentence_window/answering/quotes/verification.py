@@ -230,7 +230,7 @@ class _Judge:
         self._is_scanned = is_scanned
         self._stitching: dict[tuple[int, ...], Stitching] = {}
         self._judged: dict[tuple[str, tuple[int, ...] | None, bool, bool], _Judged] = {}
-        self._sentences: dict[int, list[tuple[Span, Counter[str]]]] = {}
+        self._sentences: dict[int, _Sentences] = {}
 
     @property
     def count(self) -> int:
@@ -250,7 +250,7 @@ class _Judge:
         words = _words_of(claim)
         best: tuple[float, int, Span] = (0.0, 0, (0, 0))
         for number in cited:
-            for span, others in self._sentences_of(number):
+            for span, others in self._sentences_of(number).likely(words):
                 shared = 2 * (words & others).total() / max(1, words.total() + others.total())
                 if shared > best[0]:
                     best = shared, number, span
@@ -259,11 +259,9 @@ class _Judge:
             return None, None
         return self._placed(Found(self._sources[number - 1].passages[-1], *span)), round(similarity, 2)
 
-    def _sentences_of(self, number: int) -> list[tuple[Span, Counter[str]]]:
+    def _sentences_of(self, number: int) -> "_Sentences":
         if number not in self._sentences:
-            document = self._documents[number - 1]
-            spans = sentences_of(document).spans
-            self._sentences[number] = [(span, _words_of(document.page_content[slice(*span)])) for span in spans]
+            self._sentences[number] = _Sentences(self._documents[number - 1])
         return self._sentences[number]
 
     def judge(
@@ -411,3 +409,30 @@ def _words_of(text: str) -> Counter[str]:
     for word in _WORD.findall(plain_text(text).text):
         found.update(map("".join, pairwise(word)) if is_unspaced(word[0]) and len(word) > 1 else [word])
     return found
+
+
+_MAX_LIKELY = 64
+"""Sentences of a source that a claim is compared with, and of those the most that are known for a word."""
+
+
+class _Sentences:
+    """The sentences of a source, by their words."""
+
+    def __init__(self, document: Document) -> None:
+        text = document.page_content
+        self._all = [(span, _words_of(text[slice(*span)])) for span in sentences_of(document).spans]
+        self._with: dict[str, list[int]] = {}
+        for at, (_, words) in enumerate(self._all):
+            for word in words:
+                known = self._with.setdefault(word, [])
+                if len(known) < _MAX_LIKELY:
+                    known.append(at)
+
+    def likely(self, words: Counter[str]) -> list[tuple[Span, Counter[str]]]:
+        """Return sentences that share words, those with rare ones first chosen; in order, and not too many."""
+        found = dict[int, None]()
+        for known in sorted((self._with[word] for word in words if word in self._with), key=len):
+            found.update(dict.fromkeys(known))
+            if len(found) >= _MAX_LIKELY:
+                break
+        return [self._all[at] for at in sorted(found)]

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window.answering.quotes import normalized_text as boundaries
 from langchain_sentence_window.answering.quotes import normalized_text as plain_text
 from langchain_sentence_window.answering.quotes import quote_search as sources
-from langchain_sentence_window.answering.quotes import stitching
+from langchain_sentence_window.answering.quotes import stitching, verification
 from langchain_sentence_window.answering.quotes.answer_quotes import quotes_in
 from langchain_sentence_window.answering.quotes.normalized_text import plain_text as plain
 from langchain_sentence_window.answering.quotes.verification import verify_quote, verify_quotes
@@ -167,13 +167,14 @@ class Counted:
         self._count(monkeypatch, sources, "head_of_sentence", lambda *_: 1)
         self._count(monkeypatch, plain_text, "_plain_character", lambda _: 1)
         self._count(monkeypatch, boundaries, "_cuts", lambda *_: 1)
+        self._count(monkeypatch, verification, "_words_of", len)
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, size: Any) -> None:
         function = getattr(module, name)
 
-        def counting(*arguments: Any) -> Any:
+        def counting(*arguments: Any, **named: Any) -> Any:
             self.work += size(*arguments)
-            return function(*arguments)
+            return function(*arguments, **named)
 
         monkeypatch.setattr(module, name, counting)
 
@@ -187,6 +188,7 @@ HUGE: dict[str, Callable[[int], tuple[str, str]]] = {
     "block quotes": lambda n: ("> a b\n\n" * n, "a b"),
     "one block quote": lambda n: ("> a b\n" * n, "a b"),
     "citations": lambda n: ("a b [1]. " * n, "a b"),
+    "claims in other words": lambda n: ("b a x [1]. " * n, "a b. " * n),
     "one quote, many numbers": lambda n: ('"a b" ' + "[1]" * n, "a b"),
     "brackets": lambda n: ("“" + "[a" * n + "”", "a"),
     "gaps": lambda n: ("“" + "a … " * n + "”", "a " * n),
