@@ -7,7 +7,7 @@ there. So a message can cite nothing but what it quotes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,8 +23,9 @@ from langchain_sentence_window.documents.metadata_values import is_index
 from langchain_sentence_window.documents.window_runs import read_span
 from langchain_sentence_window.errors import InvalidInputError
 
-from .citation_format import citation_marks, each_once
+from .citation_format import citation_marks
 from .context import SearchResult, search_results
+from .conversation import checked_sources, named_sources, numbers_of
 from .locations import SourceTexts, Stretch, describe_location, doc_id_of, source_address
 
 
@@ -80,9 +81,9 @@ def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None
     Args:
         answer: The text that a model wrote, or its message.
         documents: The documents that `format_context` or `as_search_results` was given for it. Of a conversation, the
-            documents of all search results that were sent, in their order. ``None`` for a message that `cited_message`
-            wrote, whose citations are taken as they are, without the sources: as of an earlier turn. Take them from
-            messages of your own program alone, as nothing is compared.
+            documents of all search results that were sent, in their order, or what `shown_sources` returns. ``None``
+            for a message that `cited_message` wrote, whose citations are taken as they are, without the sources: as of
+            an earlier turn. Take them from messages of your own program alone, as nothing is compared.
 
     Returns:
         Each source that the text cites once, in the order of first citation. Of a message that carries citations, each
@@ -93,10 +94,11 @@ def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None
     """
     if documents is None:
         return list(_carried_citations(checked_answer(answer)))
-    sources = checked_documents(documents)
+    given = checked_documents(documents)
+    sources = checked_sources(given)
     if isinstance(answer, str):
         return _numbered(answer, sources)
-    stretches, are_numbered = read_message_citations(checked_answer(answer), sources)
+    stretches, are_numbered = read_message_citations(checked_answer(answer), sources, given)
     found = [_citation(each, sources) for each in stretches]
     return found if are_numbered else [*_numbered(message_text(answer), sources), *found]
 
@@ -129,7 +131,7 @@ class CitedStretch:
 
 def _numbered(answer: str, sources: Sequence[Document]) -> list[Citation]:
     ranges = (each for _, ranges in citation_marks(answer) for each in ranges)
-    numbers = each_once(ranges, len(sources))
+    numbers = named_sources(ranges, sources)
     return [Citation(number, describe_location(sources[number - 1]), sources[number - 1]) for number in numbers]
 
 
@@ -150,25 +152,28 @@ def message_text(message: AIMessage) -> str:
     return "".join(text for text, _ in _text_blocks(message))
 
 
-def read_message_citations(message: AIMessage, documents: Sequence[Document]) -> tuple[list[CitedStretch], bool]:
+def read_message_citations(
+    message: AIMessage, sources: Sequence[Document], sent: Sequence[Document]
+) -> tuple[list[CitedStretch], bool]:
     """Read the citations that a message carries.
 
     Args:
         message: The message.
-        documents: The sources that it may cite.
+        sources: The sources that it may cite, by their numbers.
+        sent: The same in the order in which they were sent, by which an API counts them.
 
     Returns:
         Those that hold, in order, each once; and whether the message carries citations of numbered sources, even if
         none of them holds.
     """
-    sources = _Sources(documents)
+    known = _Sources(sources, sent)
     found: dict[CitedStretch, None] = {}
     are_numbered, at = False, 0
     for text, given in _text_blocks(message):
         for each in given:
             fields = _fields(each)
             are_numbered = are_numbered or _RESULT_INDEX in fields or NUMBER in fields
-            for number, stretch in sources.stretches(fields):
+            for number, stretch in known.stretches(fields):
                 found[CitedStretch(number, stretch, _statement(fields, text, at))] = None
         at += len(text)
     return list(found), are_numbered
@@ -206,13 +211,15 @@ def _metadata_of(fields: Mapping[str, Any]) -> dict[str, Any]:
 class _Sources:
     """Finds what a citation cites."""
 
-    def __init__(self, documents: Sequence[Document]) -> None:
+    def __init__(self, documents: Sequence[Document], sent: Sequence[Document]) -> None:
         self._documents = documents
+        self._sent = sent
         self._texts = SourceTexts(documents)
 
     @cached_property
     def _results(self) -> list[SearchResult]:
-        return search_results(self._documents)
+        numbers = numbers_of(self._sent)
+        return [replace(each, number=numbers[each.number - 1]) for each in search_results(self._sent)]
 
     @cached_property
     def _by_address(self) -> dict[str, list[int]]:

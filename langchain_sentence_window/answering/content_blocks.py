@@ -24,7 +24,7 @@ from langchain_sentence_window._validation import as_integer, checked_list
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, PAGES, SENTENCES, START_INDEX
 from langchain_sentence_window.errors import InvalidInputError
 
-from .citation_format import citation_marks, each_once
+from .citation_format import citation_marks
 from .citations import (
     LOCATION,
     NUMBER,
@@ -36,6 +36,7 @@ from .citations import (
     message_text,
     read_message_citations,
 )
+from .conversation import checked_sources, named_sources
 from .locations import SourceTexts, Stretch, doc_id_of, document_title, source_address, split_text
 from .quotes.verification import QuotedPlace, VerifiedQuote
 
@@ -105,10 +106,11 @@ def citation_blocks(
     Raises:
         InvalidInputError: See `cited_message`.
     """
-    sources, checked = checked_documents(windows), _checked_quotes(quotes)
+    given, checked = checked_documents(windows), _checked_quotes(quotes)
+    sources = checked_sources(given)
     text = _text_of(answer)
     if isinstance(answer, AIMessage):
-        stretches, are_numbered = read_message_citations(answer, sources)
+        stretches, are_numbered = read_message_citations(answer, sources, given)
         found = [_block(_key(text), each, sources) for each in stretches]
         return found if are_numbered else [*_of_text(text, sources, checked), *found]
     return _of_text(text, sources, checked)
@@ -164,7 +166,7 @@ def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Verified
     quotes = sorted(quotes, key=lambda quote: quote.start)
     starts = [quote.start for quote in quotes]
     blocks: dict[str, CitationBlock] = {}
-    for cited in cited_statements(answer, len(sources)):
+    for cited in cited_statements(answer, sources):
         inside = quotes[bisect_left(starts, cited.region[0]) : bisect_left(starts, cited.region[1])]
         for number in cited.mark.numbers:
             for stretch, quote in _evidence(number, texts, [each for each in inside if number in each.cited]):
@@ -274,7 +276,7 @@ _ATTRIBUTING = frozenset(
 """Words of which some may stand before a citation that the statement follows, as in "According to [1], it is so"."""
 
 
-def cited_statements(answer: str, count: int) -> list[CitedStatement]:
+def cited_statements(answer: str, sources: Sequence[Document]) -> list[CitedStatement]:
     """Return the statement that each citation of an answer belongs to.
 
     It is what stands before the citation, from the last citation in the same sentence, or the beginning of the
@@ -284,12 +286,12 @@ def cited_statements(answer: str, count: int) -> list[CitedStatement]:
 
     Args:
         answer: The text of the answer.
-        count: The number of sources. Numbers above it, and 0, aren't citations.
+        sources: The sources by their numbers. Other numbers aren't citations.
 
     Returns:
         One for each citation, in order.
     """
-    groups = _groups(answer, list(_marks(answer, count)))
+    groups = _groups(answer, list(_marks(answer, sources)))
     if not groups:
         return []
     sentences = split_text(answer)
@@ -315,10 +317,10 @@ def cited_statements(answer: str, count: int) -> list[CitedStatement]:
     return found
 
 
-def _marks(answer: str, count: int) -> Iterator[CitationMark]:
-    """Yield the citations that name one of so many sources."""
+def _marks(answer: str, sources: Sequence[Document]) -> Iterator[CitationMark]:
+    """Yield the citations that name one of the sources."""
     for (start, end), given in citation_marks(answer):
-        if numbers := tuple(islice(each_once(given, count), MAX_NUMBERS)):
+        if numbers := tuple(islice(named_sources(given, sources), MAX_NUMBERS)):
             yield CitationMark(start, end, numbers)
 
 

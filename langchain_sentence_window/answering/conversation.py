@@ -8,7 +8,7 @@ hand, `Conversations` remembers the sources itself.
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -17,6 +17,7 @@ from langchain_core.documents import Document
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import BaseTool
 
+from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._primitives import MAX_INDEX, Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.keys import CITATION_NUMBER, SENTENCES
@@ -24,7 +25,7 @@ from langchain_sentence_window.documents.window_documents import window_slice
 from langchain_sentence_window.documents.window_runs import source_span
 from langchain_sentence_window.splitting.blocks import trim
 
-from .citation_format import MergedSpans
+from .citation_format import MergedSpans, each_once
 from .locations import sentences_of, text_key, text_name
 
 MOST_SOURCES = "most_sources"
@@ -176,6 +177,35 @@ def numbers_of(documents: Sequence[Document]) -> list[int]:
     """Return the numbers of sources: their own if all have one, else they are counted from 1."""
     own = [number for number in map(number_of, documents) if number is not None]
     return own if len(own) == len(documents) else list(range(1, len(documents) + 1))
+
+
+NO_SOURCE = Document(page_content="")
+"""Stands where no source has a number."""
+
+_MAX_NUMBER = 100_000
+
+
+def checked_sources(documents: Iterable[Document]) -> list[Document]:
+    """Return sources by their numbers: the first is the one with the number 1, or `NO_SOURCE`.
+
+    Of several sources with one number, the first counts.
+
+    Raises:
+        InvalidInputError: They aren't a list of Documents.
+    """
+    given = checked_documents(documents)
+    numbers = numbers_of(given)
+    if max(numbers, default=0) > _MAX_NUMBER or numbers == list(range(1, len(given) + 1)):
+        return given
+    found = [NO_SOURCE] * max(numbers)
+    for number, document in zip(numbers, given, strict=True):
+        found[number - 1] = document if found[number - 1] is NO_SOURCE else found[number - 1]
+    return found
+
+
+def named_sources(ranges: Iterable[Span], sources: Sequence[Document]) -> Iterator[int]:
+    """Yield the numbers of the ranges that name one of the sources, each once, in the order of the ranges."""
+    return (number for number in each_once(ranges, len(sources)) if sources[number - 1] is not NO_SOURCE)
 
 
 def record_sources(message: AIMessage, documents: Iterable[Document]) -> AIMessage:

@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import UNSPACED, Span
 from langchain_sentence_window._validation import as_integer, checked_flag, gathered
-from langchain_sentence_window.answering.citation_format import MARKS, each_once, looks
+from langchain_sentence_window.answering.citation_format import MARKS, looks
+from langchain_sentence_window.answering.conversation import checked_sources, named_sources
 from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of
 from langchain_sentence_window.documents.keys import END_INDEX, PAGE_LABELS, PAGES, PARTS, START_INDEX
 from langchain_sentence_window.documents.window_documents import narrowed_window, window_slice
@@ -160,7 +160,7 @@ def verify_quotes(text: str, windows: Iterable[Document], *, scanned: bool = Fal
     """
     if not isinstance(text, str):
         raise InvalidInputError(f"the answer is {shown(text)}; give its text, such as message.text")
-    judge = _Judge(checked_documents(windows), is_scanned=checked_flag("scanned", scanned))
+    judge = _Judge(checked_sources(windows), is_scanned=checked_flag("scanned", scanned))
     return [_best(judge, quote) for quote in quotes_in(text)]
 
 
@@ -184,7 +184,7 @@ def verify_quote(
     """
     if not isinstance(quote, str) or not any(each.isalnum() for each in quote):
         raise InvalidInputError(f"the quote is {shown(quote)}; give the text of a quotation")
-    judge = _Judge(checked_documents(windows), is_scanned=checked_flag("scanned", scanned))
+    judge = _Judge(checked_sources(windows), is_scanned=checked_flag("scanned", scanned))
     numbers = _checked_numbers(cited, judge.count)
     start, end = len(quote) - len(quote.lstrip()), len(quote.rstrip())
     verdict, places = judge.judge(quote[start:end], numbers or None)
@@ -243,7 +243,7 @@ class _Judge:
     def numbers(self, cited: Sequence[Cited]) -> tuple[int, ...] | None:
         """Return the sources that are cited, each once in order of citation; ``None`` if nothing is cited."""
         ranges = (each for mark in cited for each in mark.numbers)
-        return tuple(each_once(ranges, self.count)) if cited else None
+        return tuple(named_sources(ranges, self._documents)) if cited else None
 
     def closest(self, claim: str, cited: Sequence[int]) -> tuple[QuotedPlace | None, float | None]:
         """Return the sentence of cited sources that shares the most words with a claim, and how many it shares."""
