@@ -15,7 +15,7 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import SecretStr
 
-from langchain_sentence_window import SentenceWindowRetriever, create_tools
+from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain, create_tools, find_citations
 from langchain_sentence_window.answering.conversation import Conversation, Conversations, number_of, shown_sources
 from langchain_sentence_window.documents.window_fields import estimate_tokens
 from tests.conftest import Invoke
@@ -177,3 +177,38 @@ def test_each_character_is_shown_once_and_numbers_stay(spans: list[tuple[int, in
     assert not any(source.is_new for source in again)
     numbers = {source.number for source in again}
     assert numbers <= set(range(1, len(shown) + 1))
+
+
+def first_label(messages: list[Message]) -> str:
+    """Repeat a question, or answer from the first source that a prompt shows."""
+    prompt: str = messages[-1]["content"]
+    _, is_question, question = prompt.partition("My next question: ")
+    return question if is_question else f"So it is [{numbers(prompt)[0]}]."
+
+
+async def test_numbers_run_on_through_five_turns_of_a_chain(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    by_number: dict[int, str] = {}
+    history: list[AnyMessage] = []
+    with openai_server(first_label) as server:
+        llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
+        chain = create_rag_chain(retriever, llm, "{context} {question}", history=True)
+        for query in ASKED:
+            # Each question is understood alone, and the history says the numbers.
+            result = await way(chain, "invoke", {"question": query, "history": history})
+            for source in result["context"]:
+                assert by_number.setdefault(number_of(source) or 0, source.page_content) == source.page_content
+            (citation,) = result["citations"]
+            assert citation.document.page_content == by_number[citation.number]
+            assert find_citations(result["message"])[0].number == citation.number
+            history += [HumanMessage(query), result["message"]]
+    assert sorted(by_number) == list(range(1, len(by_number) + 1))
+    assert len(set(by_number.values())) == len(by_number) > 2
+
+
+def test_a_citation_names_the_source_with_its_number() -> None:
+    numbered = [document(f"{name} text.", name, citation_number=number) for name, number in (("b", 7), ("a", 3))]
+    found = find_citations("So [3], [7], [1-3] and [5].", numbered)
+    assert [(each.number, each.document.metadata["doc_id"]) for each in found] == [(3, "a"), (7, "b")]
+    assert [each.number for each in find_citations("So [2].", [document("x"), document("y", citation_number=1)])] == [2]
+    far = [document("x", citation_number=10**9)]
+    assert [each.number for each in find_citations("So [1].", far)] == [1]
