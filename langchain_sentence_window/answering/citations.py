@@ -26,6 +26,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from .citation_format import citation_marks
 from .context import SearchResult, search_results
 from .conversation import checked_sources, named_sources, numbers_of
+from .links import link_to
 from .locations import SourceTexts, Stretch, describe_location, doc_id_of, source_address
 
 
@@ -60,6 +61,14 @@ class Citation:
     pages: tuple[int, ...] = ()
     statement: Span | None = None
     verdict: str | None = None
+
+    @property
+    def url(self) -> str | None:
+        """The address that opens the source at the place that is cited, by a text fragment, or the page of a PDF.
+
+        ``None`` if the source's metadata has no address of ``http``, ``https`` or ``file``.
+        """
+        return link_to(self.document, self.text, self.pages)
 
 
 def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None = None) -> list[Citation]:

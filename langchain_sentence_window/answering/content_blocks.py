@@ -37,7 +37,8 @@ from .citations import (
     read_message_citations,
 )
 from .conversation import checked_sources, named_sources
-from .locations import SourceTexts, Stretch, doc_id_of, document_title, source_address, split_text
+from .links import link_to
+from .locations import SourceTexts, Stretch, doc_id_of, document_title, split_text
 from .quotes.verification import QuotedPlace, VerifiedQuote
 
 MARK = "mark"
@@ -244,7 +245,7 @@ def _block(
         "cited_text": stretch.text,
         "extras": {key: value for key, value in extras.items() if value is not None},
     }
-    if address := source_address(document):
+    if address := link_to(document, stretch.text, stretch.pages):
         block["url"] = address
     if cited.statement is not None:
         start, end = cited.statement

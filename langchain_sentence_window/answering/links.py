@@ -12,6 +12,8 @@ from urllib.parse import quote, urlsplit
 from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import encodable
+from langchain_sentence_window.documents.keys import PAGES
+from langchain_sentence_window.documents.metadata_values import is_index
 
 from .locations import MAX_ADDRESS_CHARS, source_address, times_of_window
 
@@ -29,13 +31,13 @@ _SPLITS = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+>#|]|\d{1,3}[.)]))")
 _PDF = re.compile(r"\.pdf\Z", re.IGNORECASE)
 
 
-def link_to(document: Document, text: str, pages: Sequence[int] = ()) -> str | None:
+def link_to(document: Document, text: str | None = None, pages: Sequence[int] = ()) -> str | None:
     """Return the address that opens a source where a text stands.
 
     Args:
         document: The source.
-        text: What stands there.
-        pages: The pages that it touches, from 0.
+        text: What stands there; ``None`` for the whole source.
+        pages: The pages that it touches, from 0; if there are none, those of the source.
 
     Returns:
         An address of ``http``, ``https`` or ``file``; ``None`` if the source's metadata has none.
@@ -44,12 +46,14 @@ def link_to(document: Document, text: str, pages: Sequence[int] = ()) -> str | N
     if address is None:
         return None
     parts = urlsplit(address)
+    given = pages or document.metadata.get(PAGES)
+    pages = given if isinstance(given, list | tuple) and all(map(is_index, given)) else ()
     if _PDF.search(parts.path):
         place = f"page={pages[0] + 1}" if pages else ""
     elif times := times_of_window(document):
         place = "t=" + ",".join(f"{each:g}" for each in times)
     else:
-        place = "" if ":~:" in address else _text_fragment(text)
+        place = "" if ":~:" in address else _text_fragment(document.page_content if text is None else text)
         return _joined(address, f"{parts.fragment}{place}")
     # A fragment of its own says what the address is to open.
     return address if parts.fragment else _joined(address, place)

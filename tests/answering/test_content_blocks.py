@@ -120,7 +120,7 @@ def test_an_answer_carries_its_citations() -> None:
 def test_a_source_on_the_web_has_its_address() -> None:
     for metadata in ({"source": "https://a.b/c"}, {"url": "https://a.b/c", "source": "c.md"}):
         [block] = citation_blocks("So [1].", [Document("It is so.", metadata=metadata)])
-        assert block["url"] == "https://a.b/c"
+        assert block["url"] == "https://a.b/c#:~:text=It%20is%20so."
     [block] = citation_blocks("So [1].", [Document("It is so.", metadata={"source": "javascript:alert(1)"})])
     assert "url" not in block
 

@@ -399,5 +399,4 @@ def _url(document: Document, url_of: UrlOf | None) -> str:
     """Return the address that opens a document at a passage, if its metadata gives one that a browser can open."""
     if url_of is not None:
         return encodable(str(url_of(document) or ""))
-    pages = document.metadata.get(PAGES)
-    return encodable(link_to(document, document.page_content, pages if isinstance(pages, list) else ()) or "")
+    return encodable(link_to(document) or "")
