@@ -6,7 +6,7 @@ from ._lazy import lazy_names
 
 if TYPE_CHECKING:
     from .answering.chain import create_rag_chain
-    from .answering.citations import Citation, find_citations
+    from .answering.citations import Citation, find_citations, renumber_citations
     from .answering.content_blocks import citation_blocks, cited_message
     from .answering.context import as_search_results, format_context
     from .answering.conversation import shown_sources
@@ -64,6 +64,7 @@ __all__ = [
     "load_embedding",
     "merge_windows",
     "read_index_settings",
+    "renumber_citations",
     "serve_mcp",
     "shown_sources",
     "verify_quote",
@@ -97,6 +98,7 @@ _HOMES = {
     "create_tools": "answering.tools",
     "describe_location": "answering.locations",
     "find_citations": "answering.citations",
+    "renumber_citations": "answering.citations",
     "format_context": "answering.context",
     "merge_windows": "documents.window_merging",
     "QuotedPlace": "answering.quotes.verification",

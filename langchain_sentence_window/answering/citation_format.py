@@ -76,8 +76,8 @@ _CITATION = re.compile(rf"{_CODE_LINES} | {_TEX} | {_CODE} | {_CITED}", re.VERBO
 _RANGE = re.compile(rf"(\d+)(?:{_TO}(\d+))?\^?{_PLACE}?+", re.IGNORECASE)
 
 
-def source_number(number: int) -> str:
-    """Return a source's number as the model sees it and as it is to cite it."""
+def source_number(number: int | str) -> str:
+    """Return a source's number, or several, as the model sees it and as it is to cite it."""
     return f"[{number}]"
 
 

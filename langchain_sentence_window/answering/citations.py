@@ -23,9 +23,9 @@ from langchain_sentence_window.documents.metadata_values import is_index
 from langchain_sentence_window.documents.window_runs import read_span
 from langchain_sentence_window.errors import InvalidInputError
 
-from .citation_format import citation_marks
+from .citation_format import citation_marks, source_number
 from .context import SearchResult, search_results
-from .conversation import checked_sources, named_sources, numbers_of
+from .conversation import checked_sources, named_sources, numbered, numbers_of
 from .links import link_to
 from .locations import SourceTexts, Stretch, describe_location, doc_id_of, source_address
 
@@ -110,6 +110,35 @@ def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None
     stretches, are_numbered = read_message_citations(checked_answer(answer), sources, given)
     found = [_citation(each, sources) for each in stretches]
     return found if are_numbered else [*_numbered(message_text(answer), sources), *found]
+
+
+def renumber_citations(answer: str, documents: Iterable[Document]) -> tuple[str, list[Document]]:
+    """Number the sources that an answer cites 1, 2, 3, in the order in which it cites them.
+
+    In a long conversation numbers grow. So an answer may be shown with its own.
+
+    Args:
+        answer: The text that a model wrote.
+        documents: The sources that it may cite, such as what `shown_sources` returns. They aren't changed.
+
+    Returns:
+        The answer with other numbers, and the sources that it cites by these: the first is ``[1]``. Numbers of no
+        source stay as they are.
+
+    Raises:
+        InvalidInputError: The answer isn't a string, or the documents aren't a list of Documents.
+    """
+    if not isinstance(answer, str):
+        raise InvalidInputError(f"the answer is {shown(answer)}; give its text, such as message.text")
+    sources = checked_sources(documents)
+    new: dict[int, int] = {}
+    parts, end = list[str](), 0
+    for (start, after), ranges in citation_marks(answer):
+        numbers = [new.setdefault(number, len(new) + 1) for number in named_sources(ranges, sources)]
+        if numbers:
+            parts += [answer[end:start], source_number(", ".join(map(str, numbers)))]
+            end = after
+    return "".join([*parts, answer[end:]]), [numbered(sources[old - 1], number) for old, number in new.items()]
 
 
 def checked_answer(answer: object) -> AIMessage:

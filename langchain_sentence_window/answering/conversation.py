@@ -119,10 +119,10 @@ class Conversation:
 
     def _source(self, document: Document, known: int | None) -> NumberedSource:
         number = self._next if known is None else known
-        numbered = document.model_copy(update={"metadata": {**document.metadata, CITATION_NUMBER: number}})
+        source = numbered(document, number)
         if number not in self._known:
-            self._remember(number, numbered)
-        return NumberedSource(numbered, number, known is None)
+            self._remember(number, source)
+        return NumberedSource(source, number, known is None)
 
     def _remember(self, number: int, document: Document) -> None:
         key, span = self._key(document)
@@ -235,6 +235,11 @@ def _part(document: Document, low: int, high: int) -> Document:
     if sentences is None:
         return part
     return part.model_copy(update={"metadata": {**part.metadata, SENTENCES: list(sentences)}})
+
+
+def numbered(document: Document, number: int) -> Document:
+    """Return a copy of a source with a number in its metadata."""
+    return document.model_copy(update={"metadata": {**document.metadata, CITATION_NUMBER: number}})
 
 
 def number_of(document: Document) -> int | None:

@@ -10,14 +10,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain.agents import create_agent
-from langchain_core.messages import AnyMessage, HumanMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolCall, ToolMessage
 from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from pydantic import SecretStr
 
-from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain, create_tools, find_citations
+from langchain_sentence_window import (
+    SentenceWindowRetriever,
+    create_rag_chain,
+    create_tools,
+    find_citations,
+    renumber_citations,
+)
 from langchain_sentence_window.answering.conversation import Conversation, Conversations, number_of, shown_sources
 from langchain_sentence_window.documents.window_fields import estimate_tokens
+from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.openai_server import Message, OpenAIServer, openai_server
 from tests.toys import BY_COSINE, WordEmbeddings, document
@@ -203,6 +210,18 @@ async def test_numbers_run_on_through_five_turns_of_a_chain(retriever: SentenceW
             history += [HumanMessage(query), result["message"]]
     assert sorted(by_number) == list(range(1, len(by_number) + 1))
     assert len(set(by_number.values())) == len(by_number) > 2
+
+
+def test_an_answer_is_renumbered_in_the_order_of_its_citations() -> None:
+    sources = [document(f"A {name}.", name, citation_number=number) for name, number in (("a", 3), ("b", 7), ("c", 9))]
+    text, cited = renumber_citations("One [9]. Two [3, 9]; `[7]` is code, and so [2] stays. Three [7-9].", sources)
+    assert text == "One [1]. Two [2, 1]; `[7]` is code, and so [2] stays. Three [3, 1]."
+    assert [each.metadata["doc_id"] for each in cited] == ["c", "a", "b"]
+    assert [each.number for each in find_citations("[1] [2] [3]", cited)] == [1, 2, 3]
+    assert renumber_citations("None.", sources) == ("None.", [])
+    assert [number_of(each) for each in sources] == [3, 7, 9]
+    with pytest.raises(InvalidInputError, match=r"message\.text"):
+        renumber_citations(AIMessage("So [1]."), sources)  # type: ignore[arg-type]
 
 
 def test_a_citation_names_the_source_with_its_number() -> None:
