@@ -82,7 +82,7 @@ async def test_a_batch_gives_what_single_queries_give(retriever: SentenceWindowR
 
 async def test_the_retriever_pipes_into_a_context(retriever: SentenceWindowRetriever, way: Invoke) -> None:
     pipeline = retriever | RunnableLambda(format_context)
-    expected = f"<source>\n[1] b.md:0-41\n{WINDOW_B}\n</source>\n\n<source>\n[2] a.md:0-65\n{WINDOW_A}\n</source>"
+    expected = f"<source>\n[1] b.md, line 1\n{WINDOW_B}\n</source>\n\n<source>\n[2] a.md, line 1\n{WINDOW_A}\n</source>"
     assert await way(pipeline, "invoke", "refund") == expected
     assert list(pipeline.stream("refund")) == [expected]
     assert [part async for part in pipeline.astream("refund")] == [expected]

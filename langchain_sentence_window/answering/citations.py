@@ -18,8 +18,9 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, PAGES, SENTENCES, START_INDEX
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, LINES, PAGES, SENTENCES, START_INDEX
 from langchain_sentence_window.documents.metadata_values import is_index
+from langchain_sentence_window.documents.text_lines import lines_of
 from langchain_sentence_window.documents.window_runs import read_span
 from langchain_sentence_window.errors import InvalidInputError
 
@@ -47,6 +48,7 @@ class Citation:
         end: One past its last code point.
         sentences: Index of the first and the last sentence that it touches; ``None`` if they aren't known.
         pages: The pages that it touches, from 0; empty if they aren't known.
+        lines: The first and the last line of a text file that it touches, from 1; empty if they aren't known.
         statement: The span of the answer's text that it supports; ``None`` if it isn't known.
         verdict: How a quote agrees with the source, as a message of `cited_message` says it; ``None`` if it doesn't.
     """
@@ -59,16 +61,17 @@ class Citation:
     end: int | None = None
     sentences: Span | None = None
     pages: tuple[int, ...] = ()
+    lines: tuple[int, ...] = ()
     statement: Span | None = None
     verdict: str | None = None
 
     @property
     def url(self) -> str | None:
-        """The address that opens the source at the place that is cited, by a text fragment, or the page of a PDF.
+        """The address that opens the source at the place that is cited, by a text fragment, a page or lines.
 
         ``None`` if the source's metadata has no address of ``http``, ``https`` or ``file``.
         """
-        return link_to(self.document, self.text, self.pages)
+        return link_to(self.document, self.text, self.pages, self.lines)
 
 
 def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None = None) -> list[Citation]:
@@ -175,7 +178,7 @@ def _numbered(answer: str, sources: Sequence[Document]) -> list[Citation]:
 
 def _citation(cited: CitedStretch, sources: Sequence[Document]) -> Citation:
     it, document = cited.stretch, sources[cited.number - 1]
-    place = it.text, it.start, it.end, it.sentences, it.pages
+    place = it.text, it.start, it.end, it.sentences, it.pages, it.lines
     return Citation(cited.number, it.location, document, *place, cited.statement)
 
 
@@ -231,17 +234,18 @@ def _carried_citations(message: AIMessage) -> Iterator[Citation]:
                 start, end = (as_integer(fields.get(key)) for key in (SOURCE_START, SOURCE_END))
                 sentences, pages = read_span(fields.get(SENTENCES)), fields.get(PAGES)
                 known = tuple(pages) if isinstance(pages, list) and all(map(is_index, pages)) else ()
+                place = cited, start, end, sentences, known, lines_of(fields) or ()
                 statement = _statement(fields, text, at)
                 told = fields.get(VERDICT)
                 verdict = told if isinstance(told, str) else None
-                yield Citation(number, location, document, cited, start, end, sentences, known, statement, verdict)
+                yield Citation(number, location, document, *place, statement, verdict)
         at += len(text)
 
 
 def _metadata_of(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the metadata of a cited text, as far as the citation says it."""
     named = {DOC_ID: DOC_ID, START_INDEX: SOURCE_START, END_INDEX: SOURCE_END, SENTENCES: SENTENCES, PAGES: PAGES}
-    named |= {HEADING: HEADING, "title": "title", "url": "url"}
+    named |= {LINES: LINES, HEADING: HEADING, "title": "title", "url": "url"}
     found = {key: fields.get(name) for key, name in named.items()}
     return {key: value for key, value in found.items() if value is not None}
 

@@ -21,7 +21,16 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer, checked_list
-from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, KIND, PAGES, SENTENCES, START_INDEX
+from langchain_sentence_window.documents.keys import (
+    DOC_ID,
+    END_INDEX,
+    HEADING,
+    KIND,
+    LINES,
+    PAGES,
+    SENTENCES,
+    START_INDEX,
+)
 from langchain_sentence_window.errors import InvalidInputError
 
 from .citation_format import citation_marks
@@ -100,9 +109,9 @@ def citation_blocks(
         - ``id`` is the same whenever the same is cited.
         - ``extras`` has the ``number`` of the source, its ``location`` (see `describe_location`), and as far as they
           are known ``doc_id``; ``start`` and ``end`` of the text in the document; ``sentences``, the index of the first
-          and the last; ``pages``, from 0; and ``heading``. ``mark`` is the span of the ``[n]`` in the answer, and
-          ``verdict`` that of the quote. A source whose quotation isn't in it has the verdict with its own text, and
-          one that a claim paraphrases with the sentence that is like it.
+          and the last; ``pages``, from 0; ``lines``, the first and the last, from 1; and ``heading``. ``mark`` is the
+          span of the ``[n]`` in the answer, and ``verdict`` that of the quote. A source whose quotation isn't in it
+          has the verdict with its own text, and one that a claim paraphrases with the sentence that is like it.
 
     Raises:
         InvalidInputError: See `cited_message`.
@@ -235,6 +244,7 @@ def _block(
         SOURCE_END: stretch.end,
         SENTENCES: None if stretch.sentences is None else list(stretch.sentences),
         PAGES: list(stretch.pages) or None,
+        LINES: list(stretch.lines) or None,
         HEADING: heading if isinstance(heading, str) and heading else None,
     }
     extras = {NUMBER: cited.number, LOCATION: stretch.location, **known, **(more or {})}
@@ -245,7 +255,7 @@ def _block(
         "cited_text": stretch.text,
         "extras": {key: value for key, value in extras.items() if value is not None},
     }
-    if address := link_to(document, stretch.text, stretch.pages):
+    if address := link_to(document, stretch.text, stretch.pages, stretch.lines):
         block["url"] = address
     if cited.statement is not None:
         start, end = cited.statement

@@ -1,13 +1,13 @@
 """Addresses that open a source at the place of a passage.
 
-What an address can say depends on what it opens: the page of a PDF, the time of a video, the lines of a file in a
-repository, and in any other page the text itself, as a text fragment
+What an address can say depends on what it opens: the page of a PDF, the time of a video, the lines of a text file in a
+repository or an editor, and in any other page the text itself, as a text fragment
 (https://wicg.github.io/scroll-to-text-fragment/). A browser that doesn't find the place opens the page at its top.
 """
 
 import re
 from collections.abc import Sequence
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, urlsplit, urlunsplit
 
 from langchain_core.documents import Document
 
@@ -15,7 +15,7 @@ from langchain_sentence_window._primitives import encodable
 from langchain_sentence_window.documents.keys import PAGES
 from langchain_sentence_window.documents.metadata_values import is_index
 
-from .locations import MAX_ADDRESS_CHARS, source_address, times_of_window
+from .locations import MAX_ADDRESS_CHARS, lines_touched, source_address, times_of_window
 
 MAX_WHOLE_WORDS = 10
 """Words of the longest passage that a text fragment holds whole; of a longer one it holds the ends."""
@@ -28,16 +28,20 @@ _MARKUP = re.compile(
     r"\[(?P<text>[^\[\]\n]*)\]\([^()\s]*\)|^[ \t]*(?:#{1,6}|[-*+>]|\d{1,3}[.)])[ \t]+|[*_`|]+", re.MULTILINE
 )
 _SPLITS = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+>#|]|\d{1,3}[.)]))")
+_OF_REPOSITORY = re.compile(r"/(?P<gitlab>-/)?(?:blob|src/(?:branch|commit|tag))/")
 _PDF = re.compile(r"\.pdf\Z", re.IGNORECASE)
 
 
-def link_to(document: Document, text: str | None = None, pages: Sequence[int] = ()) -> str | None:
+def link_to(
+    document: Document, text: str | None = None, pages: Sequence[int] = (), lines: Sequence[int] = ()
+) -> str | None:
     """Return the address that opens a source where a text stands.
 
     Args:
         document: The source.
         text: What stands there; ``None`` for the whole source.
         pages: The pages that it touches, from 0; if there are none, those of the source.
+        lines: The first and the last line that it touches, from 1; if there are none, those of the source.
 
     Returns:
         An address of ``http``, ``https`` or ``file``; ``None`` if the source's metadata has none.
@@ -50,6 +54,8 @@ def link_to(document: Document, text: str | None = None, pages: Sequence[int] = 
     pages = given if isinstance(given, list | tuple) and all(map(is_index, given)) else ()
     if _PDF.search(parts.path):
         place = f"page={pages[0] + 1}" if pages else ""
+    elif not parts.fragment and (touched := lines or lines_touched(document)) and _shows_lines(parts):
+        address, place = _with_lines(parts, touched)
     elif times := times_of_window(document):
         place = "t=" + ",".join(f"{each:g}" for each in times)
     else:
@@ -57,6 +63,21 @@ def link_to(document: Document, text: str | None = None, pages: Sequence[int] = 
         return _joined(address, f"{parts.fragment}{place}")
     # A fragment of its own says what the address is to open.
     return address if parts.fragment else _joined(address, place)
+
+
+def _shows_lines(parts: SplitResult) -> bool:
+    """Return whether what opens an address knows lines: an editor does, and the page of a file in a repository."""
+    return parts.scheme.lower() == "file" or _OF_REPOSITORY.search(parts.path) is not None
+
+
+def _with_lines(parts: SplitResult, lines: Sequence[int]) -> tuple[str, str]:
+    """Return the address and the fragment that open a file at its lines, as GitHub, GitLab and editors read it."""
+    found = _OF_REPOSITORY.search(parts.path)
+    first, last = lines
+    end = "" if first == last else f"-{last}" if found and found["gitlab"] else f"-L{last}"
+    # GitHub renders some files, and lines are in the others.
+    query = "plain=1" if parts.hostname == "github.com" and not parts.query else parts.query
+    return urlunsplit(parts._replace(query=query)), f"L{first}{end}"
 
 
 def _joined(address: str, fragment: str) -> str:

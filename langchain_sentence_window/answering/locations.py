@@ -21,6 +21,7 @@ from langchain_sentence_window.documents.keys import (
     DOC_ID,
     END_INDEX,
     HEADING,
+    LINES,
     PAGE_LABELS,
     PAGES,
     PARTS,
@@ -31,6 +32,7 @@ from langchain_sentence_window.documents.keys import (
 from langchain_sentence_window.documents.metadata_values import is_index
 from langchain_sentence_window.documents.source_parts import PAGE_LABEL, ROW, SHEET, SLIDE, TITLE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
+from langchain_sentence_window.documents.text_lines import lines_of
 from langchain_sentence_window.documents.window_documents import narrowed_window, read_lead_ins, window_slice
 from langchain_sentence_window.documents.window_fields import places_in
 from langchain_sentence_window.documents.window_runs import (
@@ -60,13 +62,13 @@ def describe_location(document: Document) -> str:
     Of a window that says its pages, these are named instead of its span: ``file, pp. 4–5 (heading > path)``. They are
     the labels printed on the pages, if the loader knows them, else numbers that count from 1. Of a window of subtitles
     it is the time: ``file, 00:01:12–00:01:19``; of one of slides or of rows ``file, slide 4`` or ``file, sheet Costs,
-    rows 12–14``. Of a Document that was shortened or rewritten, or doesn't say where it starts, no span is named, but
-    its page if it has one.
+    rows 12–14``; of one of a text file ``file, lines 12–14``. Of a Document that was shortened or rewritten, or doesn't
+    say where it starts, no span is named, but its page if it has one.
 
     The result is on one line, whatever a file's name or a heading holds. Both are cut to `MAX_NAME_CHARS` characters.
     """
     location = on_one_line(name_of(document), MAX_NAME_CHARS) + (
-        numbered_place(document) or _pages(document) or _times(document) or _span(document)
+        numbered_place(document) or _pages(document) or _times(document) or _lines(document) or _span(document)
     )
     heading = on_one_line(_text(document.metadata.get(HEADING)), MAX_NAME_CHARS)
     return f"{location} ({heading})" if heading else location
@@ -128,6 +130,20 @@ def _times(document: Document) -> str:
         return ""
     begins, ends = (f"{int(each) // 3600:02}:{int(each) // 60 % 60:02}:{int(each) % 60:02}" for each in seconds)
     return f", {begins}" if begins == ends else f", {begins}–{ends}"
+
+
+def lines_touched(document: Document) -> tuple[int, ...]:
+    """Return the first and the last line that a Document touches, from 1; none if they aren't known."""
+    return () if source_span(document) is None else lines_of(document.metadata) or ()
+
+
+def _lines(document: Document) -> str:
+    """Return the lines of a Document of a text file, as ``, line 12`` or ``, lines 12–14``; nothing of others."""
+    match lines_touched(document):
+        case (first, last):
+            return f", line {first}" if first == last else f", lines {first}–{last}"
+        case _:
+            return ""
 
 
 def _span(document: Document) -> str:
@@ -214,7 +230,8 @@ def document_title(document: Document) -> str:
 
 def source_title(document: Document) -> str:
     """Return the title of a source: that of its document, its pages and its heading."""
-    metadata = {key: value for key, value in document.metadata.items() if key not in (START_INDEX, END_INDEX)}
+    left_out = START_INDEX, END_INDEX, LINES
+    metadata = {key: value for key, value in document.metadata.items() if key not in left_out}
     return describe_location(Document(page_content="", metadata=metadata | {SOURCE: document_title(document)}))
 
 
@@ -240,6 +257,7 @@ class Stretch:
         end: One past the last code point.
         sentences: Index of the first and the last sentence that it touches; ``None`` if they aren't known.
         pages: The pages that it touches, from 0; empty if they aren't known.
+        lines: The first and the last line of its text file that it touches, from 1; empty if they aren't known.
         location: Where it is from, as `describe_location` writes it.
     """
 
@@ -248,6 +266,7 @@ class Stretch:
     end: int | None
     sentences: Span | None
     pages: tuple[int, ...]
+    lines: tuple[int, ...]
     location: str
 
 
@@ -364,13 +383,14 @@ def stretch_of(document: Document, low: int, high: int, sentences: SourceSentenc
         end=None if own is None else own[0] + high,
         sentences=sentences.numbers(low, high),
         pages=pages_touched(part),
+        lines=lines_touched(part),
         location=describe_location(part),
     )
 
 
 def lead_in_stretch(document: Document, span: Span, text: str) -> Stretch:
     """Return a lead-in of a window, which stands before the window in the source, as a stretch."""
-    return Stretch(text, *span, None, (), describe_location(narrowed_window(document, *span, text)))
+    return Stretch(text, *span, None, (), (), describe_location(narrowed_window(document, *span, text)))
 
 
 def split_text(text: str) -> list[Span]:

@@ -2,7 +2,7 @@
 
 The line above each source is a label. Nothing in a document can forge its fields::
 
-    [1] terms.md:19-37 (Refunds) · doc_id: terms · first: 2 · last: 2
+    [1] terms.md, line 5 (Refunds) · doc_id: terms · first: 2 · last: 2
 
 A place is written as people read it, and a plain ``doc_id`` as it is. A place in which a field could begin, and any
 other ``doc_id``, are written as a JSON string in which no field, no tag and no line can begin. `read_doc_id` reads a

@@ -19,6 +19,7 @@ key                   meaning
 ``pieces_start``      index of the first piece of a sentence that was cut
 ``pieces_end``        one past the index of its last piece
 ``heading_level``     1 to 6, of a heading of a document with parts
+``start_line``        line that it starts on in its file, from 1, if that is text
 ``part_spans``        its places in the parts of the document, as JSON
 ``window_text``       its inline window, if the splitter writes one
 ``window_first``      index of that window's first sentence
@@ -64,6 +65,7 @@ LEAD_IN = "lead_in"
 PIECES_START = "pieces_start"
 PIECES_END = "pieces_end"
 HEADING_LEVEL = "heading_level"
+START_LINE = "start_line"
 PART_SPANS = "part_spans"
 HEADING = "heading"
 WINDOW_TEXT = "window_text"
@@ -80,7 +82,7 @@ SOURCE = "source"
 PER_SENTENCE_KEYS = frozenset(
     {
         SENTENCE_INDEX, START_INDEX, END_INDEX, SEPARATOR, KIND, LEAD_IN, PIECES_START, PIECES_END,
-        HEADING_LEVEL, PART_SPANS, WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END,
+        HEADING_LEVEL, START_LINE, PART_SPANS, WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END,
         WINDOW_SPANS, WINDOW_SEPARATOR, WINDOW_PARTS, INGEST_STATE,
     }
 )  # fmt: skip
@@ -109,6 +111,7 @@ PARTS = "parts"
 PAGES = "pages"
 PAGE_LABELS = "page_labels"
 TIMES = "times"
+LINES = "lines"
 SENTENCE_SPANS = "sentence_spans"
 TOKENS = "tokens"
 CITATION_NUMBER = "citation_number"
@@ -116,7 +119,7 @@ CITATION_NUMBER = "citation_number"
 WINDOW_KEYS = frozenset(
     {
         DOC_ID, START_INDEX, END_INDEX, HEADING, SEPARATOR, SENTENCES, HITS, SCORE, WINDOW_ID, LEAD_INS,
-        ALSO_IN, RELEVANCE_SCORE, PARTS, PAGES, PAGE_LABELS, TIMES, SENTENCE_SPANS, TOKENS, CITATION_NUMBER,
+        ALSO_IN, RELEVANCE_SCORE, PARTS, PAGES, PAGE_LABELS, TIMES, LINES, SENTENCE_SPANS, TOKENS, CITATION_NUMBER,
     }
 )  # fmt: skip
 """The keys of a window Document, of which `langchain_sentence_window.documents.window_fields` holds a row each."""

@@ -37,6 +37,7 @@ from .keys import (
     SENTENCE_INDEX,
     SEPARATOR,
     START_INDEX,
+    START_LINE,
     WINDOW_FIRST,
     WINDOW_PARTS,
     WINDOW_SEPARATOR,
@@ -46,6 +47,7 @@ from .keys import (
     sentence_id,
 )
 from .metadata_values import checked, number
+from .text_lines import line_breaks
 
 
 @dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long
@@ -66,6 +68,7 @@ class StoredSentence:
             isn't known.
         text: Its text.
         source: The source document's own metadata; of several parts, that of the first.
+        line: The line that it starts on in its file, from 1; 0 if it isn't known.
         level: The level of a heading, if the document has parts; 0 if it isn't known.
         part_spans: Its places in the parts of the document, see `write_spans`; empty if the document has no parts.
         window: The sentences of its inline window, in order; empty if it has no such window.
@@ -84,6 +87,7 @@ class StoredSentence:
     lead_in: int | None
     text: str
     source: Mapping[str, Any]
+    line: int = 0
     level: int = 0
     part_spans: str = ""
     window: tuple["StoredSentence", ...] = ()
@@ -170,6 +174,7 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
         lead_in=None if metadata.get(LEAD_IN) is None else _index(metadata, LEAD_IN),  # the usual case, quickly
         text=text,
         source=own,
+        line=(_index(metadata, START_LINE) or 0) if START_LINE in metadata else 0,
         level=number(metadata, HEADING_LEVEL) if metadata.get(HEADING_LEVEL) else 0,
         part_spans=checked(metadata, PART_SPANS, str, ""),
         pieces=_pieces(metadata) if PIECES_START in metadata else None,
@@ -215,9 +220,10 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
         _is_same(each, sentence) for each in held
     ):
         raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and the sentence isn't in that window")
+    start, text = number(metadata, WINDOW_START), checked(metadata, WINDOW_TEXT, str)
+    line = sentence.line - line_breaks(text, 0, sentence.start - start)
     parts: list[PartSpan] = []
     if WINDOW_PARTS in metadata:
-        start, text = number(metadata, WINDOW_START), checked(metadata, WINDOW_TEXT, str)
         parts = read_spans(checked(metadata, WINDOW_PARTS, str), {}, text, start)
     return tuple(
         replace(
@@ -230,6 +236,7 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
             kind=sentence.kind if each.index == sentence.index else "",
             lead_in=sentence.lead_in if each.index == sentence.index else None,
             text=each.text,
+            line=line + line_breaks(text, 0, each.start - start) if sentence.line else 0,
             part_spans=cut_spans(parts, each.start, each.end) if parts else "",
         )
         for each in held

@@ -46,6 +46,7 @@ from .keys import (
     SEPARATOR,
     SOURCE,
     START_INDEX,
+    START_LINE,
     WINDOW_END,
     WINDOW_FIRST,
     WINDOW_LAST,
@@ -59,6 +60,7 @@ from .keys import (
 )
 from .metadata_values import SCALARS, json_item
 from .source_parts import NAMING_KEYS
+from .text_lines import is_text_file, line_breaks
 
 if TYPE_CHECKING:
     from langchain_sentence_window.splitting.markdown import FrontMatter
@@ -89,7 +91,9 @@ def sentence_documents(
         carried = [each.model_copy(update={"metadata": {**values, **each.metadata}}) for each in carried]
     own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
     spans = [(sentence.start, sentence.end) for sentence in sentences]
+    has_lines = not joined.pieces and all(is_text_file(part.document.metadata) for part in joined.parts)
     made: list[Document] = []
+    line, counted = 1, 0
     for index, sentence in enumerate(sentences):
         part = joined.pieces[first_piece(joined, sentence.start)].part if joined.pieces else 0
         metadata = own[part] | {
@@ -101,6 +105,7 @@ def sentence_documents(
             SECTION_END: sentence.section_end,
         }
         separator = separator_after(text, spans, index)
+        line, counted = line + line_breaks(text, counted, sentence.start), sentence.start
         optional = (
             (SEPARATOR, separator, " "),
             (KIND, sentence.kind, PROSE),
@@ -109,6 +114,7 @@ def sentence_documents(
             (PIECES_START, sentence.pieces and sentence.pieces[0], None),
             (PIECES_END, sentence.pieces and sentence.pieces[1], None),
             (HEADING_LEVEL, sentence.level if joined.pieces else 0, 0),
+            (START_LINE, line if has_lines else None, None),
             (PART_SPANS, write_spans(joined, sentence.start, sentence.end) if joined.pieces else "", ""),
         )
         metadata |= {key: value for key, value, usual in optional if value != usual}

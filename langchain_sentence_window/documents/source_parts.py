@@ -79,6 +79,7 @@ NAMING_KEYS = frozenset({SOURCE, FILE_STATE, _FILE_PATH, _FILE_NAME, _FILE_DIREC
 """Keys that say where a Document is from; only loaders write them, never a document's own text."""
 
 TITLE = "title"
+CONTENT_TYPE = "content_type"
 
 PART = "part"
 """The key of a part's position, where nothing else tells the parts of a source apart."""

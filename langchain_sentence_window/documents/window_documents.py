@@ -29,6 +29,7 @@ from .keys import (
     HEADING,
     HITS,
     LEAD_INS,
+    LINES,
     PAGES,
     PARTS,
     SENTENCES,
@@ -39,6 +40,7 @@ from .keys import (
 )
 from .metadata_values import SCALARS, own_values
 from .sentence_documents import SentencesByKey, StoredSentence, by_key
+from .text_lines import line_breaks, lines_of
 from .window_fields import (
     FIELDS,
     CountTokens,
@@ -49,6 +51,7 @@ from .window_fields import (
     lead_ins,
     part_spans,
     places_in,
+    window_lines,
 )
 from .window_runs import cut_parts, read_parts, source_span
 
@@ -103,7 +106,7 @@ def window_slice(document: Document, low: int, high: int) -> Document:
     own, text = source_span(document), document.page_content[low:high]
     if own is not None:
         return narrowed_window(document, own[0] + low, own[0] + high, text)
-    return _cut(document, CutWindow(document.metadata, None, None), text)
+    return _cut(document, CutWindow(document.metadata, None, None, None), text)
 
 
 def narrowed_window(document: Document, start: int, end: int, text: str) -> Document:
@@ -118,8 +121,8 @@ def narrowed_window(document: Document, start: int, end: int, text: str) -> Docu
         text: The text there.
     """
     parts = read_parts(document.metadata)
-    cut = CutWindow(document.metadata, (start, end), cut_parts(parts, start, end) if parts else None)
-    return _cut(document, cut, text)
+    held = cut_parts(parts, start, end) if parts else None
+    return _cut(document, CutWindow(document.metadata, (start, end), held, _cut_lines(document, start, end)), text)
 
 
 def unsearched(document: Document) -> Document:
@@ -151,6 +154,8 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
         START_INDEX: first.start,
         END_INDEX: last.end,
     }
+    if lines := window_lines(first, last):
+        metadata[LINES] = lines
     if spans := part_spans(sentences):
         metadata[PARTS] = as_entries(spans)
     return Document(id=first.doc_id, page_content=window_text(whole, by_key(sentences)), metadata=metadata)
@@ -243,6 +248,16 @@ def shown_window(window: Window, sentences: SentencesByKey) -> str:
 
 
 _COUNTED = tuple((field, field.count) for field in FIELDS if field.count)
+
+
+def _cut_lines(document: Document, start: int, end: int) -> Span | None:
+    """Return the lines of a stretch of a window; ``None`` if they aren't known, or it isn't all in the window."""
+    lines, own = lines_of(document.metadata), source_span(document)
+    if lines is None or own is None or not own[0] <= start <= end <= own[1]:
+        return None
+    text, low, high = document.page_content, start - own[0], end - own[0]
+    first = lines[0] + line_breaks(text, 0, low)
+    return first, first + line_breaks(text, low, high)
 
 
 def _cut(document: Document, cut: CutWindow, text: str) -> Document:

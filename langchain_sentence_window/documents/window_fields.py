@@ -20,6 +20,7 @@ key                  meaning
 ``pages``            numbers of the pages that it touches, from 0
 ``page_labels``      what is printed on them, if the loader says it
 ``times``            when it is shown, from and to, in seconds, of subtitles
+``lines``            first and last line that it touches, from 1, of a text file
 ``sentence_spans``   the span of each sentence
 ``lead_ins``         text before the window that gives it meaning
 ``tokens``           what it costs, with its lead-ins
@@ -63,6 +64,7 @@ from .keys import (
     HITS,
     KIND,
     LEAD_INS,
+    LINES,
     PAGE_LABELS,
     PAGES,
     PARTS,
@@ -81,6 +83,7 @@ from .keys import (
     window_id,
 )
 from .sentence_documents import SentencesByKey, StoredSentence
+from .text_lines import line_breaks, lines_of
 from .window_runs import RunHit, WindowRun, read_span
 
 CountTokens: TypeAlias = Callable[[str], int]
@@ -155,11 +158,13 @@ class CutWindow:
         metadata: The metadata of the window, or of any other Document.
         span: The stretch in the source; ``None`` if it isn't known.
         parts: Its places in the parts of the document; ``None`` if they aren't known, or the document has none.
+        lines: The first and the last line that it touches; ``None`` if they aren't known.
     """
 
     metadata: Mapping[str, Any]
     span: Span | None
     parts: Sequence[PartSpan] | None
+    lines: Span | None
 
 
 def left_out(_: object) -> None:
@@ -296,6 +301,12 @@ FIELDS: tuple[WindowField, ...] = (
         cut=lambda cut: times_of(cut.parts or ()) or None,
     ),
     WindowField(
+        key=LINES,
+        make=lambda new: window_lines(new.first, new.last),
+        join=lambda joined: _joined_lines(joined.runs),
+        cut=lambda cut: cut.lines and list(cut.lines),
+    ),
+    WindowField(
         key=SENTENCE_SPANS,
         make=lambda new: [[each.start, each.end] for each in new.held],
         join=lambda joined: _joined_sentences(joined.runs) or None,
@@ -329,6 +340,12 @@ def part_spans(held: Sequence[StoredSentence]) -> list[PartSpan]:
         raise IncompleteWindowError(
             f"the metadata of a sentence can't be right, as {error}; delete its document and add it again"
         ) from None
+
+
+def window_lines(first: StoredSentence, last: StoredSentence) -> list[int] | None:
+    """Return the first and the last line of sentences; ``None`` if they aren't known."""
+    known = first.line and last.line
+    return [first.line, last.line + line_breaks(last.text, 0, len(last.text))] if known else None
 
 
 def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
@@ -441,6 +458,12 @@ def _joined_sentences(runs: Sequence[WindowRun]) -> list[list[int]]:
 
 def _joined_pages(joined: JoinedRuns, key: str, read: Callable[[Sequence[PartSpan]], list[Any]]) -> Any:
     return read(joined.parts) or None if joined.parts else joined.holder.document.metadata.get(key)
+
+
+def _joined_lines(runs: Sequence[WindowRun]) -> list[int] | None:
+    lines = [lines_of(run.document.metadata) for run in runs]
+    known = [each for each in lines if each is not None]
+    return [known[0][0], max(last for _, last in known)] if known and len(known) == len(lines) else None
 
 
 def _cut_pages(cut: CutWindow, key: str, read: Callable[[Sequence[PartSpan]], list[Any]]) -> Any:

@@ -17,7 +17,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.keys import SOURCE
-from langchain_sentence_window.documents.source_parts import FILE_STATE, LAYOUT, TITLE, write_layout
+from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, FILE_STATE, LAYOUT, TITLE, write_layout
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.splitting.light_markup import FORMATS, format_of
 from langchain_sentence_window.splitting.markdown import read_front_matter
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from .files.html_pages import HtmlPage
     from .pdf.pdf_process import PdfProcess
 
-
-CONTENT_TYPE = "content_type"
 
 _MARKDOWN, _TEXT, _HTML, _PDF = "text/markdown", "text/plain", "text/html", "application/pdf"
 _SUBRIP, _WEBVTT = "application/x-subrip", "text/vtt"

@@ -102,11 +102,12 @@ def test_an_answer_carries_its_citations() -> None:
         "cited_text": "Some words.  And more. A third one.",
         "extras": {
             "number": 1,
-            "location": "rules.md:9-44 (Rules)",
+            "location": "rules.md, line 3 (Rules)",
             "doc_id": "rules",
             "start": 9,
             "end": 44,
             "sentences": [1, 3],
+            "lines": [3, 3],
             "heading": "Rules",
             "mark": [9, 12],
         },
@@ -166,7 +167,7 @@ def test_of_a_long_source_the_sentences_around_its_best_hit_are_shown() -> None:
 
 
 def standing(number: int, start: int, text: str) -> QuotedPlace:
-    return QuotedPlace(number, Document(page_content=text), None, start, start + len(text), text, (), "")
+    return QuotedPlace(number, Document(page_content=text), None, start, start + len(text), text, (), (), "")
 
 
 def quote(
@@ -198,8 +199,8 @@ def test_a_quote_is_cited_where_it_stands() -> None:
     assert {each["extras"]["verdict"] for each in (one, two)} == {"normalized"}
     assert answer[one["start_index"] : one["end_index"]] == 'It says "A third  one" and "some words"'
     assert find_citations(cited_message(answer, THREE, quotes=quotes), THREE) == [
-        Citation(1, "rules.md:32-43 (Rules)", THREE[0], "A third one", 32, 43, (3, 3), (), (0, 39)),
-        Citation(1, "rules.md:9-19 (Rules)", THREE[0], "Some words", 9, 19, (1, 1), (), (0, 39)),
+        Citation(1, "rules.md, line 3 (Rules)", THREE[0], "A third one", 32, 43, (3, 3), (), (3, 3), (0, 39)),
+        Citation(1, "rules.md, line 3 (Rules)", THREE[0], "Some words", 9, 19, (1, 1), (), (3, 3), (0, 39)),
     ]
 
 
@@ -353,7 +354,7 @@ def test_what_an_api_cites_is_mapped_to_sentences() -> None:
     message = AIMessage(api_answer(THREE))
     one, two = find_citations(message, THREE)
     assert one == Citation(
-        1, "rules.md:22-44 (Rules)", THREE[0], "And more. A third one.", 22, 44, (2, 3), (), (12, 16)
+        1, "rules.md, line 3 (Rules)", THREE[0], "And more. A third one.", 22, 44, (2, 3), (), (3, 3), (12, 16)
     )
     assert (two.number, two.text, two.sentences, two.pages) == (2, "A seat is free.", (3, 3), (1,))
     assert two.location == "terms.pdf, p. ii (Terms)"

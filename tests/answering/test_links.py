@@ -12,6 +12,7 @@ from langchain_sentence_window.answering.links import link_to
 from langchain_sentence_window.answering.locations import MAX_ADDRESS_CHARS
 
 PAGE = "https://x.org/a"
+LINES: dict[str, object] = {"lines": [3, 5], "start_index": 0}
 
 
 @pytest.mark.parametrize(
@@ -27,6 +28,28 @@ PAGE = "https://x.org/a"
         ("https://x.org/a.pdf", "A card.", {}, "https://x.org/a.pdf"),
         ("https://x.org/a.mp4", "A card.", {"times": [72.0, 79.5]}, "https://x.org/a.mp4#t=72,79.5"),
         ("file:///c/a.html", "A card.", {}, "file:///c/a.html#:~:text=A%20card."),
+        ("file:///c/a.md", "A card.", LINES, "file:///c/a.md#L3-L5"),
+        (
+            "https://github.com/o/r/blob/main/a.py",
+            "A card.",
+            LINES,
+            "https://github.com/o/r/blob/main/a.py?plain=1#L3-L5",
+        ),
+        ("https://gitlab.com/o/r/-/blob/main/a.md", "A card.", LINES, "https://gitlab.com/o/r/-/blob/main/a.md#L3-5"),
+        (
+            "https://x.org/o/r/src/branch/main/a.md",
+            "A.",
+            LINES | {"lines": [3, 3]},
+            "https://x.org/o/r/src/branch/main/a.md#L3",
+        ),
+        (
+            "https://x.org/o/r/src/branch/main/a.md#fees",
+            "A.",
+            LINES,
+            "https://x.org/o/r/src/branch/main/a.md#fees:~:text=A.",
+        ),
+        ("https://x.org/a.md", "A card.", LINES, "https://x.org/a.md#:~:text=A%20card."),
+        ("file:///c/a.md", "A card.", {"lines": [5, 3], "start_index": 0}, "file:///c/a.md#:~:text=A%20card."),
         ("docs/a.md", "A card.", {}, "none"),
         ("javascript:alert(1)", "A card.", {}, "none"),
     ],

@@ -137,7 +137,7 @@ def test_hostile_text_stays_text() -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["javascript:alert(1)", "https://a.b/\nx", "http://", "https://[x", "file:///etc", "https://a b", "HTTPS:/x", ""],
+    ["javascript:alert(1)", "https://a.b/\nx", "http://", "https://[x", "file:etc", "https://a b", "HTTPS:/x", ""],
 )
 def test_what_is_no_address_is_a_name_at_most(address: str) -> None:
     (result,) = as_search_results([Document("One.", metadata={"url": address, "source": "a.md"})])

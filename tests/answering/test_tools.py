@@ -60,7 +60,7 @@ async def answer(retriever: SentenceWindowRetriever, way: Invoke, name: str, **a
 
 async def test_a_search_shows_sources_and_keeps_the_documents(retriever: SentenceWindowRetriever, way: Invoke) -> None:
     found = await answer(retriever, way, "search", query="refund")
-    label = "terms.md:19-37 · doc_id: terms · first: 2 · last: 2"
+    label = "terms.md, line 1 · doc_id: terms · first: 2 · last: 2"
     assert found.content == f"<source>\n[1] {label}\nA refund is quick.\n</source>"
     assert [(each.page_content, each.metadata["sentences"]) for each in found.artifact] == [
         ("A refund is quick.", [2, 2])

@@ -352,7 +352,9 @@ async def test_addresses_that_openai_cites_are_read_where_one_source_has_them(
     assert (addressed.number, addressed.text) == (1, "Some words.  And more.")
     assert answer.text[slice(*(addressed.statement or ()))] == "It is"
     assert [each.number for each in find_citations(answer, [*ADDRESSED, ADDRESSED[0]])] == [2]
-    assert [block["url"] for block in citation_blocks(answer, ADDRESSED) if "url" in block] == ["https://a.b/rules"]
+    assert [block["url"] for block in citation_blocks(answer, ADDRESSED) if "url" in block] == [
+        "https://a.b/rules#:~:text=Some%20words.%20And%20more."
+    ]
 
 
 async def test_numbers_in_an_answer_of_openai_are_read(way: Invoke, openai: Loopback) -> None:

@@ -17,7 +17,7 @@ def test_windows_are_shown_with_their_place_and_marked_hits(here: Path) -> None:
     done = run_here("ask", QUESTION, "-k", 1)
     place, text, *rest = done.out.splitlines()
     assert re.fullmatch(
-        r"1   docs/policy.md:\d+-\d+ \(Refunds > Annual plans\) · sentences 2–3 · score \d\.\d\d", place
+        r"1   docs/policy.md, line 5 \(Refunds > Annual plans\) · sentences 2–3 · score \d\.\d\d", place
     )
     assert "«It is refused once more than 100 bookings have been taken.»" in text
     assert rest == []
@@ -48,7 +48,7 @@ def test_json_is_all_that_stdout_holds(here: Path) -> None:
         "A customer on an annual plan may ask for a refund within 30 days. It is refused once more than 100 bookings "
         "have been taken."
     )
-    assert window["location"].startswith(f"{here}/docs/policy.md:")
+    assert window["location"].startswith(f"{here}/docs/policy.md, line 5 (")
     assert window["metadata"]["heading"] == "Refunds > Annual plans"
 
 
@@ -135,10 +135,10 @@ def test_a_chat_model_answers_with_citations_and_verdicts(here: Path) -> None:
         read = run_here("ask", QUESTION, "-k", 2, "--model", "openai:gpt-5-mini", "--json", env=env).json
     answer, citation, verdicts = done.out.split("\n\n")
     assert answer == ANSWER
-    assert re.fullmatch(r"\[1\] docs/policy.md:\d+-\d+ \(Refunds > Annual plans\)", citation)
+    assert re.fullmatch(r"\[1\] docs/policy.md, line 5 \(Refunds > Annual plans\)", citation)
     first, place, second = verdicts.splitlines()
     assert first == "verbatim: once more than 100 bookings have been taken"
-    assert place.strip().startswith("docs/policy.md:")
+    assert place.strip().startswith("docs/policy.md, line 5 (")
     assert second == "not found: on Sundays"
     assert read["answer"] == ANSWER
     assert [each["number"] for each in read["citations"]] == [1]

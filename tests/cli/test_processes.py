@@ -181,17 +181,24 @@ def test_a_terminal_sees_styles_and_progress_and_its_width_is_kept(here: Path) -
 
 @pytest.mark.process
 @pytest.mark.slow
-async def test_agents_are_served_over_stdio(here: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("again", [False, True])
+async def test_agents_are_served_over_stdio(here: Path, tmp_path: Path, again: bool) -> None:
     with (tmp_path / "stderr").open("w+") as errors:
         parameters = StdioServerParameters(
-            command=COMMAND[0], args=[*COMMAND[1:], "mcp", "--title", "policies"], cwd=here, env=environment()
+            command=COMMAND[0],
+            args=[*COMMAND[1:], "mcp", "--title", "policies", *(["--show-again"] if again else [])],
+            cwd=here,
+            env=environment(),
         )
         async with Client(stdio_client(parameters, errlog=errors)) as client:
             assert client.server_info is not None
             assert client.server_info.name == "policies"
-            called = await client.call_tool("search", {"query": "After how many bookings is it refused?", "k": 1})
+            query = {"query": "After how many bookings is it refused?", "k": 1}
+            called = await client.call_tool("search", query)
             (found,) = called.structured_content["results"]
             assert "100 bookings" in found["text"]
+            called = await client.call_tool("search", query)
+            assert [each["text"] for each in called.structured_content["results"]] == ([found["text"]] if again else [])
         errors.seek(0)
         assert errors.read() == "Serving on stdin and stdout\n"
 

@@ -79,6 +79,7 @@ async def test_a_hit_comes_back_in_its_window_with_its_place_and_score(way: Invo
         "sentences": [2, 3],
         "hits": [{"sentence_index": 2, "start_index": 24, "end_index": 41, "score": score, "similarity": score}],
         "separator": "  ",
+        "lines": [3, 5],
         "sentence_spans": [[24, 41], [43, 53]],
         "heading": "Billing",
         "tokens": 8,

@@ -217,10 +217,18 @@ def test_documents_become_sentence_documents_by_the_metadata_contract() -> None:
     assert [document.page_content for document in made] == ["# A", "One.", "Two.", "Three."]
     common = {"source": "a.md", "year": 3, "doc_id": "doc", "section_start": 0, "section_end": 4, "heading": "A"}
     assert [document.metadata for document in made] == [
-        {**common, "sentence_index": 0, "start_index": 0, "end_index": 3, "separator": "\n\n", "kind": "heading"},
-        {**common, "sentence_index": 1, "start_index": 5, "end_index": 9},
-        {**common, "sentence_index": 2, "start_index": 10, "end_index": 14, "separator": "  "},
-        {**common, "sentence_index": 3, "start_index": 16, "end_index": 22},
+        {
+            **common,
+            "sentence_index": 0,
+            "start_index": 0,
+            "end_index": 3,
+            "separator": "\n\n",
+            "kind": "heading",
+            "start_line": 1,
+        },
+        {**common, "sentence_index": 1, "start_index": 5, "end_index": 9, "start_line": 3},
+        {**common, "sentence_index": 2, "start_index": 10, "end_index": 14, "separator": "  ", "start_line": 3},
+        {**common, "sentence_index": 3, "start_index": 16, "end_index": 22, "start_line": 3},
     ]
     assert len({document.id for document in made}) == 4
     assert given.metadata == {"source": "a.md", "year": 3, "tags": ["x"]}

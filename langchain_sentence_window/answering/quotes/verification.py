@@ -15,7 +15,7 @@ from langchain_sentence_window._primitives import UNSPACED, Span
 from langchain_sentence_window._validation import as_integer, checked_flag, gathered
 from langchain_sentence_window.answering.citation_format import MARKS, looks
 from langchain_sentence_window.answering.conversation import checked_sources, named_sources
-from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of
+from langchain_sentence_window.answering.locations import describe_location, doc_id_of, lines_touched, sentences_of
 from langchain_sentence_window.documents.keys import END_INDEX, PAGE_LABELS, PAGES, PARTS, START_INDEX
 from langchain_sentence_window.documents.window_documents import narrowed_window, window_slice
 from langchain_sentence_window.documents.window_runs import pages_touched, read_span, source_span
@@ -44,6 +44,7 @@ class QuotedPlace:
         text: What stands there, character for character.
         pages: The pages that it touches, from 0; those of all of the source if ``start`` isn't known, and empty if
             they aren't either.
+        lines: The first and the last line of its text file that it touches, from 1; empty if they aren't known.
         location: Where it is, as `describe_location` writes it; without a range if that isn't known.
         own: Its span in the source's own text; ``None`` if it stands in a lead-in.
     """
@@ -55,6 +56,7 @@ class QuotedPlace:
     end: int | None
     text: str
     pages: tuple[int, ...]
+    lines: tuple[int, ...]
     location: str
     own: Span | None = None
 
@@ -351,13 +353,10 @@ class _Judge:
         is_own = passage.text is document.page_content
         own = (found.start, found.end) if is_own else None
         start = self._found_again(document, text) if passage.base is None else passage.base + found.start
-        if start is None:
-            pages, location = pages_touched(document), describe_location(document)
-            return QuotedPlace(passage.number, document, doc_id_of(document), None, None, text, pages, location, own)
-        end = start + len(text)
-        narrowed = narrowed_window(document, start, end, text)
-        pages, location = pages_touched(narrowed), describe_location(narrowed)
-        return QuotedPlace(passage.number, document, doc_id_of(document), start, end, text, pages, location, own)
+        end = None if start is None else start + len(text)
+        held = document if start is None or end is None else narrowed_window(document, start, end, text)
+        pages, lines, location = pages_touched(held), lines_touched(held), describe_location(held)
+        return QuotedPlace(passage.number, document, doc_id_of(document), start, end, text, pages, lines, location, own)
 
     def _found_again(self, document: Document, text: str) -> int | None:
         """Return where a text of a window that was shortened or rewritten starts, by another source that has all of it.

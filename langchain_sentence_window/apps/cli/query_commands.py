@@ -413,6 +413,9 @@ def mcp(
     about: Annotated[
         str | None, typer.Option("--about", metavar="TEXT", help="What the documents are about, for agents to choose.")
     ] = None,
+    show_again: Annotated[
+        bool, typer.Option("--show-again", help="Let a search show passages again that the session has shown.")
+    ] = False,
     filter: options.Filter = None,
     index: options.Index = None,
     embedding: options.Embedding = None,
@@ -427,7 +430,7 @@ def mcp(
     out = Output(as_json=True, quiet=quiet)  # stdout belongs to the client
     bound = read_filter(filter)
     with open_index(out, existing_index(index), embedding, filter=bound) as retriever, _host_options():
-        server = create_mcp_server(retriever, name=title, about=about)
+        server = create_mcp_server(retriever, name=title, about=about, show_again=show_again)
         out.note(f"Serving at http://{host}:{port}/mcp" if http else "Serving on stdin and stdout")
         serve_mcp(server, "http" if http else "stdio", host=host, port=port, names=names or [], token=token)
 

@@ -34,6 +34,7 @@ from langchain_sentence_window.documents.keys import (
     END_INDEX,
     HEADING,
     LEAD_INS,
+    LINES,
     PAGE_LABELS,
     PAGES,
     RELEVANCE_SCORE,
@@ -304,6 +305,9 @@ class Passage(BaseModel):
     )
     pages: list[int] | None = Field(default=None, description="The pages that it touches, counted from 0.")
     page_labels: list[str] | None = Field(default=None, description="What is printed on these pages as their number.")
+    lines: list[int] | None = Field(
+        default=None, description="Its first and its last line, counted from 1, if it is of a text file."
+    )
     times: list[float] | None = Field(
         default=None, description="When it is shown, from and to, in seconds, if it is of subtitles."
     )
@@ -379,8 +383,7 @@ def passage_of(document: Document, url_of: UrlOf | None, location: str | None = 
         fields["number"] = number
     if labels := metadata.get(PAGE_LABELS):
         fields[PAGE_LABELS] = [_line(str(each)) for each in labels]
-    if times := metadata.get(TIMES):
-        fields[TIMES] = times
+    fields |= {key: metadata[key] for key in (LINES, TIMES) if metadata.get(key)}
     if leads := shown_lead_ins(document):
         fields[LEAD_INS] = [encodable(text) for _, text in leads]
     if others := metadata.get(ALSO_IN):

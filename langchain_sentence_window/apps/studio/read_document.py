@@ -14,9 +14,9 @@ from langchain_sentence_window.answering.locations import name_of
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_SPANS
 from langchain_sentence_window.documents.page_documents import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.source_parts import TITLE, page_of, source_of, total_pages
+from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, TITLE, page_of, source_of, total_pages
 from langchain_sentence_window.documents.window_documents import source_document
-from langchain_sentence_window.loaders.file_loader import CONTENT_TYPE, SUFFIXES
+from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import read_sentences
 from langchain_sentence_window.splitting.blocks import TABLE_ROW

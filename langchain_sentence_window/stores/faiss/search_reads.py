@@ -28,6 +28,7 @@ from langchain_sentence_window.documents.keys import (
     SENTENCE_INDEX,
     SEPARATOR,
     START_INDEX,
+    START_LINE,
     WINDOW_SPANS,
     sentence_id,
 )
@@ -158,6 +159,8 @@ class FoundSentences:
             if not own or not any(key in own for key in _RARE_IN_JSON):
                 sentence.separator, sentence.kind, sentence.lead_in = " ", PROSE, None
                 sentence.level, sentence.part_spans, sentence.pieces, sentence.window = 0, "", None, ()
+                if _LINE_IN_JSON not in own:  # else it is read of the few that are shown
+                    sentence.line = 0
             sentences.append(sentence)
         return sentences
 
@@ -257,6 +260,7 @@ def sections_of(found: FoundRows) -> list[Section]:
 
 
 _RARE_KEYS = (KIND, LEAD_IN, SEPARATOR, HEADING_LEVEL, PART_SPANS, PIECES_START, WINDOW_SPANS)
+_LINE_IN_JSON = f'"{START_LINE}"'
 _RARE_IN_JSON = tuple(f'"{key}"' for key in _RARE_KEYS)
 
 

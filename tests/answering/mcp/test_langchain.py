@@ -22,7 +22,7 @@ from tests.answering.mcp.test_http import TOKEN, listening
 from tests.answering.test_tools import ScriptedChat, call
 
 ROOT = Path(__file__).parents[3]
-FOUND = "<source>\n[1] terms.md:19-37 · doc_id: terms · first: 2 · last: 2\nA refund is quick.\n</source>"
+FOUND = "<source>\n[1] terms.md, line 1 · doc_id: terms · first: 2 · last: 2\nA refund is quick.\n</source>"
 
 
 async def ask(tools: list[Any], name: str, **arguments: Any) -> ToolMessage:

@@ -62,7 +62,9 @@ async def test_each_result_fits_its_schema_and_says_where_it_stands(
         assert "A refund is quick." in passage["text"]
         first, last = passage["sentences"]
         assert first <= 2 <= last
-        assert passage["location"] == f"terms.md:{passage['start']}-{passage['end']}"
+        first, last = passage["lines"]
+        assert "A refund is quick." in "\n".join(TEXT.splitlines()[first - 1 : last])
+        assert passage["location"] == f"terms.md, line{f' {first}' if first == last else f's {first}–{last}'}"
 
 
 async def test_search_has_the_shape_that_chatgpt_expects(call: Call) -> None:
@@ -75,11 +77,12 @@ async def test_search_has_the_shape_that_chatgpt_expects(call: Call) -> None:
         "title": "terms.md",
         "url": "",
         "doc_id": "terms",
-        "location": "terms.md:19-37",
+        "location": "terms.md, line 1",
         "start": 19,
         "end": 37,
         "sentences": [2, 2],
         "pages": None,
+        "lines": [1, 1],
         "heading": None,
         "text": "A refund is quick.",
     }
@@ -113,7 +116,7 @@ async def test_fetch_has_the_shape_that_chatgpt_expects(call: Call) -> None:
         "title": "terms.md",
         "url": "",
         "text": TEXT,
-        "metadata": {"doc_id": "terms", "location": "terms.md:0-103"},
+        "metadata": {"doc_id": "terms", "location": "terms.md, lines 1–5"},
     }
     assert "note" not in found
 

@@ -38,7 +38,9 @@ async def test_the_verdict_comes_with_its_places(
     for place in found["places"]:
         assert TEXT[place["start"] : place["end"]] == place["text"]
         assert place["doc_id"] == "terms"
-        assert place["location"].startswith(f"terms.md:{place['start']}-{place['end']}")
+        first, last = place["lines"]
+        assert place["text"] in "\n".join(TEXT.splitlines()[first - 1 : last])
+        assert place["location"].startswith(f"terms.md, line {first}")
         assert place["score"] is None
         first, last = place["sentences"]
         assert place["id"] == f"terms#{first}-{last}"
@@ -126,7 +128,7 @@ async def test_pages_of_a_place_are_its_own(words: WordEmbeddings) -> None:
     [
         (
             "A refund is quick.",
-            "verbatim: The quote stands there word for word.\n\n<source>\n[1] terms.md:19-37 · doc_id",
+            "verbatim: The quote stands there word for word.\n\n<source>\n[1] terms.md, line 1 · doc_id",
         ),
         ("A refund is slow.", "not_found: The quote stands in none of the passages"),
     ],

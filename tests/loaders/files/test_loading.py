@@ -145,7 +145,7 @@ def test_the_state_of_a_file_is_neither_shown_nor_a_name(tmp_path: Path, words: 
     retriever = SentenceWindowRetriever.from_documents(load_file(path), words)
     (window,) = retriever.invoke("refund")
     assert window.metadata["file_state"].startswith("17 ")
-    assert format_context([window]) == f"<source>\n[1] {path}:0-17\nA refund is paid.\n</source>"
+    assert format_context([window]) == f"<source>\n[1] {path}, line 1\nA refund is paid.\n</source>"
     assert names_in(window.metadata) == ["terms.md", "terms", tmp_path.name]
 
 
