@@ -58,7 +58,7 @@ def test_lines_are_kept_in_a_store_on_disk(words: WordEmbeddings, tmp_path: Path
         (found,) = SentenceWindowRetriever(vectorstore=again, k=1, window=1).invoke("seat")
         (whole,) = SentenceWindowRetriever(vectorstore=again).get([found.metadata["doc_id"]])
     assert found.metadata["lines"] == lines(TEXT, found.metadata["start_index"], found.metadata["end_index"])
-    assert whole.metadata["lines"] == lines(TEXT, 0, len(TEXT))
+    assert whole.metadata["lines"] == lines(TEXT, 0, len(TEXT.rstrip()))
 
 
 def test_joined_and_cut_windows_say_their_lines(words: WordEmbeddings) -> None:
