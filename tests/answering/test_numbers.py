@@ -92,9 +92,11 @@ async def test_an_agent_is_shown_no_passage_twice_in_five_turns(
     by_number = {number_of(each): each for each in shown_sources(messages)}
     assert len({each.metadata["window_id"] for each in by_number.values()}) == len(by_number)
     for text in shown:
-        for number, label, body in re.findall(r"\[(\d+)\] (\S+?):\d.*\n(.*)\n</source>", text):
+        sources = re.findall(r"\[(\d+)\] (\S+)\.md, line.*\n(.*)\n</source>", text)
+        assert [int(number) for number, *_ in sources] == numbers(text)
+        for number, name, body in sources:
             assert by_number[int(number)].page_content == body
-            assert TEXTS[label.removesuffix(".md")].find(body) >= 0
+            assert body in TEXTS[name]
     whole = "".join(shown)
     assert all(whole.count(each.page_content) == 1 for each in by_number.values())
     assert shown[2] == "Also found: [3], [1]. You have these already."
