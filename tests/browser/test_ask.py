@@ -366,6 +366,20 @@ def test_equal_texts_lead_to_their_other_places(page: "Page", serve: Serve) -> N
     expect(cards(page)).to_have_count(1)
 
 
+def test_sources_of_the_web_are_opened_at_their_place(page: "Page", serve: Serve) -> None:
+    given = [
+        document("A refund ends.", "one", source="https://example.com/terms"),
+        document("A refund of a file.", "two", source="file:///srv/two.md"),
+    ]
+    served = serve(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE))
+    page.goto(served.url + address(q="refund"))
+    links = cards(page).get_by_role("link", name="Open the source of")
+    expect(links).to_have_count(1)
+    expect(links).to_have_attribute("href", "https://example.com/terms#:~:text=A%20refund%20ends.")
+    expect(links).to_have_attribute("rel", "noopener noreferrer")
+    assert axe(page) == []
+
+
 def test_dark_and_narrow_pages_are_as_accessible(page: "Page") -> None:
     page.emulate_media(color_scheme="dark")
     page.goto(address(q=QUESTION))

@@ -16,6 +16,7 @@ from tests.browser.looking import Seen, axe, shot
 from tests.browser.serving import Serve
 from tests.browser.test_ask import PHONE, QUESTION, address, ask
 from tests.openai_server import Message, OpenAIServer, openai_server
+from tests.toys import BY_COSINE, WordEmbeddings, document
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -104,6 +105,16 @@ def test_a_claim_in_other_words_is_no_accusation(page: "Page", url: str, server:
     expect(page.locator(".answer-status")).to_contain_text("It quotes nothing", use_inner_text=True)
 
 
+def test_a_quote_of_the_web_has_a_link_to_its_place(page: "Page", serve: Serve, server: OpenAIServer) -> None:
+    given = [document("A refund ends. It takes days.", "one", source="https://example.com/terms")]
+    made = SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE)
+    llm = ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy", max_retries=0)
+    server.reply = lambda _: 'They say "It takes days." [1]'
+    answered(page, serve(made, chat_model=llm).url, "numbers")
+    link = page.locator(".quote").get_by_role("link", name="Open the source of [1]")
+    expect(link).to_have_attribute("href", "https://example.com/terms#:~:text=It%20takes%20days.")
+
+
 def test_enter_asks_the_model_again_only_in_its_tab(page: "Page", url: str, server: OpenAIServer) -> None:
     answered(page, url)
     assert len(server.prompts()) == 1
@@ -152,7 +163,7 @@ def test_a_slow_model_writes_bit_by_bit(page: "Page", serve: Serve, retriever: S
     expect(page).to_have_url(re.compile("doc="))
     go_on.set()
     page.locator(".answer-status", has_text="Answered in").wait_for()
-    assert page.locator(".answer-text").inner_text() == "So it is 1 and ends."
+    assert page.locator(".answer-text").inner_text() == "So it is 1 ~ and ends."
 
 
 def test_follow_ups_are_understood_from_what_was_said(page: "Page", url: str, server: OpenAIServer) -> None:

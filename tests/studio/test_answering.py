@@ -163,6 +163,18 @@ def test_a_claim_in_other_words_is_said_to_be_a_paraphrase(server: OpenAIServer,
     assert (done["citations"][0]["verdict"], done["citations"][0]["start"]) == ("paraphrase", quote["closest"]["start"])
 
 
+def test_a_citation_of_the_web_has_a_link_to_its_place(server: OpenAIServer, llm: ChatOpenAI) -> None:
+    given = [document(CARDS, "cards", source="https://example.com/cards")]
+    made = SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE)
+    server.reply = lambda _: 'They say "It takes 5 days." [1]'
+    client = TestClient(create_studio(made, chat_model=llm), base_url="http://127.0.0.1")
+    answer = client.post("/api/answer", json={"query": QUESTION, "citations": "numbers"})
+    (cited,) = json.loads(answer.text.splitlines()[-1])["done"]["citations"]
+    assert cited["url"] == "https://example.com/cards#:~:text=It%20takes%205%20days."
+    (cited, *_) = answered(llm, citations="numbers")[-1]["done"]["citations"]
+    assert cited["url"] is None
+
+
 def test_a_call_takes_settings(llm: ChatOpenAI, server: OpenAIServer) -> None:
     first = answered(llm, settings={"k": 1, "window": 0})[0]
     assert [each["text"] for each in first["windows"]] == ["A plan has a refund."]

@@ -75,6 +75,17 @@ def test_a_card_says_where_its_hits_stand_in_code_points(client: TestClient) -> 
     assert (card["name"], card["title"]) == ("files/rules.md", "files/rules.md")
 
 
+def test_a_card_links_to_its_place_on_the_web_alone() -> None:
+    given = [
+        document("A trial ends. A card.", "page", source="https://example.com/terms"),
+        document("A seat.", "slides", source="https://example.com/seats.pdf", page=2),
+        document("A refund.", "file", source="file:///srv/refunds.md"),
+    ]
+    client = client_of(retriever_of(*given, window=0))
+    found = [ask(client, query, {"k": 1})["windows"][0].get("url") for query in ("trial", "seat", "refund")]
+    assert found == ["https://example.com/terms#:~:text=A%20trial%20ends.", "https://example.com/seats.pdf#page=3", None]
+
+
 def test_a_card_has_its_lead_ins_its_other_places_and_its_pages() -> None:
     pages = [Document("A backup is made.", metadata={"source": "b.pdf", "page": page}) for page in (0, 1)]
     twin = document("A trial ends.", "twin")

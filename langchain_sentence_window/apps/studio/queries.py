@@ -39,6 +39,7 @@ from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.citations import LOCATION, NUMBER, SOURCE_END, SOURCE_START, VERDICT
 from langchain_sentence_window.answering.content_blocks import MARK, citation_blocks
 from langchain_sentence_window.answering.context import format_context
+from langchain_sentence_window.answering.links import link_to
 from langchain_sentence_window.answering.locations import describe_location, document_title, name_of, numbered_place
 from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, answer_with_numbers, quotes_as_cited
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
@@ -132,8 +133,8 @@ def card(window: Document, rank: int) -> dict[str, Any]:
 
     Returns:
         ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``place`` (its
-        slides or rows), ``text``, and the fields of the window that the page gets, as they are; see `WindowField`.
-        Missing ones are left out.
+        slides or rows), ``url``, ``text``, and the fields of the window that the page gets, as they are; see
+        `WindowField`. Missing ones are left out.
     """
     keys = [SOURCE, *(field.key for field in FIELDS if field.is_on_page)]
     carried = {key: window.metadata[key] for key in keys if window.metadata.get(key) is not None}
@@ -143,9 +144,15 @@ def card(window: Document, rank: int) -> dict[str, Any]:
         "title": document_title(window),
         "location": describe_location(window),
         "place": numbered_place(window).removeprefix(", "),
+        "url": web_address(link_to(window)),
         "text": window.page_content,
         **carried,
     }
+
+
+def web_address(address: str | None) -> str | None:
+    """Return an address of the web; ``None`` for a file's, which browsers don't open from a page of the web."""
+    return address if address is not None and address.lower().startswith(("http://", "https://")) else None
 
 
 logger = logging.getLogger("langchain_sentence_window")
@@ -295,6 +302,7 @@ def _citation(block: Mapping[str, Any]) -> dict[str, Any]:
         "end": extras.get(SOURCE_END),
         "text": block["cited_text"],
         "location": extras[LOCATION],
+        "url": web_address(block.get("url")),
         "verdict": extras.get(VERDICT),
     }
 

@@ -1,6 +1,6 @@
 // An answer as text with chips for its citations, and its quotes with their verdicts.
 
-import { nameOf } from "./cards.js";
+import { nameOf, sourceLink } from "./cards.js";
 import { el } from "./dom.js";
 
 const UNVERIFIED = "[unverified]";
@@ -35,7 +35,7 @@ export function answerNodes({ answer, citations, windows }, onPlace) {
 }
 
 /** Return the quotes of an answer as a list, with their verdicts and places. */
-export function quoteList({ quotes, windows }, onPlace) {
+export function quoteList({ quotes, windows, citations }, onPlace) {
   if (!quotes.length) return [];
   return [el("h2", {}, "Quotes"), el("ol", { class: "plain quotes" }, quotes.map((quote) => {
     const verdict = VERDICTS[quote.verdict] ?? VERDICTS.not_found;
@@ -43,12 +43,18 @@ export function quoteList({ quotes, windows }, onPlace) {
       el("p", { class: "verdict small" }, el("span", { aria: { hidden: "true" } }, verdict.icon), ` ${verdict.name}`,
         el("span", { class: "muted" }, ` · ${quote.kind === "claim" ? "a claim, compared word for word. " : ""}${verdict.help}`)),
       el("blockquote", { dir: "auto" }, quote.text),
-      quote.places.map((place) => el("button", {
+      quote.places.map((place) => [el("button", {
         type: "button", class: "quiet small quote-place", title: place.location, on: { click: () => onPlace(placeOf(place)) },
-      }, `[${place.number}] ${whereabouts(windows[place.number - 1], place)}`)),
-      quote.closest ? closestSentence(quote, onPlace) : null,
+      }, `[${place.number}] ${whereabouts(windows[place.number - 1], place)}`), linkTo(place, citations)]),
+      quote.closest ? [closestSentence(quote, onPlace), linkTo(quote.closest, citations)] : null,
       quote.places.length || quote.closest || !quote.cited.length ? null : el("p", { class: "muted small" }, `It cites ${quote.cited.map((each) => `[${each}]`).join("")}.`));
   }))];
+}
+
+/** Return a link that opens the source at a place; null while the answer is written, or if it isn't on the web. */
+function linkTo({ number, start, end }, citations) {
+  const found = citations?.find((each) => each.number === number && each.start === start && each.end === end);
+  return found ? sourceLink(found, `[${number}]`) : null;
 }
 
 /** Return the sentence that a claim in the answer's own words is like, as a way to it. */

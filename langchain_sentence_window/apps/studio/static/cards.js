@@ -1,7 +1,7 @@
 // A window as a card: where it is from, its text with the hits marked, its scores.
 
 import { copyButton } from "./copying.js";
-import { el, fill } from "./dom.js";
+import { el, externalLink, fill } from "./dom.js";
 
 const SHOWN_CHARS = 1200;
 
@@ -36,7 +36,7 @@ export function windowCard(card, { onOpen, isCurrent = false, badge, scale, addr
     (card.lead_ins ?? []).map((each) => el("p", { class: "lead-in muted small", dir: "auto" },
       el("span", { class: "visually-hidden" }, "Before it: "), each.text)),
     foldedText(card),
-    el("p", { class: "window-place muted small number" }, place(card)),
+    el("p", { class: "window-place muted small number" }, place(card), sourceLink(card, nameOf(card))),
     otherPlaces(card, addressOf),
     el("div", { class: "window-foot small" }, scores(card), el("span", { class: "row" },
       copyButton("Copy text", () => card.text), copyButton("Copy citation", () => `“${card.text}”\n— ${card.location}`))));
@@ -51,6 +51,14 @@ export function markedText(card) {
 export function nameOf({ name, title }) {
   if (title && title !== name) return title;
   return name.split(/[\\/]/).filter(Boolean).pop() ?? name;
+}
+
+/** Return a link that opens a source where it says something; null if it isn't on the web. */
+export function sourceLink({ url }, name) {
+  if (!url) return null;
+  const link = externalLink(url, "Open the source ↗");
+  if (link instanceof Element) link.setAttribute("aria-label", `Open the source of ${name} in a new tab`);
+  return el("span", { class: "source-link small" }, " ", link);
 }
 
 function marked(card, points, end) {
