@@ -44,7 +44,7 @@ def main() -> None:
             page = browser.new_page(viewport=SIZE, base_url=address, device_scale_factor=1)
             _take(page, f"/#/ask?q={ADDRESS}", "ask")
             _take(page, f"/#/ask?q={ADDRESS}&tab=why", "why")
-            _take(page, f"/#/tune?q={ADDRESS}", "tune")
+            _take(page, f"/#/ask?q={ADDRESS}&other=%7B%22window%22%3A%5B1%2C2%5D%7D", "compare")
             _take(page, "/#/evaluate", "evaluate", _measure)
             _take(page, "/#/ask?q=When%20does%20the%20notice%20take%20effect%3F", "pdf")
             browser.close()

@@ -39,7 +39,7 @@ def box(page: "Page") -> "Locator":
 def ask(page: "Page", question: str) -> "Locator":
     box(page).fill(question)
     page.keyboard.press("Enter")
-    page.locator(".result:not(.stale)").wait_for()
+    page.locator(".left .result:not(.stale)").wait_for()
     return cards(page)
 
 
@@ -90,7 +90,10 @@ def test_scores_are_told_in_full_when_opened(page: "Page", retriever: SentenceWi
 def test_questions_are_written_and_brought_back_by_keys(page: "Page") -> None:
     page.goto("/")
     page.locator(".examples").wait_for()
-    page.locator("body").press("/")
+    expect(box(page)).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(box(page)).not_to_be_focused()
+    page.keyboard.press("/")
     expect(box(page)).to_be_focused()
     page.keyboard.type("What is a seat")
     page.keyboard.press("Shift+Enter")
@@ -123,8 +126,10 @@ def test_an_address_shows_the_same_again(page: "Page") -> None:
     assert cards(page).locator(".window-text").all_text_contents() == texts
     expect(box(page)).to_have_value(QUESTION)
     page.goto(address(q=QUESTION, settings={"k": 2, "window": [0, 0]}))
-    page.locator(".result-status", has_text="2 windows").wait_for()
-    expect(page.locator(".ask-settings > summary")).to_contain_text("k = 2, window = [0,0]", use_inner_text=True)
+    page.locator(".left .result-status", has_text="2 windows").wait_for()
+    expect(page.locator(".left .ask-settings > summary")).to_contain_text(
+        "Windows = 2, Window = (0, 0)", use_inner_text=True
+    )
 
 
 def test_going_back_asks_the_question_before(page: "Page") -> None:
@@ -229,7 +234,7 @@ def test_an_empty_index_leads_to_documents(page: "Page", serve: Serve) -> None:
     page.goto(serve(retriever).url)
     page.get_by_role("heading", name="The index is empty").wait_for()
     assert axe(page) == []
-    page.get_by_role("link", name="go to Documents").click()
+    page.get_by_role("link", name="Add documents").click()
     page.locator("#view-documents").wait_for()
 
 
@@ -414,11 +419,11 @@ def test_on_a_phone_the_document_covers_the_list_until_back(page: "Page") -> Non
 def test_settings_are_a_form(page: "Page") -> None:
     page.goto(address(q=QUESTION))
     cards(page)
-    page.locator(".ask-settings > summary").click()
-    page.locator(".ask-settings [data-name=k] input").fill("3")
-    page.locator(".result-status", has_text="3 windows").wait_for()
+    page.locator(".left .ask-settings > summary").click()
+    page.locator(".left .ask-settings [data-name=k] input").fill("3")
+    page.locator(".left .result-status", has_text="3 windows").wait_for()
     expect(page).to_have_url(re.compile("settings="))
     assert axe(page) == []
-    page.get_by_role("button", name="Reset").click()
-    page.locator(".result-status", has_text="10 windows").wait_for()
+    page.locator(".left").get_by_role("button", name="Reset").click()
+    page.locator(".left .result-status", has_text="10 windows").wait_for()
     expect(page).not_to_have_url(re.compile("settings="))

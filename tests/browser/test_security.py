@@ -138,7 +138,7 @@ def test_in_a_document(hostile_page: Page, hostile: Served, name: str) -> None:
     page.wait_for_timeout(300)
     assert_harmless(page)
     poke(page)
-    for tab in ("Sentences", "Metadata", "Text"):
+    for tab in ("Metadata", "Text"):
         page.get_by_role("tab", name=tab).click()
         assert_harmless(page)
     for _ in range(6):
@@ -212,14 +212,16 @@ def test_in_answers(hostile_page: Page, hostile: Served) -> None:
         poke(page)
 
 
-@pytest.mark.parametrize("view", ["tune", "evaluate"])
-def test_in_the_other_views(hostile_page: Page, hostile: Served, view: str) -> None:
+@pytest.mark.parametrize("view", ["compare", "evaluate"])
+def test_in_the_other_views(hostile_page: Page, hostile: Served, seen: Seen, view: str) -> None:
     page = hostile_page
     page.goto(f"{hostile.url}/")
-    parameters = {"q": ELEMENTS[10]} if view == "tune" else {}
+    parameters = {"q": ELEMENTS[10], "other": json.dumps({"filter": {BREAKS[0]: {ELEMENTS[0]: 1}}})}
+    name, given = ("ask", parameters) if view == "compare" else (view, {})
+    seen.allow("status of 400")
     script = "([view, given]) => { location.hash = `#/${view}?` + new URLSearchParams(given) }"
-    page.evaluate(script, [view, parameters])
-    page.locator(f"#view-{view}").get_by_text("onerror").first.wait_for(state="attached")
+    page.evaluate(script, [name, given])
+    page.locator(f"#view-{name}").get_by_text("onerror").first.wait_for(state="attached")
     page.wait_for_timeout(600)
     assert_harmless(page)
     poke(page)

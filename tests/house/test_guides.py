@@ -99,7 +99,7 @@ def test_the_registries_say_what_there_is() -> None:
         "a setting": SentenceWindowRetriever.model_fields.keys() - BaseRetriever.model_fields.keys(),
         "a column of the database": {"documents", "sentences", "vectors"},
         "an MCP tool": {"search", "read_around", "fetch", "verify_quote"},
-        "a panel of the page": {"ask", "tune", "evaluate", "documents"},
+        "a panel of the page": {"ask", "evaluate", "documents"},
         "a file type": SUFFIXES.keys(),
     }.items():
         (file,) = re.findall(r"\[`([^`]+)`\]", changes[question])

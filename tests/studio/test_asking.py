@@ -83,7 +83,11 @@ def test_a_card_links_to_its_place_on_the_web_alone() -> None:
     ]
     client = client_of(retriever_of(*given, window=0))
     found = [ask(client, query, {"k": 1})["windows"][0].get("url") for query in ("trial", "seat", "refund")]
-    assert found == ["https://example.com/terms#:~:text=A%20trial%20ends.", "https://example.com/seats.pdf#page=3", None]
+    assert found == [
+        "https://example.com/terms#:~:text=A%20trial%20ends.",
+        "https://example.com/seats.pdf#page=3",
+        None,
+    ]
 
 
 def test_a_card_has_its_lead_ins_its_other_places_and_its_pages() -> None:

@@ -395,7 +395,14 @@ def test_the_files_of_the_page_are_served_with_their_type(client: TestClient) ->
     script = client.get("/static/main.js")
     assert script.headers["content-type"] == "text/javascript; charset=utf-8"
     assert script.headers["cache-control"] == "no-cache"
-    assert client.get("/static/views/ask.js").status_code == 200
+    assert client.get("/static/ask.js").status_code == 200
+    again = client.get("/static/main.js", headers={"If-None-Match": script.headers["etag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    assert client.get("/", headers={"If-None-Match": script.headers["etag"]}).status_code == 200
+    assert (script.headers["content-encoding"], script.headers["vary"]) == ("gzip", "Accept-Encoding")
+    plain = client.get("/static/main.js", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.text == script.text
     for part in page.text.split('"'):
         if part.startswith("/static/"):
             assert client.get(part).status_code == 200

@@ -261,20 +261,8 @@ def test_nothing_is_told_of_what_the_filter_forbids() -> None:
     secret = call(client, "/api/questions/add", ASKED, 400)["error"]["message"]
     absent = call(client, "/api/questions/add", {**ASKED, "doc_id": "nothing"}, 400)["error"]["message"]
     assert secret.replace("refunds", "nothing") == absent
-    found = client.get("/api/questions/documents").json()
-    assert found == {"documents": [{"doc_id": "trial", "title": None, "sentences": 1}], "total": 1}
-    assert client.get("/api/questions/sentences", params={"doc_id": "refunds"}).status_code == 404
     call(client, "/api/questions/import", {"text": json.dumps(ASKED)})
     assert [(each["state"], each["texts"]) for each in listed(client)["questions"]] == [("missing", [])]
-
-
-def test_documents_are_found_by_name_and_read_in_sentences() -> None:
-    client = client_of()
-    found = client.get("/api/questions/documents", params={"name": " REFUNDS.m"}).json()
-    assert [each["doc_id"] for each in found["documents"]] == ["refunds"]
-    sentences = client.get("/api/questions/sentences", params={"doc_id": "refunds"}).json()["sentences"]
-    assert "".join(text + separator for _, text, separator, _ in sentences).rstrip() == REFUNDS
-    assert all(REFUNDS[start : start + len(text)] == text for start, text, *_ in sentences)
 
 
 @pytest.mark.parametrize(

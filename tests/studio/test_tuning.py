@@ -15,7 +15,6 @@ from starlette.testclient import TestClient
 from langchain_sentence_window import LateInteractionReranker, Ranking, SentenceWindowRetriever
 from langchain_sentence_window.apps.studio.setting_form import FORM, described, to_ask
 from langchain_sentence_window.apps.studio.tuning import program
-from langchain_sentence_window.documents.window_documents import shown_text
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 from langchain_sentence_window.retrieval.settings import CallSettings
@@ -113,7 +112,7 @@ def test_keys_of_the_documents_come_with_values_that_a_filter_finds(on_disk: Sen
     assert keys["tags"]["values"] == ["a", "b"]
     for key, each in keys.items():
         for value in each["values"]:
-            assert call(client, "try", query="refund", settings={"filter": {key: value}})["windows"], (key, value)
+            assert call(client, "ask", query="refund", settings={"filter": {key: value}})["windows"], (key, value)
 
 
 def test_keys_stay_few_and_short_and_within_the_filter() -> None:
@@ -130,26 +129,16 @@ def test_keys_stay_few_and_short_and_within_the_filter() -> None:
 # Asking with settings
 
 
-def test_a_try_says_the_tokens_and_seconds_of_its_windows() -> None:
-    retriever = small_retriever(count_tokens=lambda text: len(text.split()))
-    found = call(client_of(retriever), "try", query="refund card", settings={"k": 2, "window": [0, 1]})
-    windows = retriever.invoke("refund card", k=2, window=(0, 1))
-    assert [each["text"] for each in found["windows"]] == [each.page_content for each in windows]
-    assert [each["tokens"] for each in found["windows"]] == [len(shown_text(each).split()) for each in windows]
-    assert found["tokens"] == sum(each["tokens"] for each in found["windows"])
-    assert found["seconds"] > 0
-
-
 def test_a_page_can_leave_out_the_reranker_and_take_late_interaction(real: SentenceWindowRetriever) -> None:
     own = real.model_copy(update={"reranker": First()})
     client = client_of(own)
     field = next(each for each in read(client, "settings")["fields"] if each["name"] == "reranker")
     assert (field["choices"], field["default"]) == (["none", "own", "late interaction"], "own")
     counts = [
-        len(call(client, "try", query=QUERY, settings={"reranker": each})["windows"]) for each in field["choices"]
+        len(call(client, "ask", query=QUERY, settings={"reranker": each})["windows"]) for each in field["choices"]
     ]
     assert (counts[0] > 1, counts[1], counts[2] > 1) == (True, 1, True)
-    late = call(client, "try", query=QUERY, settings={"reranker": "late interaction"})["windows"]
+    late = call(client, "ask", query=QUERY, settings={"reranker": "late interaction"})["windows"]
     expected = real.model_copy(update={"reranker": LateInteractionReranker(model=real.vectorstore.embeddings)})
     assert [each["text"] for each in late] == [each.page_content for each in expected.invoke(QUERY)]
     assert all("relevance_score" in each for each in late)
@@ -173,7 +162,7 @@ def test_a_page_can_leave_out_the_reranker_and_take_late_interaction(real: Sente
 )
 def test_wrong_settings_are_refused_by_each_call(settings: dict[str, Any], part: str) -> None:
     client = client_of(small_retriever())
-    for path in ("ask", "try", "explain"):
+    for path in ("ask", "explain"):
         error = call(client, path, 400, query="refund", settings=settings)["error"]
         assert error["type"] in ("InvalidInputError", "FilterError")
         assert part in error["message"]
@@ -204,7 +193,7 @@ def test_a_program_prints_what_the_page_shows(
 ) -> None:
     client = client_of(real)
     text = call(client, "program", query=query, settings=settings)["program"]
-    shown = call(client, "try", query=query, settings=settings)["windows"]
+    shown = call(client, "ask", query=query, settings=settings)["windows"]
     assert printed(text) == "".join(f"{each['score']:.3f} {each['text']}\n\n" for each in shown)
     assert shown
     assert max(map(len, text.splitlines())) <= 160

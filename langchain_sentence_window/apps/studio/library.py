@@ -1,6 +1,5 @@
 """The documents of the index: list them, look into one, add and delete some, and follow their folders."""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -12,9 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, index_folder, sync_files
-from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.source_parts import FileState
 from langchain_sentence_window.embedding.embedder import on_embedded_texts
 from langchain_sentence_window.loaders.file_bytes import Root, read_file
@@ -22,23 +19,16 @@ from langchain_sentence_window.loaders.file_loader import SUFFIXES, convert
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 from langchain_sentence_window.retrieval import indexing
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
-from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 
 from .page_state import Job, Sort, Stopped, Studio, base_name, calling, check_writable, reading, row, studio_of
-from .replies import Arguments, Refused, error_dict, fields_of, not_found, reply, reply_to
+from .replies import Arguments, Refused, error_dict, not_found, reply, reply_to
 from .uploads import MAX_UPLOAD_BYTES, MAX_WAITING, Upload, discard
 
 MAX_ROWS = 500
 """The most documents of one reply, as a table shows only some."""
 
-MAX_SENTENCES = 100
-"""The most sentences of one reply."""
-
 MAX_DELETED = 100_000
 """The most documents of one call."""
-
-_FETCHED = 256
-_MAX_FETCHES = 20
 
 
 class DocumentQuery(Arguments):
@@ -58,10 +48,9 @@ class Searched(Arguments):
 
 
 class One(Arguments):
-    """A document, and the index of the first sentence to show."""
+    """A document."""
 
     doc_id: str
-    first: int = Field(default=0, ge=0)
 
 
 class Several(Arguments):
@@ -105,16 +94,15 @@ async def list_ids(studio: Studio, query: Searched) -> object:
 
 
 async def show_document(studio: Studio, query: One) -> object:
-    """Return what is known of a document, and some of its sentences.
+    """Return what is known of a document.
 
     Raises:
         Refused: There is no such document within the retriever's filter.
     """
-    document = await _listed(studio, query.doc_id)
-    sentences, following = await in_one_state(
-        studio.retriever.scope(), lambda scope: _sentences(scope, document, query.first)
-    )
-    return {**row(document), "metadata": document.metadata, "texts": sentences, "next": following}
+    found = (await studio.library.current(studio.retriever)).by_id.get(query.doc_id)
+    if found is None:
+        raise not_found("there is no such document in the index; it may have been deleted")
+    return {**row(found), "metadata": found.metadata}
 
 
 async def delete_documents(studio: Studio, query: Several) -> object:
@@ -124,31 +112,6 @@ async def delete_documents(studio: Studio, query: Several) -> object:
     deleted = await indexing.delete_documents(ASYNC, retriever.scope(), query.doc_ids, bm25_index=retriever.bm25_index)
     studio.library.forget()
     return {"deleted": len(deleted), "files": await ASYNC.in_thread(studio.uploads.kept.remove, deleted)}
-
-
-async def _listed(studio: Studio, doc_id: str) -> IndexedDocument:
-    found = (await studio.library.current(studio.retriever)).by_id.get(doc_id)
-    if found is None:
-        raise not_found("there is no such document in the index; it may have been deleted")
-    return found
-
-
-async def _sentences(
-    scope: Scope, document: IndexedDocument, first: int
-) -> tuple[Sequence[dict[str, Any]] | None, int | None]:
-    """Return sentences from an index on, and the index to go on from; ``None`` if the store can't fetch by id."""
-    sentences: list[dict[str, Any]] = []
-    for start in range(first, first + _FETCHED * _MAX_FETCHES, _FETCHED):
-        fetched = await scope.fetch(ASYNC, [(document.doc_id, index) for index in range(start, start + _FETCHED)])
-        if fetched is None:
-            return None, None
-        read = sorted(map(scope.adapter.read, fetched), key=lambda each: each.index)
-        sentences += [fields_of(each, "index start end text") for each in read]
-        if len(sentences) > MAX_SENTENCES:
-            return sentences[:MAX_SENTENCES], sentences[MAX_SENTENCES]["index"]
-        if len(sentences) >= document.sentences or not fetched:  # a filter may let through few of many
-            break
-    return sentences, None
 
 
 BYTES = "application/octet-stream"

@@ -20,15 +20,11 @@ from langchain_sentence_window.retrieval.settings import OF_CALL, REMEMBERED, SE
 
 from .page_state import Job, Studio, calling, check_writable, reading
 from .question_list import Entry, Gold
-from .read_document import read_document
 from .replies import LINES, Arguments, Refused, fields_of
 from .runs import difference
 from .setting_form import FORM, to_ask
 
 FILE_NAME = "questions.jsonl"
-
-MAX_FOUND = 50
-"""Documents that a search by name returns."""
 
 MAX_SPANS = 1_000
 MAX_QUESTION_CHARS = 10_000
@@ -59,18 +55,6 @@ class Chosen(Arguments):
     numbers: list[int] = Field(min_length=1)
 
 
-class Sought(Arguments):
-    """A part of a document's name; empty for any."""
-
-    name: str = ""
-
-
-class OfDocument(Arguments):
-    """A document of the index."""
-
-    doc_id: str
-
-
 class Imported(Arguments):
     """Questions as JSON lines."""
 
@@ -82,8 +66,6 @@ def routes() -> list[BaseRoute]:
     return [
         reading("/api/questions", Arguments, list_questions),
         reading("/api/questions/export", Arguments, export_questions),
-        reading("/api/questions/documents", Sought, find_documents),
-        reading("/api/questions/sentences", OfDocument, list_sentences),
         calling("/api/questions/add", Written, add_question),
         calling("/api/questions/change", Changed, change_question),
         calling("/api/questions/delete", Chosen, delete_questions),
@@ -162,25 +144,6 @@ async def export_questions(studio: Studio, _: Arguments) -> Response:
     content = await ASYNC.in_thread(studio.question_list.lines)
     headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Cache-Control": "no-store"}
     return Response(content, media_type=LINES, headers=headers)
-
-
-async def find_documents(studio: Studio, given: Sought) -> object:
-    """Return the first documents whose name, title or id holds a text, in any case, and the number of all."""
-    wanted = given.name.strip().casefold()
-    found = [
-        each
-        for each in await studio.documents()
-        if any(wanted in text.casefold() for text in (each.doc_id, each.title or "", each.source or ""))
-    ]
-    shown = [fields_of(each, "doc_id title sentences") for each in found[:MAX_FOUND]]
-    return {"documents": shown, "total": len(found)}
-
-
-async def list_sentences(studio: Studio, given: OfDocument) -> object:
-    """Return of each sentence of a document its first code point, its text, what is before the next, and its index."""
-    document = await read_document(studio.retriever, given.doc_id)
-    sentences = [[each.start, each.text, each.separator, each.index] for each in document.sentences]
-    return {"doc_id": given.doc_id, "name": document.name, "sentences": sentences}
 
 
 async def _rows(studio: Studio, entries: Sequence[Entry]) -> list[dict[str, Any]]:

@@ -1,5 +1,6 @@
 """`create_studio` and `serve_studio`: the app of the page, who may call it, its files, and how it is served."""
 
+import gzip
 import hashlib
 import hmac
 import logging
@@ -12,7 +13,6 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -210,27 +210,28 @@ TYPES = {
 
 
 @cache
-def static_files() -> dict[str, tuple[bytes, str]]:
-    """Return the content and the type of each file, by its name below ``static``."""
-    found: dict[str, tuple[bytes, str]] = {}
-    _collect(files("langchain_sentence_window.apps.studio") / "static", "", found)
+def static_files() -> dict[str, tuple[bytes, bytes, dict[str, str]]]:
+    """Return the content, the same compressed, and the headers of each file, by its name in ``static``."""
+    found = {}
+    for each in (files("langchain_sentence_window.apps.studio") / "static").iterdir():
+        if (kind := TYPES.get(each.name.rpartition(".")[2])) is not None:
+            content = each.read_bytes()
+            tag = f'W/"{hashlib.sha256(content).hexdigest()[:32]}"'  # weak, as it is that of both forms
+            headers = {"Content-Type": kind, "Cache-Control": "no-cache", "ETag": tag, "Vary": "Accept-Encoding"}
+            found[each.name] = content, gzip.compress(content), headers
     return found
-
-
-def _collect(folder: Traversable, prefix: str, found: dict[str, tuple[bytes, str]]) -> None:
-    for each in folder.iterdir():
-        if each.is_dir():
-            _collect(each, f"{prefix}{each.name}/", found)
-        elif (kind := TYPES.get(each.name.rpartition(".")[2])) is not None:
-            found[prefix + each.name] = (each.read_bytes(), kind)
 
 
 async def _file(request: Request) -> Response:
     name = request.path_params.get("name", "index.html")
     if name not in static_files():
         return Response("there is no such file", 404, media_type="text/plain")
-    content, kind = static_files()[name]
-    return Response(content, headers={"Content-Type": kind, "Cache-Control": "no-cache"})
+    content, compressed, headers = static_files()[name]
+    if request.headers.get("if-none-match") == headers["ETag"]:
+        return Response(status_code=304, headers=headers)
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(compressed, headers=headers | {"Content-Encoding": "gzip"})
+    return Response(content, headers=headers)
 
 
 logger = logging.getLogger("langchain_sentence_window")

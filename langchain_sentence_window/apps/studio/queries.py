@@ -50,7 +50,6 @@ from langchain_sentence_window.evaluation.questions import read_questions
 from langchain_sentence_window.ranking.ranking import SIGNALS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import SETTINGS
-from langchain_sentence_window.retrieval.tracing.explanation import LEFT_OUT
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 
 from .page_state import Studio, calling, reading
@@ -332,7 +331,7 @@ class OfSentence(Query):
 
 
 async def explain(studio: Studio, given: Query) -> object:
-    """Return the trace of a question, the names of its documents, and the meanings of its signals and codes."""
+    """Return the trace of a question, the names of its documents, and the meanings of its signals."""
     retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     trace = await retriever.aexplain(given.query, **call)
     found = trace.to_dict()
@@ -342,7 +341,6 @@ async def explain(studio: Studio, given: Query) -> object:
     return {
         **found,
         "settings": {**found["settings"], "filter": call.get("filter")},
-        "reasons": LEFT_OUT,
         "names": await _names(retriever, trace),
         "meanings": _meanings(name for hit in trace.hits for name in hit.signals),
     }

@@ -24,7 +24,7 @@ from langchain_sentence_window.retrieval.settings import REMEMBERED
 
 from .measured_questions import asked_entries
 from .page_state import Changed, Job, Studio, calling, changing, check_writable, reading
-from .queries import Query, card, search
+from .queries import Query
 from .replies import JSON, Arguments, Refused, fields_of
 from .setting_form import FORM, RERANKER, described, to_ask
 
@@ -54,7 +54,6 @@ def routes() -> list[BaseRoute]:
     return [
         reading("/api/settings", Arguments, settings),
         reading("/api/filter-keys", Arguments, filter_keys),
-        calling("/api/try", Query, try_settings),
         calling("/api/program", Query, as_program),
         changing("/api/settings/default", Defaults, make_default),
         calling("/api/fit", Fit, fit),
@@ -76,14 +75,6 @@ async def filter_keys(studio: Studio, _: Arguments) -> object:
                     values[key][each] = None
     keys = sorted(counts, key=lambda key: (-counts[key], key))[:MAX_KEYS]
     return {"keys": [{"name": key, "documents": counts[key], "values": list(values[key])} for key in keys]}
-
-
-async def try_settings(studio: Studio, given: Query) -> object:
-    """Return the windows of a question as cards with their tokens, and the seconds that the retriever took."""
-    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
-    windows, seconds = await search(retriever, call, given.query)
-    cards = [card(window, rank) for rank, window in enumerate(windows, 1)]
-    return {"windows": cards, "seconds": seconds, "tokens": sum(each["tokens"] for each in cards)}
 
 
 async def as_program(studio: Studio, given: Query) -> object:

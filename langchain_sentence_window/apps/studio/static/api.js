@@ -39,6 +39,24 @@ export async function stream(path, given, onEvent, { signal } = {}) {
   }
 }
 
+/**
+ * Follow a job until it ends.
+ *
+ * @param {number} number Its number.
+ * @param {(job: Object) => void} onChange Called with the job whenever it has changed, and when it has ended.
+ * @returns {Promise<Object>} The job, ended: its status is `done`, `failed` or `stopped`.
+ */
+export async function follow(number, onChange) {
+  let last;
+  await stream("/api/jobs/follow", { number }, ({ job }) => { last = job; onChange(job); });
+  return last;
+}
+
+/** Stop a job when it next reports. */
+export function stopJob(number) {
+  return post("/api/jobs/stop", { number });
+}
+
 /** Return the address of a call, for pictures and downloads. */
 export function address(path, given = {}) {
   const query = new URLSearchParams();

@@ -2,8 +2,8 @@
 
 import { ApiError } from "./api.js";
 import { el } from "./dom.js";
-import { complain } from "./messages.js";
 import { createReader } from "./reader.js";
+import { button, complain, isNarrow } from "./widgets.js";
 
 /**
  * Make the right side of the view.
@@ -19,7 +19,7 @@ import { createReader } from "./reader.js";
  */
 export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   const reader = createReader({ onSentence });
-  const back = el("button", { type: "button", class: "back", on: { click: close } }, "← Back to the list");
+  const back = button("← Back to the list", close, "back");
   const element = el("section", { class: "right", aria: { label: "Document" } }, back, reader.element);
   let split = null;
   let windows = [];
@@ -67,7 +67,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   }
 
   function openCard(card, { isChosen, focus = false }) {
-    if (!isChosen && isNarrow()) return; // it would cover the list
+    if (!isChosen && isCovering()) return; // it would cover the list
     current = card;
     hit = null;
     onCard(card, { isChosen, focus });
@@ -106,7 +106,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   function stepCard(step) {
     const at = windows.findIndex((each) => each.rank === current?.rank);
     const next = windows[at < 0 ? 0 : Math.min(Math.max(at + step, 0), windows.length - 1)];
-    openCard(next, { isChosen: true, focus: !isNarrow() });
+    openCard(next, { isChosen: true, focus: !isCovering() });
   }
 
   /** Go to the next or the previous hit: in the document, then in the next one of the list. */
@@ -127,11 +127,16 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   function reads() {
     const wasReading = split.classList.contains("reads");
     split.classList.add("reads");
-    if (isNarrow() && !wasReading) back.focus();
+    if (isCovering() && !wasReading) back.focus();
   }
 
   function showList() {
     split.classList.remove("reads");
+  }
+
+  /** Return whether a document takes the place of the list, as there is no room for both. */
+  function isCovering() {
+    return isNarrow() || (split.classList.contains("compares") && matchMedia("(max-width: 1200px)").matches);
   }
 
   function close() {
@@ -142,7 +147,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   return {
     element, openCard, openPlace, select, stepCard, stepHit, highlight, showList, close, setWindows,
     /** Return whether the document covers the list. */
-    covers: () => isNarrow() && split.classList.contains("reads"),
+    covers: () => isCovering() && split.classList.contains("reads"),
     attach(given) { split = given; },
   };
 }
@@ -153,8 +158,4 @@ function hitsOf(windows) {
   return documents.flatMap((docId) => windows.filter((each) => each.doc_id === docId)
     .flatMap((card) => (card.hits ?? []).map((each) => ({ card, start: each.start_index })))
     .sort((one, other) => one.start - other.start));
-}
-
-function isNarrow() {
-  return matchMedia("(max-width: 800px)").matches;
 }

@@ -1,7 +1,8 @@
-// A window as a card: where it is from, its text with the hits marked, its scores.
+// A window as a card: where it is from, its text with the hits marked, its scores, and how it differs from another one.
 
-import { copyButton } from "./copying.js";
-import { el, externalLink, fill } from "./dom.js";
+import { el, externalLink } from "./dom.js";
+import { button, copyButton } from "./widgets.js";
+import { baseName, count, decimal, nameOf } from "./words.js";
 
 const SHOWN_CHARS = 1200;
 
@@ -9,48 +10,31 @@ const SHOWN_CHARS = 1200;
  * Make the card of a window.
  *
  * @param {Object} card The window, as `/api/ask` returns it.
- * @param {Object} [options]
- * @param {(card: Object) => void} [options.onOpen] Called when the user chooses the card.
- * @param {boolean} [options.isCurrent] Whether its document is shown at it.
- * @param {string} [options.badge] A short remark, such as what changed.
+ * @param {Object} options
+ * @param {(card: Object) => void} options.onOpen Called when the user chooses the card.
+ * @param {(docId: string, start: number) => string} options.addressOf The address of another place of equal text.
  * @param {[number, number]} [options.scale] The lowest and the highest score of the result, for the bar.
- * @param {(docId: string, start: number) => string} [options.addressOf] The address of another place of equal text.
- * @param {string} [options.heading] The tag of its heading.
+ * @param {Array<{kind: string, text: string, long: ?string}>} [options.changes] How it differs from the other side's.
+ * @param {Set<number>} [options.own] The indexes of its sentences that the other side doesn't have.
  * @returns {HTMLElement}
  */
-export function windowCard(card, { onOpen, isCurrent = false, badge, scale, addressOf, heading = "h2" } = {}) {
-  const element = el("article", {
-    class: "card window-card", data: { rank: card.rank }, aria: isCurrent ? { current: "true" } : {},
-    on: { click: (event) => { if (onOpen && isPlain(event)) onOpen(card); } },
-  });
-  const title = onOpen
-    ? el("button", { type: "button", class: "quiet window-open", title: card.name, on: { click: () => onOpen(card) } }, nameOf(card))
-    : el("span", { title: card.name }, nameOf(card));
-  return fill(element,
-    el("div", { class: "window-head" },
-      el("span", { class: "rank number" }, el("span", { class: "visually-hidden" }, "Rank "), card.rank),
-      el(heading, { class: "grow" }, title),
-      badge ? el("span", { class: "badge small" }, badge) : null,
-      scoreBar(card.score, scale)),
-    breadcrumb(card),
-    (card.lead_ins ?? []).map((each) => el("p", { class: "lead-in muted small", dir: "auto" },
-      el("span", { class: "visually-hidden" }, "Before it: "), each.text)),
-    foldedText(card),
-    el("p", { class: "window-place muted small number" }, place(card), sourceLink(card, nameOf(card))),
-    otherPlaces(card, addressOf),
-    el("div", { class: "window-foot small" }, scores(card), el("span", { class: "row" },
-      copyButton("Copy text", () => card.text), copyButton("Copy citation", () => `“${card.text}”\n— ${card.location}`))));
-}
-
-/** Return the text of a window with its hits marked. */
-export function markedText(card) {
-  return marked(card, Array.from(card.text), Infinity);
-}
-
-/** Return what a document is called in few words: the last part of its path, or its title. */
-export function nameOf({ name, title }) {
-  if (title && title !== name) return title;
-  return name.split(/[\\/]/).filter(Boolean).pop() ?? name;
+export function windowCard(card, { onOpen, addressOf, scale, changes = [], own = new Set() }) {
+  const badges = changes.map(({ kind, text, long }) => el("span", { class: `badge change-${kind} small`, title: long ?? text },
+    long ? [el("span", { aria: { hidden: "true" } }, text), el("span", { class: "visually-hidden" }, long)] : text));
+  return el("article", {
+    class: "card window-card", data: { rank: card.rank }, on: { click: (event) => { if (isPlain(event)) onOpen(card); } },
+  }, el("div", { class: "window-head" },
+    el("span", { class: "rank number" }, el("span", { class: "visually-hidden" }, "Rank "), card.rank),
+    el("h2", { class: "grow" }, button(nameOf(card), () => onOpen(card), "quiet window-open", { title: card.name })),
+    badges, scoreBar(card.score, scale)),
+  breadcrumb(card),
+  (card.lead_ins ?? []).map((each) => el("p", { class: "lead-in muted small", dir: "auto" },
+    el("span", { class: "visually-hidden" }, "Before it: "), each.text)),
+  foldedText(card, own),
+  el("p", { class: "window-place muted small number" }, place(card), sourceLink(card, nameOf(card))),
+  otherPlaces(card, addressOf),
+  el("div", { class: "window-foot small" }, scores(card), el("span", { class: "row" },
+    copyButton("Copy text", () => card.text), copyButton("Copy citation", () => `“${card.text}”\n— ${card.location}`))));
 }
 
 /** Return a link that opens a source where it says something; null if it isn't on the web. */
@@ -61,13 +45,20 @@ export function sourceLink({ url }, name) {
   return el("span", { class: "source-link small" }, " ", link);
 }
 
-function marked(card, points, end) {
+/** Return the text up to a code point, with hits marked, and sentences that the other side doesn't have. */
+function marked(card, own, points, end) {
   const element = el("p", { class: "window-text", dir: "auto" });
+  const spans = new Map((card.hits ?? []).map((hit) => [hit.start_index, { to: hit.end_index, isHit: true }]));
+  (card.sentence_spans ?? []).forEach(([from, to], i) => {
+    if (own.has(card.sentences[0] + i)) spans.set(from, { to, isHit: spans.has(from), isOwn: true });
+  });
   let at = 0;
-  for (const hit of [...(card.hits ?? [])].sort((one, other) => one.start_index - other.start_index)) {
-    const [from, to] = [hit.start_index, hit.end_index].map((each) => Math.min(Math.max(each - card.start_index, at), end));
+  for (const [start, { to: stop, isHit, isOwn }] of [...spans].sort((one, other) => one[0] - other[0])) {
+    const [from, to] = [start, stop].map((each) => Math.min(Math.max(each - card.start_index, at), end));
     if (from >= to) continue;
-    element.append(points.slice(at, from).join(""), el("mark", {}, points.slice(from, to).join("")));
+    const text = points.slice(from, to).join("");
+    const shown = isHit ? el("mark", {}, text) : text;
+    element.append(points.slice(at, from).join(""), isOwn ? el("span", { class: "is-own", title: "Not in the other side's windows" }, shown) : shown);
     at = to;
   }
   element.append(points.slice(at, end).join(""));
@@ -75,19 +66,18 @@ function marked(card, points, end) {
 }
 
 /** Return the text, of a long one the beginning with its first hit, and a button for the rest. */
-function foldedText(card) {
+function foldedText(card, own) {
   const points = Array.from(card.text);
   const firstHit = Math.min(...(card.hits ?? []).map((hit) => hit.end_index - card.start_index), points.length);
   const end = Math.max(SHOWN_CHARS, Math.min(firstHit, 4 * SHOWN_CHARS));
-  if (points.length <= end + SHOWN_CHARS / 4) return marked(card, points, Infinity);
-  const short = marked(card, points, end);
+  if (points.length <= end + SHOWN_CHARS / 4) return marked(card, own, points, Infinity);
+  const short = marked(card, own, points, end);
   short.append("…");
-  const more = el("button", { type: "button", class: "small", on: { click: () => {
-    const whole = el("div", { tabIndex: -1 }, marked(card, points, Infinity));
+  const folded = el("div", {}, short, button(`Show all ${points.length.toLocaleString()} characters`, () => {
+    const whole = el("div", { tabIndex: -1 }, marked(card, own, points, Infinity));
     folded.replaceWith(whole);
     whole.focus();
-  } } }, `Show all ${points.length.toLocaleString()} characters`);
-  const folded = el("div", {}, short, more);
+  }, "small"));
   return folded;
 }
 
@@ -103,8 +93,7 @@ function scoreBar(score, scale) {
 
 function breadcrumb(card) {
   if (!card.heading) return null;
-  const titles = card.heading.split(" > ");
-  return el("p", { class: "breadcrumb muted small" }, titles.map((each, i) => [
+  return el("p", { class: "breadcrumb muted small" }, card.heading.split(" > ").map((each, i) => [
     i ? el("span", { class: "sep", aria: { label: "then" }, role: "img" }, " › ") : null, el("span", {}, each)]));
 }
 
@@ -125,14 +114,9 @@ function place(card) {
 
 function otherPlaces(card, addressOf) {
   if (!card.also_in?.length) return null;
-  return el("p", { class: "small" }, "Also in ", card.also_in.map((each, i) => [i ? ", " : null, otherPlace(each, addressOf)]));
-}
-
-function otherPlace(each, addressOf) {
-  const name = nameOf({ name: each.source ?? each.doc_id });
-  const page = each.pages?.length ? `, p. ${each.pages[0] + 1}` : `:${each.start_index}`;
-  const text = `${name}${page}`;
-  return addressOf ? el("a", { href: addressOf(each.doc_id, each.start_index), title: each.heading ?? "" }, text) : text;
+  const link = (each) => el("a", { href: addressOf(each.doc_id, each.start_index), title: each.heading ?? "" },
+    `${baseName(each.source ?? each.doc_id)}${each.pages?.length ? `, p. ${each.pages[0] + 1}` : `:${each.start_index}`}`);
+  return el("p", { class: "small" }, "Also in ", card.also_in.map((each, i) => [i ? ", " : null, link(each)]));
 }
 
 function scores(card) {
@@ -152,10 +136,51 @@ function isPlain(event) {
   return !event.target.closest("button, a, summary, details, table") && String(getSelection()) === "";
 }
 
-function decimal(number) {
-  return typeof number === "number" ? number.toFixed(3) : "–";
+/**
+ * Compare the windows of one side with those of the other.
+ *
+ * @returns {Array<{other: Object|null, moved: number, longer: number, own: Set<number>}>} For each window: the one of
+ *   the other side that shares the most sentences with it; by how many ranks this one stands higher; how many more
+ *   sentences it has; and the indexes of its sentences that no window of the other side has.
+ */
+export function compare(cards, others) {
+  const indexes = ({ sentences: [first, last] }) => Array.from({ length: last - first + 1 }, (_, i) => first + i);
+  const shared = (one, other) => Math.min(one.sentences[1], other.sentences[1]) - Math.max(one.sentences[0], other.sentences[0]) + 1;
+  return cards.map((card) => {
+    const near = others.filter((other) => other.doc_id === card.doc_id);
+    const other = near.filter((each) => shared(card, each) > 0).sort((a, b) => shared(card, b) - shared(card, a))[0] ?? null;
+    const held = new Set(near.flatMap(indexes));
+    return {
+      other, moved: other ? other.rank - card.rank : 0, longer: other ? indexes(card).length - indexes(other).length : 0,
+      own: other ? new Set(indexes(card).filter((index) => !held.has(index))) : new Set(),
+    };
+  });
 }
 
-function count(number, what) {
-  return `${number.toLocaleString()} ${what}${number === 1 ? "" : "s"}`;
+/** Return in words how a window differs from its counterpart; `side` and `another` name the two sides. */
+export function differences({ other, moved, longer }, side, another) {
+  if (!other) return [{ kind: "only", text: `only in ${side}` }];
+  const found = [];
+  if (moved) {
+    const [kind, arrow, how] = moved > 0 ? ["up", "▲", "higher"] : ["down", "▼", "lower"];
+    const ranks = Math.abs(moved);
+    found.push({ kind, text: `${arrow} ${ranks}`, long: `${how} by ${ranks}: ${another} has it as ${other.rank}` });
+  }
+  if (longer) {
+    const [kind, sign] = longer > 0 ? ["longer", "+"] : ["shorter", "−"];
+    const sentences = count(Math.abs(longer), "sentence");
+    found.push({ kind, text: `${sign}${sentences}`, long: `${kind} than in ${another} by ${sentences}` });
+  }
+  return found;
+}
+
+/** Return a line that says how two results differ. */
+export function comparison(ofA, ofB) {
+  const only = (found) => found.filter((each) => !each.other).length;
+  const both = ofA.filter((each) => each.other);
+  const moved = both.filter((each) => each.moved).length;
+  const resized = both.filter((each) => each.longer).length;
+  if (!only(ofA) && !only(ofB) && !moved && !resized) return "Both return the same windows.";
+  const same = `${both.length} in both: ${moved} at another rank, ${resized} longer or shorter`;
+  return `${only(ofA)} only in A, ${only(ofB)} only in B, ${same}.`;
 }

@@ -1,11 +1,9 @@
 // Adding files by a drop or a choice, and following the folders that the index remembers; with progress, and a stop.
 
-import { get, post } from "./api.js";
-import { counted } from "./documents_list.js";
-import { upload } from "./documents_upload.js";
+import { ApiError, address, follow, get, post, stopJob } from "./api.js";
 import { el, fill } from "./dom.js";
-import { follow, stop } from "./jobs.js";
-import { complain, say } from "./messages.js";
+import { button, complain, say } from "./widgets.js";
+import { count } from "./words.js";
 
 const KINDS = ["add", "sync"];
 
@@ -19,8 +17,8 @@ export function createAdding({ onChange }) {
   let sources = [];
 
   const chooser = el("input", { type: "file", multiple: true, hidden: true, on: { change: onChosen } });
-  const add = el("button", { type: "button", class: "main", hidden: true, on: { click: () => chooser.click() } }, "Add files…");
-  const update = el("button", { type: "button", hidden: true, on: { click: askToFollow } }, "Update from folders…");
+  const add = button("Add files…", choose, "main", { hidden: true });
+  const update = button("Update from folders…", askToFollow, "", { hidden: true });
   const buttons = el("div", { class: "row" }, update, add, chooser);
   const element = el("div", { class: "documents-adding" });
   const dialog = el("dialog", { aria: { labelledby: "follow-title" } });
@@ -41,6 +39,10 @@ export function createAdding({ onChange }) {
     update.hidden = sources.length === 0;
   }
 
+  function choose() {
+    chooser.click();
+  }
+
   function onChosen() {
     const files = [...chooser.files];
     chooser.value = "";
@@ -52,7 +54,7 @@ export function createAdding({ onChange }) {
     if (!files.length) return;
     if (!allowed) return complain(new Error("Nothing can be added on this page."));
     const aborting = new AbortController();
-    const panel = createPanel(`Receiving ${counted(files.length, "file")}`, () => aborting.abort());
+    const panel = createPanel(`Receiving ${count(files.length, "file")}`, () => aborting.abort());
     const received = [];
     const refused = [];
     for (const [i, file] of files.entries()) {
@@ -80,11 +82,11 @@ export function createAdding({ onChange }) {
 
   /** Show a job until it ends. */
   async function watch(job, panel, refused = []) {
-    panel.onStop(() => stop(job.number).catch(complain));
+    panel.onStop(() => stopJob(job.number).catch(complain));
     const last = await follow(job.number, ({ progress }) => {
       if (progress.total) panel.show(progress.done / progress.total,
         `${progress.done + 1 > progress.total ? progress.total : progress.done + 1} of ${progress.total}: ${progress.name}`
-        + (progress.sentences ? ` – ${counted(progress.sentences, "sentence")} read` : ""));
+        + (progress.sentences ? ` – ${count(progress.sentences, "sentence")} read` : ""));
     });
     const result = last.result ?? last.progress;
     const failed = [...refused, ...(result.failed ?? [])];
@@ -97,20 +99,20 @@ export function createAdding({ onChange }) {
     try {
       const { jobs } = await get("/api/jobs");
       for (const job of jobs.filter((each) => each.status === "running" && KINDS.includes(each.kind))) {
-        watch(job, createPanel(job.title, () => stop(job.number).catch(complain))).catch(complain);
+        watch(job, createPanel(job.title, () => stopJob(job.number).catch(complain))).catch(complain);
       }
     } catch (error) { complain(error); }
   }
 
   function askToFollow() {
     const deletes = el("input", { type: "checkbox" });
-    const cancel = el("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel");
-    const go = el("button", { type: "button", class: "main", on: { click: start } }, "Update");
+    const cancel = button("Cancel", () => dialog.close());
+    const go = button("Update", start, "main");
     async function start() {
       dialog.close();
       try {
         const job = await post("/api/documents/sync", { delete: deletes.checked });
-        await watch(job, createPanel(job.title, () => stop(job.number).catch(complain)));
+        await watch(job, createPanel(job.title, () => stopJob(job.number).catch(complain)));
       } catch (error) { complain(error); }
     }
     fill(dialog, el("h2", { id: "follow-title" }, "Update from folders"),
@@ -128,9 +130,9 @@ export function createAdding({ onChange }) {
     const heading = el("h3", {}, title);
     const bar = el("progress", { max: 1, value: 0, aria: { label: title } });
     const text = el("p", { class: "muted small path" });
-    const button = el("button", { type: "button", on: { click: () => ending() } }, "Stop");
+    const end = button("Stop", () => ending());
     const panel = el("section", { class: "card adding-panel", aria: { label: title } },
-      el("div", { class: "row" }, el("div", { class: "grow" }, heading), button), bar, text);
+      el("div", { class: "row" }, el("div", { class: "grow" }, heading), end), bar, text);
     element.append(panel);
     return {
       onStop(action) { ending = action; },
@@ -140,7 +142,7 @@ export function createAdding({ onChange }) {
         heading.textContent = summary;
         bar.remove();
         text.remove();
-        button.textContent = "Close";
+        end.textContent = "Close";
         ending = () => panel.remove();
         const lines = [...failed.map(({ name, reason }) => el("li", { class: "error" }, name ? el("bdi", {}, `${name}: `) : null, reason)),
           ...same.map(({ name }) => el("li", {}, el("bdi", {}, name), ": the index has this text already"))];
@@ -164,11 +166,11 @@ export function createAdding({ onChange }) {
     });
   }
 
-  return { buttons, element, dialog, allow, resume, takeDropsOn };
+  return { buttons, element, dialog, allow, choose, resume, takeDropsOn };
 }
 
 function summaryOf(kind, result) {
-  const parts = [`${counted(result.added ?? 0, "file")} added`];
+  const parts = [`${count(result.added ?? 0, "file")} added`];
   if (kind === "sync" && result.updated !== undefined) {
     parts.push(`${result.updated} updated`, `${result.unchanged} unchanged`, `${result.deleted} deleted`);
   }
@@ -179,4 +181,33 @@ function summaryOf(kind, result) {
 
 function megabytes(bytes) {
   return `${Math.floor(bytes / 1_000_000)} MB`;
+}
+
+/**
+ * Send a file. `fetch` doesn't say how much of a body is sent, so this is an XMLHttpRequest.
+ *
+ * @param {File} file
+ * @param {(part: number) => void} onProgress Called with the part that is sent, from 0 to 1.
+ * @param {AbortSignal} signal
+ * @returns {Promise<{upload: string, name: string}>} The name by which the server has it, and the name that it will get.
+ */
+function upload(file, onProgress, signal) {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(new DOMException("stopped", "AbortError"));
+    const request = new XMLHttpRequest();
+    const fail = (message) => reject(new ApiError("Refused", message, request.status));
+    request.upload.addEventListener("progress", (event) => { if (event.lengthComputable) onProgress(event.loaded / event.total); });
+    request.addEventListener("load", () => {
+      let reply;
+      try { reply = JSON.parse(request.responseText); } catch { return fail(request.responseText || "the server refused it"); }
+      if (request.status === 200) resolve(reply);
+      else fail(reply.error?.message ?? "the server refused it");
+    });
+    request.addEventListener("error", () => fail("it couldn't be sent: it can't be read, it is a folder, or the server refused it"));
+    request.addEventListener("abort", () => reject(new DOMException("stopped", "AbortError")));
+    signal.addEventListener("abort", () => request.abort());
+    request.open("POST", address("/api/documents/upload", { name: file.name }));
+    request.setRequestHeader("Content-Type", "application/octet-stream");
+    request.send(file);
+  });
 }

@@ -5,14 +5,13 @@
 
 import { get } from "./api.js";
 import { el, fill } from "./dom.js";
-import { addKey, startKeys } from "./keys.js";
-import { complain } from "./messages.js";
-import * as ask from "./views/ask.js";
-import * as documents from "./views/documents.js";
-import * as evaluate from "./views/evaluate.js";
-import * as tune from "./views/tune.js";
+import * as ask from "./ask.js";
+import * as documents from "./documents.js";
+import * as evaluate from "./evaluate.js";
+import { addKey, complain, startKeys } from "./widgets.js";
+import { count } from "./words.js";
 
-const VIEWS = { ask, tune, evaluate, documents };
+const VIEWS = { ask, evaluate, documents };
 const FIRST = "ask";
 
 const main = document.getElementById("main");
@@ -22,10 +21,17 @@ const mounted = new Map();
 const app = {
   /** What `/api/about` says of the index; null if that failed. */
   about: null,
-  /** Go to a view. */
-  go(view, parameters = {}) { location.hash = hashOf(view, parameters); },
-  /** Write parameters into the address bar without going anywhere, so that a reload shows the same. */
-  remember(view, parameters) { history.replaceState(null, "", hashOf(view, parameters)); },
+  /** Go to a view; without parameters, to where it was left. */
+  go(view, parameters) { location.hash = parameters ? hashOf(view, parameters) : linkTo(view).hash; },
+  /**
+   * Write parameters into the address bar without going anywhere, so that a reload shows the same. If a document
+   * `isOpened`, that is a step to go back from.
+   */
+  remember(view, parameters, { isOpened = false } = {}) {
+    if (isOpened) history.pushState({ isOpened }, "", hashOf(view, parameters));
+    else history.replaceState(history.state, "", hashOf(view, parameters));
+    linkTo(view).href = location.hash;
+  },
   /** Ask the server again about the index, after it has changed. */
   async refresh() {
     app.about = await get("/api/about");
@@ -43,17 +49,17 @@ function hashOf(view, parameters) {
   return `#/${view}${query.size ? `?${query}` : ""}`;
 }
 
-function count(number, what) {
-  return `${number.toLocaleString()} ${what}${number === 1 ? "" : "s"}`;
+/** Return the link to a view in the head, which leads to where it was left. */
+function linkTo(view) {
+  return document.querySelector(`#views a[data-view="${view}"]`);
 }
 
 function show() {
   const [, name, query] = /^#\/([a-z]+)(?:\?(.*))?$/.exec(location.hash) ?? [];
   const current = Object.hasOwn(VIEWS, name ?? "") ? name : FIRST;
-  for (const link of document.querySelectorAll("#views a")) {
-    if (link.dataset.view === current) link.setAttribute("aria-current", "page");
-    else link.removeAttribute("aria-current");
-  }
+  for (const link of document.querySelectorAll("#views a")) link.removeAttribute("aria-current");
+  linkTo(current).setAttribute("aria-current", "page");
+  if (current === name) linkTo(current).href = location.hash;
   for (const [other, { container }] of mounted) container.hidden = other !== current;
   document.title = `${VIEWS[current].title} – Sentence window`;
   if (!mounted.has(current)) {

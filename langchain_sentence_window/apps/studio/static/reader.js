@@ -2,12 +2,10 @@
 
 import { get } from "./api.js";
 import { el, fill } from "./dom.js";
-import { createHead } from "./reader_head.js";
-import { createMap } from "./reader_map.js";
-import { findMarks, hitAt, isStale } from "./reader_marks.js";
-import { createModel } from "./reader_model.js";
+import { createModel, findMarks, hitAt, isStale } from "./reader_model.js";
 import { createPagesView } from "./reader_pages.js";
 import { createTextView } from "./reader_text.js";
+import { baseName } from "./words.js";
 
 const SETTLE_MS = 150;
 
@@ -19,7 +17,7 @@ const SETTLE_MS = 150;
  *   was pressed on it.
  * @param {(selection: {docId, start, end, text}|null) => void} [options.onSelect] Text was selected; null when the
  *   selection is gone.
- * @returns {{element, open, highlight, scrollTo, nextHit, previousHit, hit, clearSelection, close}}
+ * @returns {{element, open, highlight, scrollTo, nextHit, previousHit, hit, model, clearSelection, close}}
  */
 export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}) {
   const nothing = el("p", { class: "reader-nothing muted" }, "Open a document to read it here.");
@@ -197,6 +195,8 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
     previousHit: () => toHit(-1),
     /** Return the code point at which the current hit starts, or null. */
     hit: () => marks?.hit?.start ?? null,
+    /** Return the document that is open, see reader_model.js; null for none. */
+    model: () => (loading ? null : model),
     clearSelection() { view?.clearSelection(); },
     close() {
       loading?.abort();
@@ -213,4 +213,85 @@ function startOf({ hit, windows, gold }) {
   const best = windows.find((each) => each.isCurrent) ??
     windows.reduce((one, other) => (one === null || (other.rank ?? Infinity) < (one.rank ?? Infinity) ? other : one), null);
   return hit?.start ?? best?.start ?? gold[0]?.start ?? null;
+}
+
+/**
+ * Make the head: what is open, where it is scrolled to, its hits, and how it is shown.
+ *
+ * @param {Object} options
+ * @param {(step: number) => void} options.onHit
+ * @param {(kind: string) => void} options.onView
+ * @param {(start: number) => void} options.onHeading
+ */
+function createHead({ onHit, onView, onHeading }) {
+  const title = el("h2", { class: "reader-title", dir: "auto" });
+  const path = el("nav", { class: "reader-path muted small", aria: { label: "Place in the document" } });
+  const number = el("span", { class: "number", aria: { live: "polite" } });
+  const step = (by, text, name) => el("button", { type: "button", class: "quiet", title: name, aria: { label: name }, on: { click: () => onHit(by) } }, text);
+  const hits = el("div", { class: "reader-hits", hidden: true }, step(-1, "↑", "Previous hit"), number, step(1, "↓", "Next hit"));
+  const buttons = Object.fromEntries([["pages", "Page"], ["text", "Text"]].map(([kind, text]) =>
+    [kind, el("button", { type: "button", on: { click: () => onView(kind) } }, text)]));
+  const choice = el("div", { class: "reader-view", role: "group", aria: { label: "Show as" }, hidden: true }, Object.values(buttons));
+  const reason = el("p", { class: "reader-note small", role: "status", hidden: true });
+  const element = el("header", { class: "reader-head", hidden: true }, el("div", { class: "reader-line" }, title, hits, choice), path, reason);
+  let shown = "";
+
+  return {
+    element,
+    /** Show what is open; `null` for nothing. */
+    name(data) {
+      element.hidden = data === null;
+      fill(title, data ? data.title ?? baseName(data.name) : "");
+      title.title = data?.source ?? data?.name ?? "";
+      fill(path);
+      shown = "";
+    },
+    /** Show which view is on, and why there are no pages. */
+    view(kind, hasPages, why) {
+      choice.hidden = !hasPages;
+      for (const [each, button] of Object.entries(buttons)) button.setAttribute("aria-pressed", String(each === kind));
+      reason.hidden = kind === "pages" || !why;
+      fill(reason, why ? `This is the document's text: ${why}.` : "");
+    },
+    /** Show the number of hits, and which is the current one, from 0; -1 for none. */
+    hits(count, current) {
+      hits.hidden = count === 0;
+      fill(number, current < 0 ? `${count} ${count === 1 ? "hit" : "hits"}` : `Hit ${current + 1} of ${count}`);
+    },
+    /** Show the place at the upper edge. */
+    place(headings, page, pages) {
+      const key = JSON.stringify([headings.map(({ start }) => start), page]);
+      if (key === shown) return;
+      shown = key;
+      const links = headings.map((each) => el("button", { type: "button", class: "quiet", dir: "auto", on: { click: () => onHeading(each.start) } }, each.title));
+      const where = page === null ? null : el("span", { class: "number" }, `Page ${page + 1}${pages ? ` of ${pages}` : ""}`);
+      fill(path, where, links.map((link, i) => [i || where ? el("span", { aria: { hidden: "true" } }, i ? "›" : "·") : null, link]));
+    },
+  };
+}
+
+/**
+ * Make the bar beside the document, with a tick for each window and hit.
+ *
+ * @param {(start: number) => void} onGo Called with the code point of a tick that was clicked.
+ */
+function createMap(onGo) {
+  const element = el("div", { class: "reader-map", aria: { hidden: "true" } });
+
+  /** Show the marks of a document in a view. */
+  function show(marks, view) {
+    const ticks = [];
+    const add = (first, last, start, kind, title) => {
+      const top = view.placeOf(first);
+      if (top === null) return;
+      const bottom = last === first ? top : view.placeOf(last) ?? top;
+      const style = { top: `${100 * top}%`, height: `${Math.max(0, 100 * (bottom - top))}%` };
+      ticks.push(el("div", { class: `tick ${kind}`, title, style, on: { click: () => onGo(start) } }));
+    };
+    for (const { first, last, start, rank } of marks.windows) add(first, last, start, "window", rank === null ? "Window" : `Window ${rank}`);
+    for (const { first, last, start } of marks.gold) add(first, last, start, "gold", "Marked text");
+    for (const hit of marks.hits) add(hit.first, hit.first, hit.start, hit === marks.hit ? "hit current" : "hit", "Hit");
+    fill(element, ticks);
+  }
+  return { element, show };
 }

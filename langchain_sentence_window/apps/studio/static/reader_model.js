@@ -1,9 +1,10 @@
-// A document as the server sent it: its sentences, its blocks, and any stretch of its text.
+// A document as the server sent it: its sentences, its blocks, any stretch of its text; and what is marked in it.
 //
 // A sentence is known by its position in the list of those that may be shown, which is its index in the document unless
-// a filter hides some.
+// a filter hides some. Offsets of the server count code points, JavaScript's count UTF-16 units. They differ where a text
+// has characters beyond the first 65,536.
 
-import { codePoints, lastAtMost, unitsOf } from "./reader_offsets.js";
+const ASTRAL = /[\ud800-\udbff][\udc00-\udfff]/;
 
 /** The style of characters that say how others look; they are in the page, and aren't shown. */
 export const MARK = "m";
@@ -67,7 +68,7 @@ export function createModel(data) {
 }
 
 /** Return the runs of a block, those of its cells too: each `[texts, sentences, styles]`. */
-export function runsOf(block) {
+function runsOf(block) {
   return block.rows ? block.rows.flatMap((row) => row.cells) : [block.runs];
 }
 
@@ -83,4 +84,154 @@ function headingPaths(blocks) {
     paths.push(open);
   }
   return paths;
+}
+
+/**
+ * Find what is to be marked.
+ *
+ * @param {Object} model
+ * @param {Object} wanted `windows`, `gold`, `fates` and `current` as `createReader().highlight` takes them.
+ * @returns {Object} `windows` and `hits`, in order of position; `gold`; `fates`; `hit`, the current one, or null.
+ */
+export function findMarks(model, { windows, gold, fates, current }) {
+  const own = (windows ?? []).filter((card) => card.doc_id === model.data.doc_id)
+    .map((card) => ({ card, rank: card.rank ?? null, start: card.start_index, end: card.end_index }))
+    .sort((one, other) => one.start - other.start)
+    .map((each) => ({ ...each, ...covered(model, each.start, each.end), isCurrent: isCard(current, each.card) }));
+  const hits = own.flatMap((window) => (window.card.hits ?? []).map((hit) => ({
+    start: hit.start_index, end: hit.end_index, index: hit.sentence_index, window: window.card, rank: window.rank,
+    ...covered(model, hit.start_index, hit.end_index),
+  }))).sort((one, other) => one.start - other.start);
+  const places = (gold ?? []).map(([start, end]) => ({ start, end, ...covered(model, start, end) }));
+  return { windows: own, hits, gold: places, fates: fates ?? new Map(), hit: currentHit(hits, current) };
+}
+
+/** Return whether a window isn't of this text, as the document was changed after it was asked for. */
+export function isStale(model, windows) {
+  return (windows ?? []).some((card) => card.doc_id === model.data.doc_id && typeof card.text === "string" &&
+    model.slice(card.start_index, card.end_index) !== card.text.replace(/\p{Surrogate}/gu, "\ufffd"));
+}
+
+/** Return the hit at a code point, or null. */
+export function hitAt(hits, start) {
+  return hits.find((hit) => hit.start <= start && start < hit.end) ?? null;
+}
+
+/** Return the first and the last sentence that a stretch touches, by position. */
+function covered(model, start, end) {
+  let first = model.at(start);
+  if (model.span(first)[1] <= start && first + 1 < model.count) first += 1;
+  return { first, last: Math.max(first, model.at(Math.max(start, end - 1))) };
+}
+
+function isCard(current, card) {
+  return Boolean(current) && typeof current === "object" &&
+    (current === card || (current.window_id !== undefined && current.window_id === card.window_id));
+}
+
+function currentHit(hits, current) {
+  if (current === null || current === undefined) return null;
+  if (typeof current === "number") return hitAt(hits, current);
+  const inside = hits.filter((hit) => isCard(current, hit.window));
+  return inside.length ? null : hitAt(hits, current.start ?? current.start_index ?? -1);
+}
+
+/**
+ * Say for each marked sentence how.
+ *
+ * @param {Object} marks See `findMarks`.
+ * @returns {Map<number, {classes: Set<string>, rank: ?number, fate: ?string, said: string[]}>} By position.
+ */
+export function labels(marks, model) {
+  const found = new Map();
+  const of = (position) => {
+    if (!found.has(position)) found.set(position, { classes: new Set(), rank: null, fate: null, said: [] });
+    return found.get(position);
+  };
+  for (const { first, last, rank, isCurrent } of marks.windows) {
+    for (let at = first; at <= last; at += 1) {
+      of(at).classes.add("in-window");
+      if (isCurrent) of(at).classes.add("in-current");
+    }
+    of(first).classes.add("window-first").add("badged");
+    of(first).rank = rank;
+    of(first).said.push(rank === null ? "a window begins" : `window ${rank} begins`);
+    of(last).classes.add("window-last");
+  }
+  for (const hit of marks.hits) {
+    for (let at = hit.first; at <= hit.last; at += 1) {
+      of(at).classes.add("hit");
+      of(at).said.push(hit.rank === null ? "hit" : `hit of window ${hit.rank}`);
+      if (hit === marks.hit) of(at).classes.add("current");
+    }
+  }
+  for (const { first, last } of marks.gold) {
+    for (let at = first; at <= last; at += 1) {
+      of(at).classes.add("gold");
+      of(at).said.push("marked as an answer");
+    }
+  }
+  for (const [index, fate] of marks.fates) {
+    const position = model.positionOf(Number(index));
+    if (position < 0) continue;
+    of(position).fate = typeof fate === "string" ? fate : fate?.text ?? null;
+    if (typeof fate === "object" && fate?.kind) of(position).classes.add(`fate-${fate.kind}`);
+    of(position).said.push(of(position).fate);
+  }
+  return found;
+}
+
+/** Show on an element how its sentence is marked; `isFirst` if it is the first of the sentence's elements. */
+export function label(element, base, { classes, rank, fate, said }, { isFirst = true, isLast = true } = {}) {
+  const own = [...classes].filter((name) => (isFirst || !["window-first", "badged"].includes(name)) && (isLast || name !== "window-last"));
+  element.className = [base, ...own].join(" ");
+  if (isFirst && rank !== null) element.dataset.rank = rank;
+  if (fate) { element.dataset.fate = fate; element.title = fate; }
+  if (isFirst && said.length) element.setAttribute("aria-description", [...new Set(said)].join(", "));
+}
+
+/** Take back what `label` has shown. */
+export function unlabel(element, base) {
+  element.className = base;
+  delete element.dataset.rank;
+  delete element.dataset.fate;
+  element.removeAttribute("title");
+  element.removeAttribute("aria-description");
+}
+
+/** Return the number of code points of a text. */
+function codePoints(text) {
+  if (!ASTRAL.test(text)) return text.length;
+  let count = 0;
+  for (const _ of text) count += 1; // eslint-disable-line no-unused-vars
+  return count;
+}
+
+/** Return the number of UTF-16 units of the first code points of a text. */
+export function unitsOf(text, points) {
+  if (!ASTRAL.test(text)) return Math.min(points, text.length);
+  let units = 0;
+  for (const each of text) {
+    if (points <= 0) break;
+    units += each.length;
+    points -= 1;
+  }
+  return units;
+}
+
+/** Return the number of code points that begin in the first UTF-16 units of a text. */
+export function pointsOf(text, units) {
+  return codePoints(text.slice(0, units));
+}
+
+/** Return the last index whose value isn't greater than a number, in a sorted list; -1 if there is none. */
+export function lastAtMost(sorted, value) {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
 }

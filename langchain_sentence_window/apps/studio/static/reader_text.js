@@ -1,13 +1,17 @@
-// A document as text: its blocks, with marked sentences.
+// A document as text: its blocks as elements, with marked sentences, and text that is selected.
 
 import { el } from "./dom.js";
-import { layBlocks } from "./reader_blocks.js";
-import { label, labels, unlabel } from "./reader_labels.js";
+import { MARK, label, labels, lastAtMost, pointsOf, unitsOf, unlabel } from "./reader_model.js";
 import { rove } from "./reader_roving.js";
-import { painter, watchSelection } from "./reader_selection.js";
 
 const TOP = 0.28; // of the height, above what is scrolled to
 const PROBES = [4, 16, 36, 64, 100];
+const WAIT_MS = 120;
+const CHUNK_BLOCKS = 40;
+const CHARS_PER_LINE = 80;
+const LINE_PX = 26;
+const WRAPPERS = [["b", "strong"], ["i", "em"], ["c", "code"]];
+const CLASSES = { l: "link", g: "image", n: "break", k: "number" };
 
 /**
  * Show a document as text.
@@ -100,5 +104,222 @@ export function createTextView({ model, scroller, onSentence, onSelect }) {
       return box ? (box.top - scroller.getBoundingClientRect().top + scroller.scrollTop) / Math.max(1, scroller.scrollHeight) : null;
     },
     end() { selection.end(); paintGold([]); },
+  };
+}
+
+// The blocks: each character is in a text node of its own run, once and in order.
+
+/**
+ * Make the elements of a document's blocks.
+ *
+ * @param {Object} model See reader_model.js.
+ * @returns {{chunks: Element[], sentences: Element[][], gaps: Element[][], nodes: Text[]}} The elements to show; by the
+ *   position of each sentence its elements, and those of the white space after it; the text node of each piece.
+ */
+function layBlocks(model) {
+  const made = { chunks: [], sentences: Array.from({ length: model.count }, () => []), gaps: [], nodes: [] };
+  const { blocks, kind } = model.data;
+  let before = -1;
+  let page = null;
+  for (let first = 0; first < blocks.length; first += CHUNK_BLOCKS) {
+    const chunk = el("div", { class: `chunk ${kind}` });
+    let lines = 0;
+    let list = null;
+    for (const block of blocks.slice(first, first + CHUNK_BLOCKS)) {
+      const element = layBlock(block);
+      const shown = firstSentence(element);
+      if (shown !== null && model.pageOf(shown) !== page && kind !== "markdown") {
+        page = model.pageOf(shown);
+        if (page !== null) chunk.append(el("div", { class: "page-break", data: { label: `Page ${page + 1}` } }));
+        list = null;
+      }
+      if (block.kind === "item") list ??= chunk.appendChild(el("div", { class: "list", role: "list" }));
+      else list = null;
+      (list ?? chunk).append(element);
+      lines += 1 + Math.ceil(element.textContent.length / CHARS_PER_LINE);
+    }
+    chunk.style.setProperty("contain-intrinsic-block-size", `auto ${lines * LINE_PX}px`);
+    made.chunks.push(chunk);
+  }
+  return made;
+
+  function firstSentence(element) {
+    const found = element.matches?.(".s") ? element : element.querySelector(".s");
+    return found ? Number(found.dataset.p) : null;
+  }
+
+  function layBlock(block) {
+    if (block.kind === "gap") return el("div", { class: "gap", title: "Sentences that the filter hides stand here." });
+    const style = indent(block);
+    if (block.kind === "table") {
+      const rows = block.rows.map((row) => el("tr", {}, row.cells.map((cell) =>
+        fillRuns(el(row.header ? "th" : "td", row.header ? { scope: "col", dir: "auto" } : { dir: "auto" }), cell))));
+      return el("div", { class: "table", style, tabIndex: -1 }, el("table", {}, el("tbody", {}, rows)));
+    }
+    const isHidden = block.runs[2].every((each) => each.includes(MARK)) && block.kind !== "rule";
+    const classes = [block.kind, block.quotes ? "quoted" : "", block.numbered ? "numbered" : "", isHidden ? "hidden-block" : ""];
+    const properties = { class: classes.filter(Boolean).join(" "), dir: "auto", style };
+    if (block.kind === "heading") Object.assign(properties, { role: "heading", aria: { level: Math.min(6, model.path(block.start).length + 2) }, data: { level: block.level } });
+    if (block.kind === "item") properties.role = "listitem";
+    if (block.kind === "rule") properties.role = "separator";
+    return fillRuns(el(block.kind === "code" ? "pre" : "div", properties), block.runs);
+  }
+
+  function fillRuns(parent, [texts, indexes, styles]) {
+    let sentence = null;
+    for (let i = 0; i < texts.length; i += 1) {
+      const position = indexes[i] < 0 ? -1 : model.positionOf(indexes[i]);
+      if (position < 0) {
+        const gap = el("span", { class: "between" }, laid(texts[i], styles[i]));
+        (made.gaps[before] ??= []).push(gap);
+        parent.append(gap);
+        sentence = null;
+        continue;
+      }
+      if (sentence?.position !== position) {
+        const element = el("span", { class: "s", data: { p: position } });
+        made.sentences[position].push(element);
+        parent.append(element);
+        sentence = { position, element };
+        before = position;
+      }
+      sentence.element.append(laid(texts[i], styles[i]));
+    }
+    return parent;
+  }
+
+  function laid(text, style) {
+    const node = document.createTextNode(text);
+    made.nodes.push(node);
+    if (!style) return node;
+    if (style.includes(MARK)) return el("span", { class: "mark-up" }, node);
+    let element = node;
+    for (const [letter, tag] of WRAPPERS) if (style.includes(letter)) element = el(tag, {}, element);
+    for (const [letter, name] of Object.entries(CLASSES)) if (style.includes(letter)) element = el("span", { class: name }, element);
+    return element;
+  }
+}
+
+function indent(block) {
+  const lists = block.kind === "heading" ? 0 : block.level ?? 0;
+  return { "--lists": lists, "--quotes": block.quotes ?? 0 };
+}
+
+// Text that is selected, in code points. It stays marked when the focus goes elsewhere, such as to the field of the
+// question that it answers.
+
+/** Paint ranges by a name that CSS knows; return a function that paints others instead. */
+function painter(name) {
+  let own = [];
+  return (ranges) => {
+    const registry = globalThis.CSS?.highlights;
+    if (!registry) return false;
+    if (!registry.has(name)) registry.set(name, new Highlight());
+    const shared = registry.get(name);
+    for (const range of own) shared.delete(range);
+    for (const range of ranges) shared.add(range);
+    own = ranges;
+    return true;
+  };
+}
+
+/**
+ * Tell of what is selected among the text nodes of a document.
+ *
+ * @param {Element} root What holds them.
+ * @param {Object} model See reader_model.js.
+ * @param {Text[]} nodes One for each piece of the model.
+ * @param {(selection: {start: number, end: number}|null) => void} onChange
+ */
+function watchSelection(root, model, nodes, onChange) {
+  const numbers = new Map(nodes.map((node, number) => [node, number]));
+  const paint = painter("reader-selection");
+  const ending = new AbortController();
+  let timer = 0;
+  let last = null;
+
+  /** Return the code point of a place in the page. */
+  function offsetOf(node, offset) {
+    if (numbers.has(node)) return model.pieceStarts[numbers.get(node)] + pointsOf(node.data, offset);
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    const child = node.childNodes[offset];
+    let next = child;
+    if (child) {
+      walker.currentNode = child;
+    } else {
+      let inner = node;
+      while (inner.lastChild) inner = inner.lastChild;
+      walker.currentNode = inner;
+      next = null;
+    }
+    if (!numbers.has(next)) do next = walker.nextNode(); while (next && !numbers.has(next));
+    return next ? model.pieceStarts[numbers.get(next)] : model.end;
+  }
+
+  /** Return a range over a stretch of the text. */
+  function rangeOf(start, end) {
+    const range = document.createRange();
+    range.setStart(...placeOf(start));
+    range.setEnd(...placeOf(end, true));
+    return range;
+  }
+
+  function placeOf(point, isEnd = false) {
+    const number = Math.max(0, lastAtMost(model.pieceStarts, isEnd ? point - 1 : point));
+    return [nodes[number], unitsOf(nodes[number].data, point - model.pieceStarts[number])];
+  }
+
+  function read() {
+    const selection = document.getSelection();
+    const anchor = selection.anchorNode;
+    if (!anchor || selection.rangeCount === 0) return undefined;
+    const range = selection.getRangeAt(0);
+    if (selection.isCollapsed) return root.contains(anchor) ? null : undefined;
+    if (!range.intersectsNode(root)) return undefined;
+    const start = root.contains(range.startContainer) ? offsetOf(range.startContainer, range.startOffset) : model.start;
+    const end = root.contains(range.endContainer) ? offsetOf(range.endContainer, range.endOffset) : model.end;
+    return trimmed(start, end);
+  }
+
+  function trimmed(start, end) {
+    const points = Array.from(model.slice(start, end));
+    let low = 0;
+    let high = points.length;
+    while (low < high && /\s/.test(points[low])) low += 1;
+    while (high > low && /\s/.test(points[high - 1])) high -= 1;
+    return low < high ? { start: start + low, end: start + high } : null;
+  }
+
+  function change() {
+    const found = read();
+    if (found === undefined || (found?.start === last?.start && found?.end === last?.end)) return;
+    last = found;
+    paint(found ? [rangeOf(found.start, found.end)] : []);
+    onChange(found);
+  }
+
+  document.addEventListener("selectionchange", () => {
+    clearTimeout(timer);
+    timer = setTimeout(change, WAIT_MS);
+  }, { signal: ending.signal });
+
+  // What a key or a click does is about what is selected now, not about what was when the wait began.
+  for (const type of ["keydown", "pointerdown"]) {
+    document.addEventListener(type, change, { capture: true, signal: ending.signal });
+  }
+
+  return {
+    rangeOf,
+    select(start, end) {
+      const [from, to] = [placeOf(start), placeOf(end, true)];
+      document.getSelection().setBaseAndExtent(...from, ...to);
+    },
+    clear() {
+      document.getSelection().removeAllRanges();
+      if (last !== null) onChange(null);
+      last = null;
+      paint([]);
+    },
+    end() { ending.abort(); clearTimeout(timer); paint([]); },
   };
 }

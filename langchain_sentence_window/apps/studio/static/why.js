@@ -1,60 +1,63 @@
-// The road of a query as a picture, its steps, its hits, and the fate of a single sentence.
+// Why windows came back, and why a sentence didn't: one sentence that sums it up; the steps and the hits folded below.
 
 import { post } from "./api.js";
 import { el, fill } from "./dom.js";
-import { fatesOf } from "./why_facts.js";
-import { hitsTable } from "./why_hits.js";
-import { createRoad } from "./why_road.js";
-import { createVerdict } from "./why_sentence.js";
-import { steps } from "./why_steps.js";
+import { inWords, readDescription } from "./settings_form.js";
+import { button } from "./widgets.js";
+import { baseName, brief, count, decimal, headingPath, ms } from "./words.js";
+
+const SHOWN = 8;
+const SHOWN_SIGNALS = 4;
+const LEAST_SHOWN = 0.005;
+const KINDS = [["list items", /^\s*(?:[-*+•]|\d{1,3}[.)])\s/], ["headings", /^\s*#{1,6}\s/], ["rows of tables", /^\s*\||\t/]];
 
 /**
- * Make the view of a query's road.
+ * Make the view of how a question was answered.
  *
  * @param {Object} options
  * @param {Object} options.app The page.
- * @param {(sentence: {docId: string, index: number, start: ?number, end: ?number, text: string}) => void} [options.onSentence]
+ * @param {(sentence: {docId: string, index: number, start: ?number, end: ?number, text: string}) => void} options.onSentence
  *   Called when the user chooses a sentence, to be shown in the document.
- * @param {(settings: Object) => void} [options.onSettings] Called when the user takes advice: the settings to ask with.
- * @returns {{element: HTMLElement, show: Function, showSentence: Function, fates: Function}}
  */
-export function createWhy({ app, onSentence, onSettings }) {
-  const road = createRoad();
-  const verdict = createVerdict({ onSentence, onSettings: onSettings ?? goWith });
+export function createWhy({ app, onSentence }) {
+  const verdict = el("section", { class: "verdict-box card", hidden: true, aria: { label: "One sentence", live: "polite" } });
   const status = el("p", { class: "muted small", role: "status" });
-  const below = el("div", { class: "why-below" });
-  const body = el("div", { class: "why-body", hidden: true }, road.element, below);
-  const element = el("div", { class: "why" }, verdict.element, status, body);
-  let trace = null, asked = null, query = "", about = null, aborting = null;
+  const body = el("div", { class: "why-body", hidden: true });
+  const element = el("div", { class: "why" }, verdict, status, body);
+  let trace = null, asked = null, aborting = null, description = null;
 
-  /** Ask again with other settings, and about the same sentence. */
-  function goWith(settings) {
-    app.go("ask", { q: query, settings: JSON.stringify(settings), ...(about ? { doc: about[0], sentence: about[1] } : {}), tab: "why" });
-  }
-
-  /** Show the road of a question. */
-  async function show(question, settings) {
-    about = null;
-    verdict.clear();
-    await showRoad(question, settings);
-  }
-
-  async function showRoad(question, settings) {
-    const wanted = JSON.stringify([question, settings]);
-    if (wanted === asked) return;
+  /** Show the road of a question; with a sentence, also why that is, or isn't, among the windows. */
+  async function show(query, settings, docId = null, sentence = null) {
     aborting?.abort();
     const mine = aborting = new AbortController();
-    query = question;
+    description ??= await readDescription().catch(() => null);
+    verdict.hidden = sentence === null;
+    fill(verdict, el("p", { class: "muted" }, "Looking for the sentence…"));
+    const traced = showTrace(query, settings, mine);
+    if (sentence === null) return traced;
+    try {
+      const fate = await post("/api/why", { query, settings, doc_id: docId, sentence }, { signal: mine.signal });
+      await traced;
+      fill(verdict, told(fate, query, settings));
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      fill(verdict, el("p", { class: "error" }, error.message));
+    }
+  }
+
+  async function showTrace(query, settings, mine) {
+    const wanted = JSON.stringify([query, settings]);
+    if (wanted === asked) return;
     fill(status, "Tracing…");
     body.setAttribute("aria-busy", "true");
     try {
-      const found = await post("/api/explain", { query: question, settings }, { signal: mine.signal });
-      [trace, asked] = [found, wanted];
-      body.hidden = false;
+      trace = await post("/api/explain", { query, settings }, { signal: mine.signal });
+      asked = wanted;
       fill(status);
-      road.show(trace);
-      fill(below, el("h2", {}, "Step by step"), steps(trace, onSentence),
-        trace.hits.length ? [el("h2", {}, `Hits (${trace.hits.length})`), hitsTable(trace, onSentence)] : null);
+      body.hidden = false;
+      const { hits } = trace;
+      fill(body, el("p", { class: "why-summary" }, summary(trace)),
+        fold("Step by step", steps(trace)), hits.length ? fold(`Hits (${hits.length})`, hitsTable(trace)) : null);
     } catch (error) {
       if (error.name === "AbortError") throw error;
       [trace, asked] = [null, null];
@@ -65,17 +68,277 @@ export function createWhy({ app, onSentence, onSettings }) {
     }
   }
 
-  /** Show why a sentence is, or isn't, among the windows, and the road below; return its fate, or null after an error. */
-  async function showSentence(question, settings, docId, sentence) {
-    [query, about] = [question, [docId, sentence]];
-    const [fate] = await Promise.all([verdict.show(question, settings, docId, sentence), showRoad(question, settings)]);
-    return fate;
+  // One sentence
+
+  function told(fate, query, settings) {
+    const sum = trace && sentenceSummary(trace, fate);
+    const tryIt = (own) => app.go("ask", {
+      q: query, settings: JSON.stringify(withSettings(settings, own)), doc: fate.doc_id, sentence: fate.index, tab: "why",
+    });
+    return [
+      el("div", { class: "row" }, el("h2", { class: "grow" }, fate.is_shown ? "This sentence is there" : "Why isn't this sentence there?"),
+        button("Close", () => { verdict.hidden = true; }, "quiet small")),
+      fate.text === null ? null : sentenceButton(fate, `“${brief(fate.text, 240)}”`, headingPath(fate.heading ?? "")),
+      sum ? el("p", { class: "why-summary" }, sum) : null,
+      el("p", { class: "reason" }, el("span", { aria: { hidden: "true" } }, fate.is_shown ? "✓ " : "✕ "), asSentence(fate.reason)),
+      fate.nearest ? el("p", {}, asSentence(fate.nearest)) : null,
+      el("p", {}, labelled(fate.advice)),
+      el("div", { class: "row" }, fate.advised.map(({ written, settings: own }) => button(
+        `Try ${own.filter === null ? written : inWords(own, description).join(", ")}`, () => tryIt(own), "main small"))),
+      fate.tried.length ? fold(`Tried: ${fate.tried.length}`, el("ul", { class: "small" }, fate.tried.map((each) => el("li", {}, labelled(each))))) : null,
+      fate.text === null ? null : fold("Ranks and scores", ranks(fate), lowered(fate)),
+    ];
   }
 
-  /** Return what became of each sentence of a document, for the reader; see `fatesOf`. */
-  function fates(docId) {
-    return trace && docId ? fatesOf(trace, docId) : null;
+  /** Call settings in a text what the form calls them. */
+  function labelled(text) {
+    return (description?.fields ?? []).reduce((all, { name, label }) => all.replace(new RegExp(`\\b${name}=`, "g"), `${label} = `), text);
   }
 
-  return { element, show, showSentence, fates };
+  /** Return why items were left out, in a few words, by the code of a trace. */
+  function reason({ settings }, code) {
+    const of = (name) => `“${description?.fields.find((each) => each.name === name)?.label ?? name}”`;
+    const reasons = {
+      near: "near a better window", label: "only a heading", equal: "equal text", relevance: "not supported by the question",
+      reranker: "left out by the reranker", budget: `over ${of("max_tokens")} of ${settings.max_tokens}`, k: `beyond ${of("k")} of ${settings.k}`,
+      fetch_k: `beyond ${of("fetch_k")} of ${settings.fetch_k}`, score: `below ${of("min_score")} of ${settings.min_score}`,
+    };
+    return reasons[code] ?? "left out";
+  }
+
+  function sentenceButton(each, text = brief(each.text), note = null) {
+    const chosen = { docId: each.doc_id, index: each.index ?? each.sentences[0], start: each.start, end: each.end, text: each.text };
+    return el("button", { type: "button", class: "quiet sentence", title: trace?.names?.[each.doc_id] ?? each.doc_id, on: { click: () => onSentence(chosen) } },
+      el("span", { class: "sentence-text", dir: "auto" }, text), el("span", { class: "muted small" }, note ?? shortName(each.doc_id)));
+  }
+
+  function shortName(docId) {
+    return baseName(trace?.names?.[docId] ?? docId);
+  }
+
+  // The whole question
+
+  /** Return what sums up a trace in a sentence or two. */
+  function summary({ candidates, hits, windows, counts, named }) {
+    const returned = returnedWindows({ windows });
+    if (!returned.length) {
+      const last = [windows, hits, candidates].find((each) => each.length) ?? [];
+      const codes = grouped(last.filter((each) => each.left_out), (each) => each.left_out).map(([code]) => code);
+      const code = codes.find((each) => each !== "fetch_k") ?? codes[0]; // which leaves out most at any time
+      return code ? `Nothing is returned: what was found is ${reason(trace, code)}.` : "Nothing is returned, as nothing was found.";
+    }
+    const [best] = returned;
+    const hit = candidates.find((each) => each.doc_id === best.doc_id && each.rank === best.hits[0]);
+    const section = best.heading ? `“${best.heading.split(" > ").at(-1)}” of ${shortName(best.doc_id)}` : shortName(best.doc_id);
+    const [signal] = strongestSignals({ hits });
+    const raised = hit && signal && hit.searched_rank > hit.rank ? ` and raised from rank ${hit.searched_rank} to ${hit.rank}, mostly by ${signal.name}` : "";
+    const [cut] = grouped(windows.filter((each) => each.left_out), (each) => each.left_out);
+    const rest = cut ? `; ${windows.filter((each) => each.left_out).length} more are left out, most of them ${reason(trace, cut[0])}` : "";
+    const first = named.length ? `The question names ${count(named.length, "document")}, which ${named.length === 1 ? "is" : "are"} searched first. ` : "";
+    const documents = count(new Set(returned.map((each) => each.doc_id)).size, "document");
+    return `${first}The best window is from ${section}, found ${hit ? foundBy(hit) : "in the search"}${raised}. `
+      + `${count(counts.returned, "window")} of ${documents} ${counts.returned === 1 ? "is" : "are"} returned${rest}.`;
+  }
+
+  function steps(trace) {
+    const { candidates, hits, windows, counts, tokens, seconds, settings } = trace;
+    const returned = windows.filter((each) => each.returned !== null);
+    const note = (each, text) => [sentenceButton(each), el("span", { class: "moved small number" }, text)];
+    const listed = (items, what, show = sentenceButton) => (items.length ? fold(`${items.length.toLocaleString()} ${what}`, list(items, (each) => show(each))) : null);
+    const leftOut = (items) => grouped(items.filter((each) => each.left_out), (each) => each.left_out)
+      .map(([code, found]) => listed(found, `left out: ${reason(trace, code)}`));
+    const signals = strongestSignals(trace);
+    const moved = (each) => each.searched_rank - each.rank;
+    const movers = [...candidates].sort((one, other) => Math.abs(moved(other)) - Math.abs(moved(one)));
+    const move = (each) => note(each, `${each.searched_rank} → ${each.rank}`);
+    const width = (each) => note(each, each.kept ? `sentences ${each.sentences.join("–")} → ${each.kept.join("–")}` : "");
+    const reranked = windows.filter((each) => each.reranked !== null).sort((one, other) => one.reranked - other.reranked);
+    const by = ({ name, words }) => (name ? `its name “${name}”` : words.map((word) => `“${word}”`).join(" and "));
+    const ends = grouped(windows.flatMap((each) => each.ends), ({ by: end, where }) => `${end === "window" ? "a better window" : end}, ${where} the hit`);
+    return el("ol", { class: "plain steps" }, [
+      step("Question", [trace.named.length ? `names ${count(trace.named.length, "document")}, searched first` : "names no document"],
+        el("p", { class: "question-text", dir: "auto" }, trace.query),
+        trace.named.length ? el("ul", {}, trace.named.map((each) => el("li", {}, el("b", {}, shortName(each.doc_id)), ` by ${by(each)}`))) : null,
+        trace.searched_as && trace.searched_as !== trace.query ? el("p", { class: "muted small" }, `Searched there as “${trace.searched_as}”`) : null,
+        fold("The settings", el("ul", { class: "small" }, inWords(settings, description).map((each) => el("li", {}, each))))),
+      step("Found", [`${counts.dense.toLocaleString()} by meaning`, `${counts.lexical.toLocaleString()} by words`, `${counts.both.toLocaleString()} by both`, ms(seconds.search)],
+        grouped(candidates, foundBy).map(([how, found]) => listed([...found].sort((one, other) => one.searched_rank - other.searched_rank), `found ${how}`))),
+      signals.length ? step("Reordered", [`mostly by ${signals.slice(0, SHOWN_SIGNALS).map((each) => `${each.name} (${Math.round(100 * each.share)} %)`).join(", ")}`],
+        fold("What the signals are", el("ul", { class: "small" }, signals.map((each) => el("li", {}, el("code", {}, each.name), ` ${Math.round(100 * each.share)} %: ${each.meaning}`)))),
+        listed(movers.filter((each) => moved(each) > 0), "moved up", move), listed(movers.filter((each) => moved(each) < 0), "moved down", move)) : null,
+      step("Hits taken", [`${hits.length} of ${count(candidates.length, "candidate")}`, count(tokens.hits, "token")], judged(trace.relevance), leftOut(candidates)),
+      step("Opened to windows", [count(windows.length, "window"), count(tokens.windows, "token"), ms(seconds.windows)],
+        ends.length ? fold("What ended windows early", el("ul", { class: "small" }, ends.map(([what, found]) => el("li", {}, `${what}: ${count(found.length, "window")}`)))) : null,
+        listed(returned.filter((each) => each.joined.length), "joined with another near it", width),
+        listed(returned.filter((each) => each.change === "widened"), "completed or widened", width),
+        listed(returned.filter((each) => each.change === "trimmed"), "trimmed to fit", width)),
+      reranked.length ? step("Reranked", [count(reranked.length, "window"), ms(seconds.rerank)],
+        fold("The new order", list(reranked, (each) => note(each, `${each.number} → ${each.reranked}`)))) : null,
+      step("Returned", [count(counts.returned, "window"), count(tokens.returned, "token"),
+        `${ms(Object.values(seconds).reduce((one, other) => one + other, 0))} in all`], leftOut(windows)),
+    ]);
+  }
+
+  function hitsTable(trace) {
+    const { hits, windows, meanings } = trace;
+    const byNumber = new Map(windows.map((each) => [each.number, each]));
+    const largest = Math.max(...hits.flatMap((hit) => Object.values(hit.signals).map(Math.abs)), LEAST_SHOWN);
+    const rank = (number, score) => el("td", { class: "number", title: number === null ? "" : `score ${score.toFixed(3)}` }, number ?? "–");
+    const row = (hit) => {
+      const window = byNumber.get(hit.window);
+      const isReturned = Boolean(window && window.returned !== null);
+      return el("tbody", {}, el("tr", {}, el("td", { class: "number", rowSpan: 2 }, hit.rank),
+        el("th", { class: "hit-text", scope: "rowgroup", colSpan: 5 }, sentenceButton(hit))),
+      el("tr", {}, el("td", { class: "number" }, hit.score.toFixed(3)), rank(hit.dense_rank, hit.dense_score), rank(hit.lexical_rank, hit.lexical_score),
+        el("td", {}, signalBars(hit.signals, largest, meanings)),
+        el("td", { class: "small", title: [hit.outcome, window?.outcome].filter(Boolean).join("; ") },
+          isReturned ? `✓ returned as ${window.returned}` : `✕ ${reason(trace, (window ?? hit).left_out)}`)));
+    };
+    return el("div", { class: "hits-scroll", role: "region", tabIndex: 0, aria: { label: "Hits" } }, el("table", { class: "hits" },
+      el("thead", {}, el("tr", {}, ["Rank", "Score", "Meaning", "Words", "Largest signals", "Outcome"].map((each) => el("th", { scope: "col" }, each)))),
+      hits.map(row)));
+  }
+
+  return {
+    element, show,
+    /**
+     * Return what became of each sentence of a document; null without a trace.
+     *
+     * @returns {Map<number, {kind: string, text: string}>|null} By the index of the sentence: `returned`, `left-out` for a
+     *   hit that wasn't returned, or `candidate`. One that isn't there was no candidate.
+     */
+    fates(docId) {
+      if (!trace || !docId) return null;
+      const of = (items) => items.filter((each) => each.doc_id === docId);
+      const fates = new Map(of(trace.candidates).map((each) => [each.index, { kind: "candidate", text: `candidate ${each.rank}` }]));
+      const windows = new Map(trace.windows.map((each) => [each.number, each]));
+      for (const hit of of(trace.hits)) {
+        fates.set(hit.index, { kind: "left-out", text: `hit ${hit.rank}, ${reason(trace, (windows.get(hit.window) ?? hit).left_out)}` });
+      }
+      const ranks = new Map(of(trace.hits).map((each) => [each.index, each.rank]));
+      for (const window of of(trace.windows).filter((each) => each.returned !== null)) {
+        const [first, last] = window.kept ?? window.sentences;
+        for (let index = first; index <= last; index += 1) {
+          fates.set(index, { kind: "returned", text: `${ranks.has(index) ? `hit ${ranks.get(index)}` : "beside a hit"}, window ${window.returned}` });
+        }
+      }
+      return fates;
+    },
+  };
+}
+
+/** Return what sums up why a sentence isn't returned, if others outrank it. */
+function sentenceSummary(trace, fate) {
+  if (fate.is_shown || fate.text === null) return null;
+  const mine = returnedWindows(trace).filter((each) => each.doc_id === fate.doc_id);
+  const where = mine.some((each) => each.heading === fate.heading) ? "The right section is found"
+    : mine.length ? "Another section of this document is found" : "Nothing of this document is returned";
+  if (fate.rank === null) return `${where}, and the search doesn't find the sentence.`;
+  if (fate.rank <= trace.hits.length) return null; // it is a hit, and what became of that is said
+  const above = trace.candidates.filter((each) => each.rank < fate.rank);
+  const [kind] = KINDS.find(([, form]) => 2 * above.filter((each) => form.test(each.text)).length > above.length) ?? [];
+  const join = mine.length ? "but" : "and";
+  return kind ? `${where}, ${join} ${kind} outrank it.` : `${where}, ${join} ${count(above.length, "sentence")} outrank${above.length === 1 ? "s" : ""} it.`;
+}
+
+function withSettings(settings, own) {
+  const found = { ...settings, ...own };
+  if (own.filter === null) delete found.filter;
+  return found;
+}
+
+/** Return how a candidate was found, in words. */
+function foundBy({ dense_rank: dense, lexical_rank: lexical }) {
+  if (dense !== null && lexical !== null) return "by meaning and words";
+  return dense !== null ? "by meaning" : lexical !== null ? "by words" : "in a named document";
+}
+
+/** Return the signals that decided about the hits, strongest first, each with its share in what all added or took. */
+function strongestSignals({ hits, meanings = {} }) {
+  const sums = new Map();
+  for (const hit of hits) for (const [name, value] of Object.entries(hit.signals)) sums.set(name, (sums.get(name) ?? 0) + Math.abs(value));
+  const all = [...sums.values()].reduce((one, other) => one + other, 0) || 1;
+  return [...sums].sort((one, other) => other[1] - one[1]).map(([name, sum]) => ({ name, meaning: meanings[name] ?? "", share: sum / all }));
+}
+
+/** Return items in groups by what `key` returns, largest group first. */
+function grouped(items, key) {
+  const groups = new Map();
+  for (const each of items) groups.set(key(each), [...(groups.get(key(each)) ?? []), each]);
+  return [...groups].sort((one, other) => other[1].length - one[1].length);
+}
+
+/** Return the windows that were returned, without those that became part of a better one. */
+function returnedWindows({ windows }) {
+  const first = new Map();
+  for (const window of windows) if (window.returned !== null && !first.has(window.returned)) first.set(window.returned, window);
+  return [...first.values()].sort((one, other) => one.returned - other.returned);
+}
+
+function step(title, facts, ...details) {
+  return el("li", { class: "step" }, el("h2", {}, title), el("p", { class: "step-facts number" }, facts.filter(Boolean).join(" · ")), details);
+}
+
+function fold(summary, ...children) {
+  return el("details", {}, el("summary", {}, summary), children);
+}
+
+function list(items, show) {
+  const rest = items.length - SHOWN;
+  const shown = el("ul", { class: "plain" }, items.slice(0, SHOWN).map((each) => el("li", {}, show(each))));
+  const more = button(`Show ${rest} more`, () => {
+    const others = items.slice(SHOWN).map((each) => el("li", {}, show(each)));
+    shown.append(...others);
+    others[0].querySelector("button")?.focus();
+    more.remove();
+  }, "small");
+  return [shown, rest > 0 ? more : null];
+}
+
+/** Say how relevance was judged, if it was. */
+function judged(relevance) {
+  const numbers = Object.entries(relevance);
+  if (!numbers.length) return null;
+  const verdict = relevance.support === undefined ? "" : `The question is${relevance.support >= relevance.needed ? "" : "n't"} supported: `;
+  return el("p", { class: "muted small" }, verdict, numbers.map(([name, value]) => `${name} ${Number(value).toPrecision(3)}`).join(", "));
+}
+
+/** Draw the largest signals as bars to the left (they lower the score) or to the right (they raise it). */
+function signalBars(signals, largest, meanings = {}) {
+  const shown = Object.entries(signals).sort((one, other) => Math.abs(other[1]) - Math.abs(one[1])).slice(0, SHOWN_SIGNALS - 1)
+    .filter(([, value]) => Math.abs(value) >= LEAST_SHOWN);
+  return shown.length ? el("ul", { class: "plain bars" }, shown.map(([name, value]) => bar(name, value, largest, meanings[name]))) : "–";
+}
+
+function bar(name, value, largest, title = "") {
+  return el("li", { title }, el("span", { class: "bar-name" }, name),
+    el("span", { class: `signal-bar ${value < 0 ? "is-less" : "is-more"}`, aria: { hidden: "true" } },
+      el("span", { style: { width: `${Math.round(50 * Math.min(1, Math.abs(value) / largest))}%` } })),
+    el("span", { class: "number" }, `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`));
+}
+
+/** Compare its ranks and scores with those of the last hit and the best one. */
+function ranks(fate) {
+  const rows = [["This sentence", fate], ["The last hit", fate.last_hit], ["The best hit", fate.best]].filter(([, each]) => each);
+  return el("table", { class: "verdict-ranks" }, el("caption", { class: "visually-hidden" }, "Its rank and scores beside those of the hits"),
+    el("thead", {}, el("tr", {}, el("td", {}), ["Rank", "Score", "Similarity"].map((each) => el("th", { scope: "col" }, each)))),
+    el("tbody", {}, rows.map(([name, each]) => el("tr", {}, el("th", { scope: "row" }, name),
+      el("td", { class: "number" }, each.rank === null ? `not among ${fate.candidates}` : `${each.rank} of ${fate.candidates}`),
+      el("td", { class: "number" }, decimal(each.score)), el("td", { class: "number" }, decimal(each.cosine))))));
+}
+
+/** Draw the signals that scored it lower than the last hit: its part and that one's. */
+function lowered({ signals, meanings }) {
+  const shown = Object.entries(signals).slice(0, SHOWN_SIGNALS);
+  if (!shown.length) return null;
+  const largest = Math.max(...shown.flatMap(([, both]) => both.map(Math.abs)), 0.01);
+  return [el("h3", {}, "What scored it lower than the last hit"), el("ul", { class: "plain lowered" }, shown.map(([name, [own, last]]) =>
+    el("li", {}, el("p", { class: "small" }, el("code", {}, name), el("span", { class: "muted" }, ` ${meanings[name] ?? ""}`)),
+      el("ul", { class: "plain bars" }, bar("this", own, largest), bar("last hit", last, largest)))))];
+}
+
+/** Make a phrase a sentence: begin it with a capital, and end it with a full stop. */
+function asSentence(phrase) {
+  const [first = "", ...rest] = Array.from(phrase);
+  return `${first.toUpperCase()}${rest.join("")}.`;
 }

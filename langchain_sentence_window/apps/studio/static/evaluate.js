@@ -1,16 +1,12 @@
 // Evaluate: make questions by marking their gold in documents, and measure the retriever on them.
 
-import { get, post } from "../api.js";
-import { el, fill } from "../dom.js";
-import { createEditor } from "../evaluate_editor.js";
-import { createQuestionList, shortName } from "../evaluate_list.js";
-import { createQuestionPanel } from "../evaluate_question.js";
-import { createResults } from "../evaluate_results.js";
-import { documentText } from "../evaluate_text.js";
-import { addKey } from "../keys.js";
-import { complain, say } from "../messages.js";
-import { createReader } from "../reader.js";
-import { createTabs } from "../tabs.js";
+import { get, post } from "./api.js";
+import { el, fill } from "./dom.js";
+import { createEditor, createQuestionList, createQuestionPanel } from "./evaluate_questions.js";
+import { createResults } from "./evaluate_runs.js";
+import { createReader } from "./reader.js";
+import { addKey, button, complain, createTabs, say } from "./widgets.js";
+import { baseName, objectFrom } from "./words.js";
 
 export const title = "Evaluate";
 
@@ -18,30 +14,30 @@ const [QUESTION, RESULTS] = ["evaluate-question", "evaluate-results"];
 
 export function mount(container, app) {
   const canChange = () => app.about !== null && !app.about.is_read_only;
-  const reader = createReader({ onSelect: (selection) => editor.select(selection) });
+  const reader = createReader({ onSelect: (selection) => editor.select(selection), onSentence: (sentence) => editor.toggle(sentence) });
   const list = createQuestionList({ onOpen: (number) => open(number).catch(complain) });
   const editor = createEditor({ reader, onSaved: (row) => saved(row).catch(complain), onConflict: () => refresh().catch(complain), onClose: () => open(current).catch(complain) });
-  const panel = createQuestionPanel({ onAsk: ask, onWhy: (row, start) => why(row, start).catch(complain), onEdit: begin, onDelete: (row) => remove(row).catch(failed), onStep: step, onPlace: (start) => reader.scrollTo(start) });
-  const results = createResults({ canChange, onScores: (run, budget, recalls) => { list.score(recalls); if (current !== null && !editor.isOpen()) open(current, { stay: true }).catch(complain); } });
-  const empty = el("p", { class: "muted hint" }, "Choose a question to see its gold in the document, or make a new one: mark the text that answers it.");
+  const panel = createQuestionPanel({ onAsk: ask, onWhy: why, onEdit: begin, onDelete: (row) => remove(row).catch(failed), onStep: step, onPlace: (start) => reader.scrollTo(start) });
+  const results = createResults({ canChange, onScores: (recalls) => { list.score(recalls); if (current !== null && !editor.isOpen()) open(current, { stay: true }).catch(complain); } });
+  const empty = el("div", { class: "hint" });
   const left = el("div", { class: "left evaluate-left" });
   const tabs = createTabs("Question and results", [
     { id: QUESTION, title: "Question", panel: el("div", { class: "question-side" }, empty, panel.element, editor.element, el("div", { class: "evaluate-reader" }, reader.element)) },
-    { id: RESULTS, title: "Results", panel: results.element }], () => {});
+    { id: RESULTS, title: "Results", panel: results.element }]);
   const split = el("div", { class: "split" }, left, el("div", { class: "right evaluate-right" },
-    el("button", { type: "button", class: "back", on: { click: () => split.classList.remove("reads") } }, "Back to the questions"), tabs.element));
-  const make = el("button", { type: "button", class: "main", title: "Make a question (n)", on: { click: () => begin(null) } }, "New question");
+    button("← Back to the questions", leave, "back"), tabs.element));
+  const make = button("New question", () => begin(null), "main", { title: "Make a question (n)" });
   const file = el("input", { type: "file", accept: ".jsonl,.json,.ndjson,.txt", hidden: true, on: { change: () => bring().catch(failed) } });
-  const load = el("button", { type: "button", on: { click: () => file.click() } }, "Import");
-  const undo = el("button", { type: "button", hidden: true, on: { click: () => takeBack().catch(failed) } }, "Undo");
+  const load = button("Import", () => file.click());
+  const undo = button("Undo", () => takeBack().catch(failed), "", { hidden: true });
   const kept = el("p", { class: "muted small" });
   let questions = [];
   let current = null;
   let opened = 0;
 
-  fill(left, el("div", { class: "row" }, el("h2", { class: "grow" }, "Questions"), make, el("button", { type: "button", on: { click: measure } }, "Results")),
+  fill(left, el("div", { class: "row" }, el("h2", { class: "grow" }, "Questions"), make, button("Results", measure)),
     el("div", { class: "row" }, load, file, el("a", { class: "button", href: "/api/questions/export", download: "questions.jsonl" }, "Export"), undo), kept, list.element);
-  container.classList.add("evaluate");
+  container.classList.add("evaluate", "flush");
   fill(container, split);
   let known = "";
   app.listeners.push((about) => {
@@ -76,9 +72,12 @@ export function mount(container, app) {
     undo.dataset.what = found.undo ?? "";
     undo.textContent = found.undo ? `Undo ${found.undo}` : "Undo";
     kept.title = found.file ?? "";
-    kept.textContent = found.file ? `Kept in ${shortName(found.file)}` : "Kept in memory until the program ends; export them to keep them.";
+    kept.textContent = found.file ? `Kept in ${baseName(found.file)}` : "Kept in memory until the program ends; export them to keep them.";
     results.tellLost(questions.filter(({ state }) => state === "missing" || state === "outside").length);
     allow();
+    fill(empty, el("p", { class: "muted" }, questions.length ? "Choose a question to see its gold in the document, or make a new one: mark the text that answers it."
+      : "There are no questions yet. A question with the text that answers it tells whether a change helps."),
+    questions.length || !canChange() ? null : button("Make the first question", () => begin(null), "main"));
     if (current !== null && !questions.some(({ number }) => number === current)) current = null;
     list.select(current);
   }
@@ -100,7 +99,13 @@ export function mount(container, app) {
 
   function measure() { look(RESULTS); }
 
-  async function open(number, { stay = false } = {}) {
+  /** Go back to the list, on a page that shows one of both. */
+  function leave() {
+    split.classList.remove("reads");
+    if (history.state?.isOpened && !editor.isOpen()) history.back();
+  }
+
+  async function open(number, { stay = false, isGiven = false } = {}) {
     if (editor.isOpen()) {
       if (stay) return;
       if (!mayLeave()) return list.select(current);
@@ -109,16 +114,18 @@ export function mount(container, app) {
       return;
     }
     const row = number === null ? null : rowOf(number);
+    const isOpened = row !== undefined && row !== null && current === null && !isGiven;
     current = row ? number : null;
     list.select(current);
     empty.hidden = Boolean(row);
     if (!row) {
+      if (!stay) app.remember("evaluate", {});
       panel.hide();
       reader.close();
       return;
     }
     if (!stay) look(QUESTION);
-    app.remember("evaluate", { question: number });
+    if (!stay) app.remember("evaluate", { question: number }, { isOpened });
     const turn = opened += 1;
     const measured = results.active(number);
     panel.show(row, { canChange: canChange(), result: measured });
@@ -141,12 +148,12 @@ export function mount(container, app) {
     app.go("ask", { q: row.question, ...(Object.keys(settings).length ? { settings: JSON.stringify(settings) } : {}), doc: row.doc_id, start: row.spans[0][0] });
   }
 
-  /** Ask why a place wasn't read, as the run asked. */
-  async function why(row, start) {
+  /** Ask why a place of the document that is open wasn't read, as the run asked. */
+  function why(row, start) {
     const { run } = results.active(row.number);
-    const { sentences } = await get("/api/questions/sentences", { doc_id: row.doc_id });
-    const text = documentText(sentences);
-    app.go("ask", { q: row.question, settings: JSON.stringify({ ...run.settings, k: run.k }), doc: row.doc_id, sentence: text.sentences[text.at(start)].index, tab: "why" });
+    const model = reader.model();
+    if (model?.data.doc_id !== row.doc_id) return;
+    app.go("ask", { q: row.question, settings: JSON.stringify({ ...run.settings, k: run.k }), doc: row.doc_id, sentence: model.indexOf(model.at(start)), tab: "why" });
   }
 
   function begin(row, docId = null) {
@@ -199,11 +206,18 @@ export function mount(container, app) {
   }
 
   return {
-    async show({ question, doc, view }) {
+    async show({ question, doc, view, settings }) {
       await ready;
+      const number = Number(question);
       if (doc) begin(null, doc);
-      else if (view === "results") measure();
-      else if (question && Number(question) !== current && rowOf(Number(question))) await open(Number(question)).catch(complain);
+      else if (view === "results") {
+        if (settings) results.setSettings(objectFrom(settings));
+        measure();
+      } else if (number && number !== current && rowOf(number)) await open(number, { isGiven: true }).catch(complain);
+      else if (!number && current !== null && !editor.isOpen()) {
+        split.classList.remove("reads");
+        await open(null);
+      }
     },
   };
 }

@@ -1,0 +1,208 @@
+// One side of Ask: settings, and the windows that a question finds with them; or what stands in the windows' place.
+
+import { get, post } from "./api.js";
+import { compare, differences, windowCard } from "./cards.js";
+import { el, fill } from "./dom.js";
+import { createSettingsForm, forgetDescription, inWords, readDescription } from "./settings_form.js";
+import { button, complain, copy, copyButton, say } from "./widgets.js";
+import { count, isEqual } from "./words.js";
+
+const TYPING_MS = 250;
+
+/**
+ * Make a side.
+ *
+ * @param {Object} options
+ * @param {string} options.name `A` or `B`.
+ * @param {(settings: Object) => void} options.onSettings Called when the user has changed the settings.
+ * @param {(card: Object) => void} options.onOpen Called when the user chooses a window.
+ * @param {() => void} options.onRetry Called when the user wants to ask again after an error.
+ * @param {(docId: string, start: number) => string} options.addressOf The address of a place.
+ * @param {(question: string) => void} [options.onAsk] Called when the user chooses an example.
+ * @param {() => void} [options.onWhy] Called when the user wants to know why nothing was found.
+ * @param {Node[]} [options.buttons] More buttons below the settings.
+ */
+export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk, onWhy, buttons = [] }) {
+  const title = el("span", {}, "Settings");
+  const changed = el("span", { class: "muted small" });
+  const code = el("div", { class: "program" });
+  const keep = button("Use as default", makeDefault, "small");
+  const settingsElement = el("details", { class: "ask-settings" }, el("summary", {}, title, changed),
+    el("div", { class: "row" }, buttons, button("Copy as Python", copyProgram, "small"), keep), code);
+  const status = el("p", { class: "result-status muted small", role: "status" });
+  const body = el("div", { class: "result" });
+  const element = el("div", {}, status, body);
+  let settings = {}, query = "", asked = null, result = null, took = 0, aborting = null, shown = [], typing = 0;
+  let form = null, description = null, current = null;
+  const ready = load();
+  window.addEventListener("default-settings", () => load({ anew: true }));
+
+  // The settings
+
+  async function load({ anew = false } = {}) {
+    if (anew) asked = null;
+    try {
+      description = await readDescription();
+    } catch (error) {
+      return settingsElement.append(el("p", { class: "error small" }, `The settings can't be shown: ${error.message}`));
+    }
+    const before = form?.element;
+    form = createSettingsForm({ description, label: `Settings ${name}`, onChange: () => {
+      clearTimeout(typing);
+      typing = setTimeout(() => onSettings(form.value()), TYPING_MS);
+    } });
+    form.set(settings);
+    before?.remove();
+    settingsElement.firstChild.after(form.element);
+    keep.disabled = !description.can_keep;
+    keep.title = description.can_keep ? "The index remembers these settings" : "This needs an index on disk, and a page that isn't read-only";
+    describe();
+  }
+
+  function setSettings(given) {
+    if (isEqual(given, settings)) return;
+    settings = given;
+    if (form && !isEqual(form.value(), given)) form.set(given);
+    describe();
+  }
+
+  function describe() {
+    const told = inWords(settings, description);
+    fill(changed, told.length ? ` ${told.join(", ")}` : name === "B" ? " the default" : null);
+    fill(code);
+  }
+
+  async function copyProgram() {
+    try {
+      const { program } = await post("/api/program", { query: query || "…", settings });
+      fill(code, el("pre", { tabIndex: 0, role: "region", aria: { label: `The program of ${name}` } }, program), copyButton("Copy", () => program));
+      await copy(program);
+    } catch (error) { complain(error); }
+  }
+
+  async function makeDefault() {
+    try {
+      const { left_out: leftOut } = await post("/api/settings/default", { settings });
+      say(`The index remembers these settings from now on${leftOut.length ? `, without ${leftOut.join(" and ")}` : ""}.`);
+      forgetDescription();
+      window.dispatchEvent(new Event("default-settings")); // all forms have another default now
+      onSettings({});
+    } catch (error) { complain(error); }
+  }
+
+  // The windows
+
+  /** Ask, unless the same was asked last and not `anew`; return whether no newer question came between. */
+  async function ask(question, { anew = false } = {}) {
+    await ready;
+    const wanted = JSON.stringify([question, settings]);
+    if (wanted === asked && result && !anew) return true;
+    aborting?.abort();
+    const mine = aborting = new AbortController();
+    [query, asked] = [question, wanted];
+    body.classList.add("stale"); // what was there stays until then, so nothing jumps
+    body.setAttribute("aria-busy", "true");
+    fill(status, "Asking…");
+    const began = performance.now();
+    try {
+      result = await post("/api/ask", { query: question, settings }, { signal: mine.signal });
+      took = performance.now() - began;
+      show();
+    } catch (error) {
+      if (error.name === "AbortError") return false;
+      [result, asked] = [null, null];
+      settle("", el("div", { class: "empty", role: "alert" }, el("p", { class: "error" }, error.message), button("Ask again", onRetry)));
+    }
+    return aborting === mine;
+  }
+
+  function settle(text, ...children) {
+    body.classList.remove("stale");
+    body.removeAttribute("aria-busy");
+    shown = [];
+    fill(body, ...children);
+    fill(status, text);
+  }
+
+  /** Show the windows, with what differs from those of another side if its result is given. */
+  function show(other = null) {
+    if (!result) return;
+    const { windows, seconds, limits } = result;
+    if (!windows.length) return settle(`Nothing was found · ${times(seconds, took)}`, nothing(limits));
+    const scores = windows.map((each) => each.score).filter((each) => typeof each === "number");
+    const scale = [Math.min(...scores), Math.max(...scores)];
+    const documents = new Set(windows.map((each) => each.doc_id)).size;
+    const compared = other && compare(windows, other.windows);
+    const parts = [`${count(windows.length, "window")} of ${count(documents, "document")}`, tokens(windows, other?.windows), times(seconds, took)];
+    settle(parts.join(" · "));
+    shown = windows.map((card, i) => ({ card, element: windowCard(card, {
+      onOpen, scale, addressOf, changes: compared ? differences(compared[i], name, name === "A" ? "B" : "A") : [], own: compared?.[i].own,
+    }) }));
+    body.append(el("ol", { class: "plain cards" }, shown.map((each) => el("li", {}, each.element))));
+    setCurrent(current);
+  }
+
+  function nothing(limits = []) {
+    return el("div", { class: "empty" }, el("h2", {}, "Nothing was found"),
+      limits.length ? el("ul", {}, limits.map((each) => el("li", {}, each)))
+        : el("p", {}, "Try other words, or ask about something that the documents tell."),
+      onWhy ? button("See why", onWhy) : null);
+  }
+
+  /** Show how to begin; `about` is what `/api/about` says, or null. */
+  function showStart(about) {
+    aborting?.abort();
+    [result, asked, current] = [null, null, null];
+    if (about?.documents === 0) return settle("", emptyIndex(about));
+    const examples = el("div", { class: "examples" });
+    settle("", el("div", { class: "empty" },
+      about ? el("p", {}, `Ask ${count(about.documents, "document")} with ${count(about.sentences, "sentence")}. `,
+        "A whole question finds more than a few words. Name a document to ask it first.") : null, examples));
+    if (about && onAsk) suggest(examples);
+  }
+
+  async function suggest(place) {
+    try {
+      const { examples } = await get("/api/examples");
+      if (!examples.length) return;
+      fill(place, el("p", { class: "muted small" }, "For example"), el("ul", { class: "plain" }, examples.map((each) =>
+        el("li", {}, button(each, () => onAsk(each), "example")))));
+    } catch { /* it works without examples */ }
+  }
+
+  /** Mark the card whose document is shown. */
+  function setCurrent(card, { scroll = false, focus = false } = {}) {
+    current = card;
+    for (const each of shown) {
+      if (each.card.rank !== card?.rank) { each.element.removeAttribute("aria-current"); continue; }
+      each.element.setAttribute("aria-current", "true");
+      if (focus) each.element.querySelector(".window-open").focus({ preventScroll: true });
+      if (scroll) each.element.scrollIntoView({ block: "nearest" });
+    }
+  }
+
+  return {
+    element, settingsElement, setSettings, ask, show, showStart, setCurrent, result: () => result,
+    /** Say which side it is, or that there is only one. */
+    entitle(isOneOfTwo) { fill(title, isOneOfTwo ? `Settings ${name}` : "Settings"); },
+  };
+}
+
+function emptyIndex(about) {
+  return el("div", { class: "empty" }, el("h2", {}, "The index is empty"),
+    about.is_read_only ? el("p", {}, "This page is read-only. Add documents with the command line or in Python.")
+      : el("a", { class: "button main", href: "#/documents" }, "Add documents"));
+}
+
+function tokens(windows, others) {
+  const sum = (cards) => cards.reduce((all, each) => all + each.tokens, 0);
+  const own = sum(windows);
+  const theirs = others ? sum(others) : own;
+  const share = theirs ? Math.round((100 * (own - theirs)) / theirs) : 100;
+  return `${own.toLocaleString()} tokens${own === theirs ? "" : ` (${share > 0 ? "+" : "−"}${Math.abs(share)} %)`}`;
+}
+
+function times(seconds, took) {
+  const [own, whole] = [1000 * seconds, took].map((each) => Math.max(1, Math.round(each)).toLocaleString());
+  return `${own} ms in the retriever, ${whole} ms in all`;
+}
