@@ -176,7 +176,7 @@ def test_the_skip_link_leads_to_the_content(page: Page) -> None:
     assert page.evaluate(FOCUSED)["name"] == "Skip to the content"
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
-    expect(page.locator(".view:visible")).to_have_count(1)  # and no other view was opened
+    expect(page.locator(".view:visible")).to_have_id("view-documents")  # and no other view was opened
 
 
 def test_a_question_is_asked_and_explained_with_keys_alone(page: Page) -> None:

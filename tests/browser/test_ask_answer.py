@@ -133,6 +133,18 @@ def test_enter_asks_the_model_again_only_in_its_tab(page: "Page", url: str, serv
     assert len(server.prompts()) == 2  # a link alone costs nothing
 
 
+def test_double_clicks_ask_the_model_once(page: "Page", url: str, server: OpenAIServer) -> None:
+    page.goto(url + address(q=QUESTION, tab="answer"))
+    page.locator("#tab-windows", has_text="(").wait_for()
+    page.get_by_role("button", name="Write an answer").dblclick()
+    page.locator(".answer-status", has_text="Answered in").wait_for()
+    page.get_by_role("textbox", name="Question", exact=True).fill("What is a seat?")
+    page.get_by_role("button", name="Ask", exact=True).first.dblclick()
+    page.locator(".answer-status", has_text="Answered in").wait_for()
+    page.wait_for_timeout(200)
+    assert len(server.prompts()) == 2
+
+
 def test_an_answer_is_shown_as_it_is_written_and_can_be_stopped(
     page: "Page", url: str, server: OpenAIServer, seen: Seen
 ) -> None:

@@ -57,6 +57,24 @@ def test_a_window_that_is_chosen_is_scrolled_to(page: "Page") -> None:
     expect(page.locator(".reader .in-current").first).to_be_in_viewport()
 
 
+def test_back_closes_the_document_and_keeps_the_question(small: "Page") -> None:
+    page = small
+    page.set_viewport_size(PHONE)
+    cards(page).nth(1).locator(".window-open").click()
+    expect(current_hit(page)).to_be_in_viewport()
+    page.go_back()
+    expect(cards(page).nth(1)).to_be_visible()
+    expect(page).not_to_have_url(re.compile("doc="))
+    expect(page.get_by_role("textbox", name="Question")).to_have_value("refund")
+    page.go_forward()
+    expect(page.locator(".reader .in-window").first).to_be_visible()
+    page.set_viewport_size({"width": 1280, "height": 860})
+    cards(page).nth(2).locator(".window-open").click()  # from one document to another there is no step
+    page.go_back()
+    expect(page).not_to_have_url(re.compile("doc="))
+    expect(cards(page)).to_have_count(3)
+
+
 def test_hits_are_walked_over_document_by_document(small: "Page") -> None:
     page = small
     expect(page.locator(".reader-title")).to_contain_text("one.md")

@@ -13,6 +13,7 @@ export const title = "Ask";
 
 const TABS = ["windows", "answer", "why"];
 const KEPT = 50;
+const DOUBLE_MS = 500;
 const STORED = "sentence-window.questions";
 
 export function mount(container, app) {
@@ -258,6 +259,7 @@ function addressOf({ q, settings, other, doc, start, sentence, tab }) {
 function createQuestion({ onAsk }) {
   const earlier = stored();
   let at = earlier.length;
+  let last = { text: "", at: 0 };
   const box = el("textarea", {
     id: "question", rows: 1, placeholder: "Ask the documents a question", spellcheck: true, autocomplete: "off",
     aria: { describedby: "question-hint" }, on: { keydown: onKey, input: () => { at = earlier.length; grow(); } },
@@ -269,9 +271,11 @@ function createQuestion({ onAsk }) {
       "Enter asks. Shift and Enter begin a new line. Arrow up brings back earlier questions."));
 
   function submit() {
-    const question = box.value.trim();
-    if (question) onAsk(question);
-    else box.focus();
+    const text = box.value.trim();
+    const isDouble = text === last.text && performance.now() - last.at < DOUBLE_MS;
+    last = { text, at: performance.now() };
+    if (!text) box.focus();
+    else if (!isDouble) onAsk(text);
   }
 
   function onKey(event) {

@@ -25,12 +25,14 @@ const app = {
   go(view, parameters) { location.hash = parameters ? hashOf(view, parameters) : linkTo(view).hash; },
   /**
    * Write parameters into the address bar without going anywhere, so that a reload shows the same. If a document
-   * `isOpened`, that is a step to go back from.
+   * `isOpened`, that is a step to go back from. Of a view that isn't shown, the link to it remembers them.
    */
   remember(view, parameters, { isOpened = false } = {}) {
-    if (isOpened) history.pushState({ isOpened }, "", hashOf(view, parameters));
-    else history.replaceState(history.state, "", hashOf(view, parameters));
-    linkTo(view).href = location.hash;
+    const link = linkTo(view);
+    link.href = hashOf(view, parameters);
+    if (!link.hasAttribute("aria-current")) return;
+    if (isOpened) history.pushState({ isOpened }, "", link.hash);
+    else history.replaceState(history.state, "", link.hash);
   },
   /** Ask the server again about the index, after it has changed. */
   async refresh() {
@@ -75,6 +77,8 @@ for (const [name, view] of Object.entries(VIEWS)) {
 }
 Object.keys(VIEWS).forEach((name, i) => addKey(String(i + 1), `Go to ${VIEWS[name].title}`, () => app.go(name)));
 startKeys(document.getElementById("keys"));
+// Not by its address, which would lead to another view.
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
 // Views may ask `app.about` when they are mounted: whether the page is read-only, for one.
 app.refresh().catch(complain).finally(() => {
   window.addEventListener("hashchange", show);
