@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from playwright.sync_api import expect
@@ -271,13 +270,6 @@ def test_the_newest_settings_win(page: "Page") -> None:
     page.wait_for_timeout(400)
     settled(b, 6)
     assert given_in(page)["other"] == {"k": 6}
-
-
-@pytest.mark.parametrize("bad", ["{", "[1]", "null", '{"k": "<b>x</b>"}', '{"nonsense": {"a": 1}}'])
-def test_a_broken_address_is_survived(page: "Page", seen: Seen, bad: str) -> None:
-    seen.allow("status of 400")
-    page.goto(address(q=QUESTION, other=bad))
-    settled(side(page, "A"), 10)
 
 
 def test_text_of_documents_stays_text(page: "Page", serve: Serve, minilm: Embeddings) -> None:

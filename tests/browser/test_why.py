@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 QUESTION = "When is a refund refused?"
-PHONE: Any = {"width": 390, "height": 844}
 HOSTILE = "A <b>refund</b> <img src=x onerror=alert(1)> 😀 & </script><script>alert(2)</script> is quick."
 
 
@@ -230,11 +229,3 @@ def test_text_of_documents_stays_text(page: "Page", serve: Serve) -> None:
     assert HOSTILE in text
     assert query in text
     assert page.locator(".why img, .why b:not(.step b), .why script").count() == 0
-
-
-def test_it_fits_a_phone(page: "Page") -> None:
-    page.set_viewport_size(PHONE)
-    opened(page)
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    assert axe(page) == []
-    shot(page, "why-phone")

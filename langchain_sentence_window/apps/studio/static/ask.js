@@ -51,8 +51,8 @@ export function mount(container, app) {
       button("⇄ Swap", swap, "small", { title: "A becomes B, and B becomes A (x)" }), button("Close", () => go({ other: null }), "small")),
     second.settingsElement, compared, second.element);
   const places = createPlaces({
-    onCard(card, { isChosen, focus }) {
-      first.setCurrent(card, { scroll: true, focus });
+    onCard(card, { isChosen, focus, scroll = true }) {
+      first.setCurrent(card, { scroll, focus });
       if (isChosen) remember({ doc: card.doc_id, start: card.start_index, sentence: null });
     },
     onPlace: ({ docId, start }) => remember({ doc: docId, start }),

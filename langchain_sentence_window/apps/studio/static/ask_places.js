@@ -9,7 +9,7 @@ import { button, complain, isNarrow } from "./widgets.js";
  * Make the right side of the view.
  *
  * @param {Object} options
- * @param {(card: Object, how: {isChosen: boolean, focus: boolean}) => void} options.onCard Called when a window's
+ * @param {(card: Object, how: {isChosen: boolean, focus: boolean, scroll: ?boolean}) => void} options.onCard Called when a window's
  *   document is shown at it.
  * @param {(place: {docId: string, start: number|null}) => void} options.onPlace Called when another place is shown.
  * @param {(card: Object|null) => void} options.onClose Called when the user goes back to the list, with the window that
@@ -70,7 +70,7 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
     if (!isChosen && isCovering()) return; // it would cover the list
     current = card;
     hit = null;
-    onCard(card, { isChosen, focus });
+    onCard(card, { isChosen, focus, scroll: isChosen });
     if (isChosen) reads();
     go(card.doc_id, card.start_index);
   }
