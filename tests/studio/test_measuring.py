@@ -11,7 +11,7 @@ from langchain_core.embeddings import Embeddings
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.apps.studio.runs import MAX_RUNS, Runs
+from langchain_sentence_window.apps.studio.question_list import MAX_RUNS, Runs
 from langchain_sentence_window.evaluation import compare, evaluate, fit_ranking, read_questions, write_questions
 from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking
 from langchain_sentence_window.evaluation.metrics import MeanCI

@@ -19,9 +19,8 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 from langchain_sentence_window.retrieval.settings import OF_CALL, REMEMBERED, SETTINGS
 
 from .page_state import Job, Studio, calling, check_writable, reading
-from .question_list import Entry, Gold
+from .question_list import Entry, Gold, difference
 from .replies import LINES, Arguments, Refused, fields_of
-from .runs import difference
 from .setting_form import FORM, to_ask
 
 FILE_NAME = "questions.jsonl"

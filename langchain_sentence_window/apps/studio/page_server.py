@@ -36,9 +36,8 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 
 from . import library, measured_questions, page_reader, page_state, queries, tuning
 from .page_state import Jobs, Library, Studio, reading
-from .question_list import GoldTexts, QuestionList
+from .question_list import GoldTexts, QuestionList, Runs
 from .replies import Arguments
-from .runs import Runs
 from .uploads import Uploads, kept_files
 
 _PARTS = (queries, tuning, page_reader, library, measured_questions, page_state)

@@ -24,8 +24,7 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 from .replies import Arguments, Refused, body_of, error_dict, fields_of, lines, not_found, reply, reply_to
 
 if TYPE_CHECKING:
-    from .question_list import GoldTexts, QuestionList
-    from .runs import Runs
+    from .question_list import GoldTexts, QuestionList, Runs
     from .uploads import Uploads
 
 
