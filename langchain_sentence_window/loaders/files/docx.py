@@ -13,7 +13,7 @@ what has them is left out if no text depends on it.
 
 import gc
 import io
-import re
+import posixpath
 import warnings
 import zipfile
 from collections import Counter
@@ -28,7 +28,7 @@ from langchain_sentence_window.errors import DocumentReadError, MissingExtraErro
 from langchain_sentence_window.loaders.file_bytes import clean_text
 
 from .html_elements import etree
-from .html_pages import MAX_ATTRIBUTES, MAX_TITLE_CHARS, HtmlPage, read_html
+from .html_pages import MAX_ATTRIBUTES, MAX_TITLE_CHARS, HtmlPage, read_html, title_of
 
 MAX_XML_BYTES = 64 * 1024 * 1024
 """Bytes of all XML in a file, unpacked."""
@@ -48,12 +48,14 @@ MAX_LIST_STEPS = 10_000_000
 MAX_PARTS = 10_000
 """Parts of the archive."""
 
-OLD_OFFICE = b"\xd0\xcf\x11\xe0"
+CORE = "docProps/core.xml"
+"""The part with the properties of an Office file."""
+
+_OLD_OFFICE = b"\xd0\xcf\x11\xe0"
 _HEAD_BYTES = 64
 _BEFORE_XML = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"
 _TYPE = (b"<!DOCTYPE", "<!DOCTYPE".encode("utf-16-le"), "<!DOCTYPE".encode("utf-16-be"))
 _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_CORE = "docProps/core.xml"
 _TITLE = "{http://purl.org/dc/elements/1.1/}title"
 _PICTURE_DATA = "{urn:schemas-microsoft-com:office:office}gfxdata"
 _MAX_STYLE_NAME = 255
@@ -119,12 +121,8 @@ def read_docx(data: bytes, name: str) -> HtmlPage:
         MissingExtraError: mammoth or lxml isn't installed.
     """
     library = _mammoth()
-    if data.startswith(OLD_OFFICE):
-        raise DocumentReadError(
-            f"{name} is encrypted, or a file of an old version of Word; save it as .docx without a password"
-        )
     try:
-        checked, title = _checked(data, name)
+        checked, title = _checked(Package(data, name))
         with _without_collections():
             html = library.convert_to_html(
                 io.BytesIO(checked),
@@ -176,35 +174,91 @@ def _mammoth() -> Any:
     return of_extra("mammoth", "mammoth", "files")
 
 
-def _checked(data: bytes, name: str) -> tuple[bytes, str]:
+def _checked(package: "Package") -> tuple[bytes, str]:
     """Return an archive of what is XML in a file, and the title in its properties."""
-    title = ""
+    title, name = "", package.name
     counts: Counter[str] = Counter()
     written = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(written, "w") as copy:
-        for part in xml_parts(archive, name):
-            content = archive.read(part)
+    with zipfile.ZipFile(written, "w") as copy:
+        for part, content in package.parts.items():
             counts["tags"] += content.count(b"<")
             if counts["tags"] > MAX_XML_TAGS:
                 raise _too_large(name, f"{MAX_XML_TAGS:,} tags of XML")
-            root = parsed_xml(content, name, part.filename)
+            root = parsed_xml(content, name, part)
             if root is None:  # it may be no part of the text; else mammoth finds that it is damaged
-                copy.writestr(part.filename, b"")
+                copy.writestr(part, b"")
                 continue
-            if part.filename == _CORE:
-                title = clean_text(re.sub(r"\s+", " ", root.findtext(_TITLE) or ""))[:MAX_TITLE_CHARS]
+            title = title_in(root) if part == CORE else title
             _reduce(root)
             _check(root, name, counts)
-            copy.writestr(part.filename, etree().tostring(root, encoding="utf-8"))
+            copy.writestr(part, etree().tostring(root, encoding="utf-8"))
     return written.getvalue(), title
 
 
-def xml_parts(archive: zipfile.ZipFile, name: str) -> Iterator[zipfile.ZipInfo]:
-    """Yield the parts that begin as XML does; of all others, no more than the beginning is unpacked.
+class Package:
+    """The XML of a ZIP archive, such as of an Office file.
 
-    Raises:
-        DocumentReadError: They are too many or too large, or packed in an odd way.
+    Attributes:
+        name: The name of the file in messages.
+        parts: The parts that weren't read yet, as each is read once, however many others refer to it.
     """
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Unpack the parts that begin as XML does; of all others, no more than the beginning.
+
+        Args:
+            data: The bytes of the file.
+            name: Its name in messages.
+
+        Raises:
+            DocumentReadError: It is encrypted, or no such archive; its parts are too many or too large, or packed in
+                an odd way.
+        """
+        if data.startswith(_OLD_OFFICE):
+            raise DocumentReadError(
+                f"{name} is encrypted, or a file of an old version of Word, Excel or PowerPoint; save it anew as "
+                f"{Path(name).suffix} without a password"
+            )
+        self.name = name
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            self.parts = {part.filename: archive.read(part) for part in _xml_parts(archive, name)}
+
+    def xml(self, part: str) -> Any:
+        """Return the root element of a part; ``None`` if it isn't there, was read, or is damaged."""
+        return parsed_xml(self.parts.pop(part, b""), self.name, part)
+
+    def needed(self, part: str, found: Any = None) -> Any:
+        """Return what was found of a part without which there is no text, or else its root element.
+
+        Raises:
+            DocumentReadError: There is none.
+        """
+        found = self.xml(part) if found is None else found
+        if found is None:
+            raise DocumentReadError(
+                f"{self.name} is encrypted, damaged or of another type, as its part {part!r} can't be read; save it "
+                "anew without a password"
+            )
+        return found
+
+    def related(self, part: str, *kinds: str) -> dict[str, str]:
+        """Return the parts of some kinds that a part of an Office file refers to, by the ids of its references."""
+        folder, _, own = part.rpartition("/")
+        root = self.xml(posixpath.join(folder, "_rels", f"{own}.rels"))
+        return {
+            each.get("Id", ""): posixpath.normpath(posixpath.join("/", folder, each.get("Target", "")))[1:]
+            for each in (() if root is None else root.iter("{*}Relationship"))
+            if each.get("Type", "").rpartition("/")[2] in kinds and each.get("TargetMode") != "External"
+        }
+
+
+def title_in(root: Any) -> str:
+    """Return the title in the properties of a file; empty if there is none."""
+    found = None if root is None else next(root.iter(_TITLE), None)
+    return title_of("" if found is None else found.text or "")
+
+
+def _xml_parts(archive: zipfile.ZipFile, name: str) -> Iterator[zipfile.ZipInfo]:
     parts = {part.filename: part for part in archive.infolist() if not part.is_dir()}
     if len(archive.infolist()) > MAX_PARTS:
         raise _too_large(name, f"{MAX_PARTS:,} parts")

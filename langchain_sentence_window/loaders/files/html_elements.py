@@ -542,6 +542,10 @@ class MarkdownText:
         """The text so far."""
         return "".join(self._parts)
 
+    def end_list(self) -> None:
+        """Let an item that comes next begin another list."""
+        self._last = ""
+
     def add(self, block: WrittenBlock) -> None:
         """Add a block that isn't blank."""
         is_next_item = block.kind == LIST_ITEM and self._last == LIST_ITEM and bool(block.marker)

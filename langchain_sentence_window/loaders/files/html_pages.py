@@ -89,17 +89,25 @@ def read_html(html: str, name: str) -> HtmlPage:
         DocumentReadError: It has too many tags, or nests them too deep.
         MissingExtraError: lxml isn't installed.
     """
+    text = MarkdownText()
+    title = write_html(html, name, text)
+    return HtmlPage(text.text, text.blocks, title)
+
+
+def write_html(html: str, name: str, text: MarkdownText) -> str:
+    """Write the content of an HTML file behind a text, see `read_html`, and return the title of the file."""
     _check_size(html, name)
     root = _parsed(html, name)
     if root is None:
-        return HtmlPage("", [], "")
+        return ""
     show_fading(root)
     hide_by_sheets(root)
     main, left_out = find_content(root)
-    written = BlockWriter().write(main, left_out)
-    if not written.blocks:  # such as a page whose main part a script fills, or one that is all links
-        written = BlockWriter().write(root)
-    return HtmlPage(written.text, written.blocks, _title(root))
+    before = len(text.blocks)
+    BlockWriter(text).write(main, left_out)
+    if len(text.blocks) == before:  # such as a page whose main part a script fills, or one that is all links
+        BlockWriter(text).write(root)
+    return _title(root)
 
 
 def _check_size(html: str, name: str) -> None:
@@ -137,7 +145,12 @@ def _parsed(html: str, name: str) -> Any:
 
 def _title(root: Any) -> str:
     found = next((each for each in root.iter("title") if each.getparent().tag != "svg"), None)
-    return "" if found is None else clean_text(" ".join("".join(found.itertext()).split()))[:MAX_TITLE_CHARS]
+    return "" if found is None else title_of("".join(found.itertext()))
+
+
+def title_of(text: str) -> str:
+    """Return a text as a title: on one line, and not too long."""
+    return clean_text(" ".join(text.split()))[:MAX_TITLE_CHARS]
 
 
 MAX_ROW_CHARS = 2_000
@@ -182,9 +195,9 @@ class _Table:
 class BlockWriter:
     """Writes the blocks of one tree."""
 
-    def __init__(self) -> None:
-        """Begin without text."""
-        self._text = MarkdownText()
+    def __init__(self, text: MarkdownText) -> None:
+        """Begin behind a text."""
+        self._text = text
         self._inline = InlineText()
         self._lists: list[_List] = []
         self._table: _Table | None = None
@@ -195,7 +208,7 @@ class BlockWriter:
         self._in_label = False
         self._after_term = False
 
-    def write(self, root: Any, left_out: Collection[Any] = ()) -> MarkdownText:
+    def write(self, root: Any, left_out: Collection[Any] = ()) -> None:
         """Write the tree below an element, itself included.
 
         Args:
@@ -213,7 +226,6 @@ class BlockWriter:
                 self._add(element.tail)
         self._flush()
         self._end_label()
-        return self._text
 
     def _start(self, element: Any) -> None:
         if self._pre is not None:

@@ -5,36 +5,20 @@ headings, lists and tables, and none knows how they are written. Rows of sheets 
 
 An archive is unpacked within the bounds of a DOCX file, and only its parts that are XML. Nothing is run and nothing is
 fetched: macros, formulas and links are only text, or aren't read.
-
-=========  ==========================================================================
-suffix     what its Documents are
-=========  ==========================================================================
-.pptx      one a slide: title, text, tables, charts, SmartArt and notes
-.odt       one: the text with its notes; no comments, no changes that were deleted
-.rtf       one: paragraphs and tables
-.epub      one: the chapters in their order, without the table of contents
-.ipynb     one: texts, code and what that wrote; no pictures
-.eml .msg  one: the subject, who wrote when to whom, and the text; no attachments
-.json      one: a list of keys and values, nested as they are
-=========  ==========================================================================
 """
 
-import codecs
 import io
 import json
 import posixpath
 import re
 import warnings
-import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from email import message_from_bytes
 from email.header import decode_header, make_header
 from email.message import Message
 from html import escape
-from itertools import groupby, zip_longest
-from types import MappingProxyType
+from itertools import chain, groupby, zip_longest
 from typing import Any
 from urllib.parse import unquote
 
@@ -45,11 +29,11 @@ from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.documents.source_parts import LAYOUT, SLIDE, TITLE, TOTAL_PAGES, write_layout
 from langchain_sentence_window.errors import DocumentReadError, SentenceWindowWarning
 from langchain_sentence_window.loaders.file_bytes import clean_text
-from langchain_sentence_window.splitting.blocks import HEADING, MAX_LEVEL, Block
+from langchain_sentence_window.splitting.blocks import HEADING, MAX_LEVEL
 
-from .docx import OLD_OFFICE, local_name, parsed_xml, xml_parts
-from .html_elements import etree
-from .html_pages import MAX_ROW_CHARS, MAX_TITLE_CHARS, BlockWriter, HtmlPage, read_html
+from .docx import CORE, Package, local_name, title_in
+from .html_elements import MarkdownText, etree
+from .html_pages import MAX_ROW_CHARS, BlockWriter, write_html
 from .sheets import read_csv, read_xlsx
 
 HEAD_BYTES = 1_024
@@ -62,144 +46,78 @@ MAX_FIELD_CHARS = 20_000
 """Characters of the longest field of a message that is decoded; a longer one stays as it is written."""
 
 
-class Package:
-    """The XML of a ZIP archive. Each part is read once, however many others refer to it."""
-
-    def __init__(self, data: bytes, name: str) -> None:
-        """Unpack it.
-
-        Args:
-            data: The bytes of the file.
-            name: Its name in messages.
-
-        Raises:
-            DocumentReadError: It is encrypted, too large, or no such archive.
-        """
-        if data.startswith(OLD_OFFICE):
-            raise DocumentReadError(
-                f"{name} is encrypted, or a file of an old version of Office; save it anew without a password"
-            )
-        self._name = name
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            self.parts = {part.filename: archive.read(part) for part in xml_parts(archive, name)}
-
-    def xml(self, part: str) -> Any:
-        """Return the root element of a part; ``None`` if it isn't there, was read, or is damaged."""
-        return parsed_xml(self.parts.pop(part, b""), self._name, part)
-
-    def needed(self, part: str) -> Any:
-        """Return the root element of a part without which there is no text.
-
-        Raises:
-            DocumentReadError: It isn't there, or is damaged.
-        """
-        root = self.xml(part)
-        if root is None:
-            raise DocumentReadError(
-                f"{self._name} is encrypted, damaged or of another type, as its part {part!r} can't be read; save it "
-                "anew without a password"
-            )
-        return root
-
-    def related(self, part: str, *kinds: str) -> dict[str, str]:
-        """Return the parts of some kinds that a part of an Office file refers to, by the ids of its references."""
-        folder, _, own = part.rpartition("/")
-        root = self.xml(posixpath.join(folder, "_rels", f"{own}.rels"))
-        return {
-            each.get("Id", ""): posixpath.normpath(posixpath.join("/", folder, each.get("Target", "")))[1:]
-            for each in (() if root is None else root.iter("{*}Relationship"))
-            if each.get("Type", "").rpartition("/")[2] in kinds and each.get("TargetMode") != "External"
-        }
-
-    def title(self, part: str) -> str:
-        """Return the title that a part with properties holds; empty if it holds none."""
-        return _title(self.xml(part))
+def _document(name: str, parts: Iterable[Any], title: str = "", **metadata: Any) -> Document:
+    """Return a Document of parts: HTML, trees with its tags, and lists of alternatives, of which the first counts."""
+    text = MarkdownText()
+    _write(parts, name, text)
+    titled = {TITLE: title} if title else {}
+    return Document(text.text, metadata={**titled, **metadata, LAYOUT: write_layout(text.blocks)})
 
 
-def _title(root: Any) -> str:
-    found = None if root is None else next(root.iter("{http://purl.org/dc/elements/1.1/}title"), None)
-    return "" if found is None else clean_text(" ".join((found.text or "").split()))[:MAX_TITLE_CHARS]
+def _write(parts: Iterable[Any], name: str, text: MarkdownText) -> None:
+    for part in parts:
+        text.end_list()
+        if isinstance(part, list):
+            before = len(text.blocks)
+            for each in part:
+                _write(each if len(text.blocks) == before else (), name, text)
+        elif isinstance(part, str):
+            write_html(part, name, text)
+        else:
+            BlockWriter(text).write(part)
 
 
-def _renamed(root: Any, tags: Mapping[str, str]) -> Any:
-    """Give elements the tags of HTML, by their local names, and no attributes; others become spans."""
-    for each in root.iter():
-        each.tag = tags.get(local_name(each), "span")
+def _renamed(root: Any, tag: Callable[[Any], str]) -> Any:
+    """Give elements the tags of HTML and no attributes, those in others first."""
+    for each in reversed(list(root.iter())):
+        each.tag = tag(each)
         each.attrib.clear()
     return root
 
 
-def _written(root: Any) -> HtmlPage:
-    written = BlockWriter().write(root)
-    return HtmlPage(written.text, written.blocks, "")
+def _table_html(rows: Iterable[Iterable[str]]) -> str:
+    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
 
 
-def _joined(pages: Iterable[HtmlPage], title: str = "") -> HtmlPage:
-    """Return texts as one, with a blank line between them."""
-    parts: list[str] = []
-    blocks: list[Block] = []
-    at = 0
-    for page in pages:
-        if page.text:
-            at += 2 if parts else 0
-            blocks += [replace(each, start=each.start + at, end=each.end + at) for each in page.blocks]
-            parts.append(page.text)
-            at += len(page.text)
-    return HtmlPage("\n\n".join(parts), blocks, title)
-
-
-def _document(page: HtmlPage, **metadata: Any) -> Document:
-    titled = {TITLE: page.title} if page.title else {}
-    return Document(page.text, metadata={**titled, **metadata, LAYOUT: write_layout(page.blocks)})
+def _text_html(text: str) -> str:
+    """Return text as HTML, with its paragraphs and lines."""
+    return "<p>".join(escape(each).replace("\n", "<br>") for each in re.split(r"\n[ \t\r]*+\n\s*+", text.strip()))
 
 
 _TITLES = frozenset({"title", "ctrTitle"})
 _LISTS = frozenset({"", "body", "obj"})
 _FURNITURE = frozenset({"sldNum", "dt", "ftr", "hdr", "sldImg"})
-_SLIDE_TAGS = {
-    "headline": "h1",
-    "list": "ul",
-    "item": "li",
-    "p": "p",
-    "br": "br",
-    "tbl": "table",
-    "tr": "tr",
-    "tc": "td",
-}
+_SLIDE_TAGS = {each: each for each in ("h1", "ul", "li", "p", "br", "tr")} | {"tbl": "table", "tc": "td"}
 
 
 def _read_slides(data: bytes, name: str) -> Iterator[Document]:
     package = Package(data, name)
-    (main,) = [*package.related("", "officeDocument").values()][:1] or ["ppt/presentation.xml"]
-    title = package.title("docProps/core.xml")
+    main = next(iter(package.related("", "officeDocument").values()), "ppt/presentation.xml")
+    title = title_in(package.xml(CORE))
     named = package.related(main, "slide")
-    ids = [
-        value for each in package.needed(main).iter("{*}sldId") for key, value in each.items() if key.endswith("}id")
-    ]
+    ids = [value for each in package.needed(main).iter("{*}sldId") for key, value in each.items() if key[-3:] == "}id"]
     slides = [named[each] for each in dict.fromkeys(ids) if each in named]
     for number, slide in enumerate(slides, 1):
-        page = _joined(_pages_of_slide(package, slide), title)
-        if page.text:
-            yield _document(page, **{SLIDE: number, TOTAL_PAGES: len(slides)})
+        page = _document(name, _parts_of_slide(package, slide), title, **{SLIDE: number, TOTAL_PAGES: len(slides)})
+        if page.page_content:
+            yield page
 
 
-def _pages_of_slide(package: Package, slide: str) -> Iterator[HtmlPage]:
-    others = package.related(slide, "chart", "diagramData", "notesSlide")
-    for part in (slide, *others.values()):
+def _parts_of_slide(package: Package, slide: str) -> Iterator[Any]:
+    for part in (slide, *package.related(slide, "chart", "diagramData", "notesSlide").values()):
         root = package.xml(part)
         if root is None:
             continue
         if local_name(root) == "chartSpace":
-            yield read_html(_chart(root), slide)
+            yield _chart(root)
             continue
-        for each in list(root.iter("{*}Fallback", "{*}extLst")):
-            each.getparent().remove(each)
+        etree().strip_elements(root, "{*}Fallback", "{*}extLst")
         for shape in list(root.iter("{*}sp")):
             _mark_shape(root, shape, is_notes=local_name(root) == "notes")
         for each in root.iter():
-            each.tail = None
-            each.text = each.text if local_name(each) == "t" else None
-        yield _written(_renamed(root, _SLIDE_TAGS))
+            each.tail, each.text = None, each.text if local_name(each) == "t" else None
+        yield _renamed(root, lambda each: _SLIDE_TAGS.get(local_name(each), "span"))
 
 
 def _mark_shape(root: Any, shape: Any, *, is_notes: bool) -> None:
@@ -214,29 +132,26 @@ def _mark_shape(root: Any, shape: Any, *, is_notes: bool) -> None:
         first.text = f"Notes: {first.text.lstrip()}"
     elif kind in _TITLES:
         root.insert(0, shape)
-        shape.tag = "headline"
+        shape.tag = "h1"
         for each in paragraphs:
             each.tag = "line"
             each.insert(0, each.makeelement("br"))
-    elif len(paragraphs) > 1 and (kind in _LISTS or all(map(_has_bullet, paragraphs))):
-        _nest(paragraphs)
-
-
-def _has_bullet(paragraph: Any) -> bool:
-    return next(paragraph.iter("{*}buChar", "{*}buAutoNum"), None) is not None
+    elif len(paragraphs) > 1:
+        bullets = (next(each.iter("{*}buChar", "{*}buAutoNum"), None) for each in paragraphs)
+        if kind in _LISTS or None not in bullets:
+            _nest(paragraphs)
 
 
 def _nest(paragraphs: Sequence[Any]) -> None:
     """Make paragraphs the items of lists, nested by their levels."""
-    lists = [paragraphs[0].makeelement("list")]
+    lists = [paragraphs[0].makeelement("ul")]
     paragraphs[0].addprevious(lists[0])
     for each in paragraphs:
-        levels = [properties.get("lvl", "0") for properties in each.iterchildren("{*}pPr")]
-        level = int(levels[0]) if levels and levels[0].isdecimal() else 0
-        del lists[level + 1 :]
-        if level >= len(lists) and len(lists[-1]):
-            lists.append(etree().SubElement(lists[-1][-1], "list"))
-        each.tag = "item"
+        level = next((properties.get("lvl", "0") for properties in each.iterchildren("{*}pPr")), "0")
+        del lists[(int(level) if level.isdecimal() else 0) + 1 :]
+        if level.isdecimal() and int(level) >= len(lists) and len(lists[-1]):
+            lists.append(etree().SubElement(lists[-1][-1], "ul"))
+        each.tag = "li"
         lists[-1].append(each)
 
 
@@ -251,24 +166,13 @@ def _chart(root: Any) -> str:
         )
         columns += [] if columns else [["", *labels]]
         columns.append([" ".join(names), *values])
-    rows = zip_longest(*columns, fillvalue="")
-    return f"<p>{escape(title)}</p>{_table_html(rows)}"
-
-
-def _table_html(rows: Iterable[Iterable[str]]) -> str:
-    cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows)
-    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
-
-
-def _text_html(text: str) -> str:
-    """Return text as HTML, with its paragraphs and lines."""
-    return "<p>".join(escape(each).replace("\n", "<br>") for each in re.split(r"\n[ \t\r]*+\n\s*+", text.strip()))
+    return f"<p>{escape(title)}</p>{_table_html(zip_longest(*columns, fillvalue=''))}"
 
 
 _TEXT_TAGS = {
-    "p": "p", "numbers": "ol", "list": "ul", "list-item": "li", "list-header": "li", "table": "table", "br": "br",
-    "table-row": "tr", "table-header-rows": "thead", "table-cell": "td", "covered-table-cell": "td", "text-box": "div",
-    **{f"h{level}": f"h{level}" for level in range(1, 7)},
+    "numbers": "ol", "list": "ul", "list-item": "li", "list-header": "li", "table-row": "tr", "line-break": "br",
+    "table-header-rows": "thead", "table-cell": "td", "covered-table-cell": "td", "text-box": "div",
+    "p": "p", "table": "table",
 }  # fmt: skip
 _NO_TEXT_OF_ODT = (
     "{*}tracked-changes", "{*}annotation", "{*}table-of-content", "{*}forms",
@@ -289,45 +193,36 @@ def _read_odt(data: bytes, name: str) -> Iterator[Document]:
         for style in content.iter("{*}list-style")
         for level in style.iterchildren("{*}list-level-style-number")
     }
-    titles = {"Title", *(_value(style, "name") for style in content.iter("{*}style") if _is_title(style))}
+    styles = ((_value(each, "name"), _value(each, "parent-style-name")) for each in content.iter("{*}style"))
+    titles = {"Title", *(style for style, parent in styles if parent == "Title")}
     etree().strip_elements(root, *_NO_TEXT_OF_ODT, with_tail=False)
     notes = etree().SubElement(root, "numbers")
-    for each in list(root.iter("{*}h", "{*}p", "{*}line-break", "{*}s", "{*}tab", "{*}list", "{*}note")):
-        if _value(each, "style-name") in titles:
-            each.tag = "h1"
-        else:
-            _mark_odt(each, notes, numbered)
-    yield _document(_written(_renamed(root, _TEXT_TAGS))._replace(title=package.title("meta.xml")))
+    for number, note in enumerate(list(root.iter("{*}note")), 1):
+        bodies = [each for body in note.iterchildren("{*}note-body") for each in body]
+        etree().SubElement(notes, "list-item").extend(bodies)
+        note[:], note.text = [], f"[{number}]"
+
+    def tag(element: Any) -> str:
+        kind, style = local_name(element), _value(element, "style-name")
+        if kind in ("h", "p") and style in titles:
+            return "h1"
+        if kind == "h":
+            level = _value(element, "outline-level")
+            return f"h{max(1, min(int(level), MAX_LEVEL))}" if level.isdecimal() else "h1"
+        if kind == "list":
+            around = [element, *element.iterancestors("{*}list", "numbers")]
+            style = next(filter(None, (_value(each, "style-name") for each in around)), "")
+            return "ol" if (style, str(len(around))) in numbered else "ul"
+        if kind in ("s", "tab"):
+            element.text = " "
+        return _TEXT_TAGS.get(kind, "span")
+
+    yield _document(name, [_renamed(root, tag)], title_in(package.xml("meta.xml")))
 
 
 def _value(element: Any, name: str) -> str:
     """Return the value of an attribute by its local name; empty if there is none."""
     return next((value for key, value in element.items() if key.rpartition("}")[2] == name), "")
-
-
-def _is_title(style: Any) -> bool:
-    return _value(style, "parent-style-name") == "Title"
-
-
-def _mark_odt(element: Any, notes: Any, numbered: Collection[tuple[str, str]]) -> None:
-    """Give an element that says more than its tag what HTML has for it; move a note to the end."""
-    kind = local_name(element)
-    if kind == "h":
-        level = _value(element, "outline-level")
-        element.tag = f"h{max(1, min(int(level), MAX_LEVEL))}" if level.isdecimal() else "h1"
-    elif kind == "line-break":
-        element.tag = "br"
-    elif kind == "list":
-        around = [element, *element.iterancestors("{*}list", "numbers")]
-        style = next(filter(None, (_value(each, "style-name") for each in around)), "")
-        element.tag = "numbers" if (style, str(len(around))) in numbered else element.tag
-    elif kind == "note":
-        item = etree().SubElement(notes, "list-item")
-        item.extend(each for body in element.iterchildren("{*}note-body") for each in list(body))
-        element[:] = []
-        element.text = f"[{len(notes)}]"
-    elif kind != "p":
-        element.text = " "
 
 
 # Up to where something else begins, as the braces of a damaged table aren't closed.
@@ -342,20 +237,24 @@ def _read_rtf(data: bytes, name: str) -> Iterator[Document]:
         raise DocumentReadError(f"{name} has too large a table of fonts, so it is damaged; save it anew as .rtf")
     read = of_extra("striprtf.striprtf", "striprtf", "office").rtf_to_text
     declared = re.search(rb"\\ansicpg(\d{3,5})", data[:HEAD_BYTES])
-    encoding = f"cp{declared[1].decode()}" if declared else "cp1252"
-    try:
-        written = data.decode(encoding, "replace")
-    except LookupError:
-        written = data.decode("cp1252", "replace")
-    html = []
+    text = read(_decoded(data, f"cp{declared[1].decode()}" if declared else None, errors="replace"), errors="replace")
     # Characters beyond the first plane are written as two.
-    text = read(written, errors="replace").encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    html = []
     for is_table, lines in groupby(text.split("\n"), lambda line: line.endswith("|")):
         if is_table:  # a row has a bar behind each cell
             html.append(_table_html(line[:-1].split("|") for line in lines))
         else:
             html += [f"<p>{escape(line)}</p>" for line in lines]
-    yield _document(read_html("".join(html), name))
+    yield _document(name, ["".join(html)])
+
+
+def _decoded(data: bytes, *encodings: str | None, errors: str = "strict") -> str:
+    """Return text in the first encoding that is known and fits; else in that of Windows."""
+    for each in filter(None, encodings):
+        with suppress(LookupError, ValueError):
+            return data.decode(each, errors)
+    return data.decode("cp1252", "replace")
 
 
 _CHAPTERS = frozenset({"application/xhtml+xml", "text/html", "application/x-dtbook+xml"})
@@ -368,16 +267,13 @@ def _read_epub(data: bytes, name: str) -> Iterator[Document]:
     book = package.needed(path)
     items = {each.get("id"): each for each in book.iter("{*}item")}
     chapters = [items[each.get("idref")] for each in book.iter("{*}itemref") if each.get("idref") in items]
-    pages: list[HtmlPage] = []
+    pages: list[str] = []
     for each in dict.fromkeys(chapters):
         if each.get("media-type") in _CHAPTERS and "nav" not in each.get("properties", "").split():
             part = posixpath.normpath(posixpath.join(posixpath.dirname(path), unquote(each.get("href", ""))))
-            if part not in package.parts:
-                package.needed(part)
-            written = package.parts.pop(part)
-            is_wide = written.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-            pages.append(read_html(written.decode("utf-16" if is_wide else "utf-8-sig", "replace"), name))
-    yield _document(_joined(pages, _title(book)))
+            written = package.needed(part, package.parts.pop(part, None))
+            pages.append(written.decode(json.detect_encoding(written), "replace"))
+    yield _document(name, pages, title_in(book))
 
 
 _COLOR = re.compile(r"\x1b\[[\d;]*+m")
@@ -385,14 +281,12 @@ _COLOR = re.compile(r"\x1b\[[\d;]*+m")
 
 def _read_notebook(text: str, name: str) -> Iterator[Document]:
     book = _parsed_json(text, name)
-    cells = book.get("cells") if isinstance(book, dict) else None
-    if cells is None and isinstance(book, dict):  # before version 4
-        cells = [cell for sheet in book.get("worksheets", ()) for cell in sheet.get("cells", ())]
-    if not isinstance(cells, list):
+    if not isinstance(book, dict) or not {"cells", "worksheets"} & book.keys():
         raise DocumentReadError(f"{name} has no cells, so it is no notebook; save it anew from Jupyter")
     language = str(book.get("metadata", {}).get("language_info", {}).get("name", ""))
-    written = "\n\n".join(part for cell in cells for part in _parts_of_cell(cell, language) if part.strip())
-    yield Document(written)
+    sheets = book, *book.get("worksheets", ())  # before version 4
+    cells = (cell for sheet in sheets for cell in sheet.get("cells", ()))
+    yield Document("\n\n".join(part for cell in cells for part in _parts_of_cell(cell, language) if part.strip()))
 
 
 def _parts_of_cell(cell: Mapping[str, Any], language: str) -> Iterator[str]:
@@ -421,7 +315,7 @@ def _fenced(text: str, language: str = "") -> str:
 
 
 def _read_json(text: str, name: str) -> Iterator[Document]:
-    yield _document(read_html("".join(_json_html(_parsed_json(text, name))), name))
+    yield _document(name, ["".join(_json_html(_parsed_json(text, name)))])
 
 
 def _parsed_json(text: str, name: str) -> Any:
@@ -465,113 +359,75 @@ def _are_rows(records: Sequence[Any]) -> bool:
     )
 
 
-_ADDRESSED = ("From", "To", "Cc", "Date")
-_ORDERS = ("utf-16-le", "utf-16-be")
-
-
 def _read_eml(data: bytes, name: str) -> Iterator[Document]:
     if b"\0" in data[:4]:
-        order = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else _ORDERS[data[:1] == b"\0"]
-        data = data.decode(order, "replace").encode()
+        data = data.decode(json.detect_encoding(data), "replace").encode()
     message = message_from_bytes(data)
     if not message.keys():
         raise DocumentReadError(f"{name} has no header, so it is no message; save it anew, or as .txt")
     attached: list[str] = []
-    yield _document(_joined(_pages_of_message(message, attached, name), _field(message, "Subject")))
-    _warn_of_attachments(name, attached)
+    yield _message(name, _field(message.get("Subject", "")), _parts_of_message(message, attached), attached)
 
 
-def _pages_of_message(message: Message, attached: list[str], name: str) -> Iterator[HtmlPage]:
-    fields = {key: _field(message, key) for key in _ADDRESSED}
-    yield _message_head(_field(message, "Subject"), fields, name)
-    yield from _pages_of_body(message, attached, name)
+def _parts_of_message(message: Message, attached: list[str]) -> Iterator[Any]:
+    yield _message_head(_field(message.get("Subject", "")), message)
+    yield from _parts_of_body(message, attached)
 
 
-def _message_head(subject: str, fields: Mapping[str, str], name: str) -> HtmlPage:
-    items = "".join(f"<li>{key}: {escape(value)}</li>" for key, value in fields.items() if value)
-    return read_html(f"<h1>{escape(subject)}</h1><ul>{items}</ul>", name)
+def _message_head(subject: str, fields: Any) -> str:
+    items = ((key, _field(fields.get(key) or "")) for key in ("From", "To", "Cc", "Date"))
+    people = "".join(f"<li>{key}: {escape(value)}</li>" for key, value in items if value)
+    return f"<h1>{escape(subject)}</h1><ul>{people}</ul>"
 
 
-def _pages_of_body(part: Message, attached: list[str], name: str) -> Iterator[HtmlPage]:
-    """Yield the texts of a part of a message; of alternatives the last that has any, which is the richest."""
-    held = part.get_payload()
-    if isinstance(held, list) and part.get_content_type() == "multipart/alternative":
-        choices = ([*_pages_of_body(each, attached, name)] for each in reversed(held) if isinstance(each, Message))
-        yield from next((pages for pages in choices if any(page.text for page in pages)), ())
-    elif isinstance(held, list):
-        is_message = part.get_content_type() == "message/rfc822"
-        for each in held:
-            if isinstance(each, Message):
-                yield from (_pages_of_message if is_message else _pages_of_body)(each, attached, name)
-    elif part.get_filename() or part.get_content_maintype() != "text" or part.get_content_disposition() == "attachment":
-        attached.append(part.get_filename() or part.get_content_type())
-    else:
-        text = _text_of_part(part)
-        yield read_html(text if part.get_content_subtype() == "html" else _text_html(text), name)
-
-
-def _text_of_part(part: Message) -> str:
-    data = part.get_payload(decode=True)
-    given = data if isinstance(data, bytes) else b""
-    for encoding in (part.get_content_charset(), "utf-8"):
-        with suppress(LookupError, ValueError):
-            return given.decode(encoding or "utf-8")
-    return given.decode("cp1252", "replace")
-
-
-def _field(message: Message, key: str) -> str:
-    return _decoded(message.get(key, ""))
-
-
-def _decoded(given: Any) -> str:
+def _field(given: Any) -> str:
     """Return the value of a field of a message's head, decoded if it can be."""
-    try:
-        decoded = str(make_header(decode_header(given))) if len(str(given)) <= MAX_FIELD_CHARS else str(given)
-    except (LookupError, ValueError):
-        decoded = str(given)
+    decoded = str(given)
+    with suppress(LookupError, ValueError):
+        decoded = str(make_header(decode_header(decoded))) if len(decoded) <= MAX_FIELD_CHARS else decoded
     return clean_text(" ".join(decoded.split()))
+
+
+def _parts_of_body(part: Message, attached: list[str]) -> Iterator[Any]:
+    """Yield the texts of a part of a message, and of alternatives the last one first, as it is the richest."""
+    held, kind = part.get_payload(), part.get_content_type()
+    if isinstance(held, list):
+        read = _parts_of_message if kind == "message/rfc822" else _parts_of_body
+        inner = [read(each, attached) for each in held if isinstance(each, Message)]
+        yield from [inner[::-1]] if kind == "multipart/alternative" else chain.from_iterable(inner)
+    elif part.get_filename() or part.get_content_maintype() != "text" or part.get_content_disposition() == "attachment":
+        attached.append(part.get_filename() or kind)
+    else:
+        data = part.get_payload(decode=True)
+        text = _decoded(data, part.get_content_charset(), "utf-8") if isinstance(data, bytes) else ""
+        yield text if part.get_content_subtype() == "html" else _text_html(text)
 
 
 def _read_msg(data: bytes, name: str) -> Iterator[Document]:
     message = of_extra("oxmsg", "python-oxmsg", "office").Message.load(io.BytesIO(data))
     people = ", ".join(f"{each.name} <{each.email_address}>" for each in message.recipients if each.email_address)
     known = {"From": message.sender, "To": people, "Date": message.sent_date, **message.message_headers}
-    fields = {key: _decoded(str(known.get(key) or "")) for key in _ADDRESSED}
-    body = message.html_body or _text_html(message.body or "")
     subject = clean_text(message.subject or "")
-    yield _document(_joined((_message_head(subject, fields, name), read_html(body, name)), subject))
-    _warn_of_attachments(name, [(each.file_name or "unnamed").strip() for each in message.attachments])
+    parts = [_message_head(subject, known), message.html_body or _text_html(message.body or "")]
+    yield _message(name, subject, parts, ((each.file_name or "unnamed").strip() for each in message.attachments))
 
 
-def _warn_of_attachments(name: str, attached: Sequence[str]) -> None:
-    if attached:
-        warnings.warn(
-            f"{name} has attachments, which aren't read: {', '.join(map(shown, attached))}; save them as files",
-            SentenceWindowWarning,
-            stacklevel=3,
-        )
+def _message(name: str, subject: str, parts: Iterable[Any], attached: Iterable[str]) -> Document:
+    """Return a message as a Document, and warn of what is attached to it, which is known when it is read."""
+    document, names = _document(name, parts, subject), ", ".join(map(shown, attached))
+    if names:
+        message = f"{name} has attachments, which aren't read: {names}; save them as files"
+        warnings.warn(message, SentenceWindowWarning, stacklevel=3)
+    return document
 
 
-def _read_sheets(data: bytes, name: str) -> Iterator[Document]:
-    package = Package(data, name)
-    title = package.title("docProps/core.xml")
-    return read_xlsx(package.parts, name, title)
-
-
-READERS: Mapping[str, Callable[[bytes, str], Iterator[Document]]] = MappingProxyType(
-    {
-        ".pptx": _read_slides,
-        ".xlsx": _read_sheets,
-        ".odt": _read_odt,
-        ".rtf": _read_rtf,
-        ".epub": _read_epub,
-        ".eml": _read_eml,
-        ".msg": _read_msg,
-    }
-)
+READERS: dict[str, Callable[[bytes, str], Iterator[Document]]] = {
+    ".pptx": _read_slides, ".odt": _read_odt, ".rtf": _read_rtf, ".epub": _read_epub, ".eml": _read_eml,
+    ".msg": _read_msg, ".xlsx": lambda data, name: read_xlsx(Package(data, name)),
+}  # fmt: skip
 """Readers of the bytes of a file, by its suffix."""
 
-TEXT_READERS: Mapping[str, Callable[[str, str], Iterator[Document]]] = MappingProxyType(
-    {".csv": read_csv, ".tsv": read_csv, ".ipynb": _read_notebook, ".json": _read_json}
-)
+TEXT_READERS: dict[str, Callable[[str, str], Iterator[Document]]] = {
+    ".csv": read_csv, ".tsv": read_csv, ".ipynb": _read_notebook, ".json": _read_json,
+}  # fmt: skip
 """Readers of the text of a file, by its suffix."""

@@ -12,9 +12,11 @@ import io
 import re
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
@@ -24,7 +26,7 @@ from langchain_sentence_window.documents.source_parts import LAYOUT, ROW, SHEET,
 from langchain_sentence_window.errors import DocumentReadError, SentenceWindowWarning
 from langchain_sentence_window.splitting.blocks import HEADING, PROSE, TABLE_ROW
 
-from .docx import check_type
+from .docx import CORE, Package, check_type, parsed_xml, title_in
 from .html_elements import MarkdownText, WrittenBlock
 from .html_pages import MAX_ROW_CHARS
 
@@ -58,11 +60,7 @@ _WITHOUT_RESULT = re.compile(rb"(?:</f>|<f(?:\s[^<>]*)?/>)\s*(?:<v>\s*</v>|<v\s*
 
 
 def read_csv(text: str, name: str) -> Iterator[Document]:
-    """Read CSV, whose delimiter is that of the most columns.
-
-    Args:
-        text: The text of the file.
-        name: Its name in messages.
+    """Read the text of a CSV file, whose delimiter is that of the most columns.
 
     Raises:
         DocumentReadError: It is too large, or a quotation mark isn't closed.
@@ -71,7 +69,7 @@ def read_csv(text: str, name: str) -> Iterator[Document]:
     delimiter = max(_DELIMITERS, key=lambda each: _columns(sample, each))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        rows = _Rows(name).filled([cell.strip() for cell in line] for line in lines)
+        rows = _filled(([cell.strip() for cell in line] for line in lines), name, Counter())
     except csv.Error as error:
         raise DocumentReadError(f"{name} can't be read as CSV ({error}); close its quotation marks") from error
     yield from _documents("", rows, {})
@@ -79,42 +77,39 @@ def read_csv(text: str, name: str) -> Iterator[Document]:
 
 def _columns(sample: Iterable[str], delimiter: str) -> int:
     """Return how many columns most rows have with a delimiter, which is 0 if there is one only."""
-    try:
-        widths = [len(row) for row in islice(csv.reader(sample, delimiter=delimiter), _SAMPLE_ROWS) if row]
-    except csv.Error:
-        return 0
-    return sorted(widths)[len(widths) // 2] - 1 if widths else 0
+    widths = [1]
+    with suppress(csv.Error):
+        widths = [len(row) for row in islice(csv.reader(sample, delimiter=delimiter), _SAMPLE_ROWS) if row] or widths
+    return sorted(widths)[len(widths) // 2] - 1
 
 
-def read_xlsx(parts: Mapping[str, bytes], name: str, title: str) -> Iterator[Document]:
+def read_xlsx(package: Package) -> Iterator[Document]:
     """Read an XLSX file.
-
-    Args:
-        parts: The XML of the archive.
-        name: Its name in messages.
-        title: The title in its properties.
 
     Raises:
         DocumentReadError: It is too large, or has a document type definition.
         MissingExtraError: openpyxl isn't installed.
     """
     library = of_extra("openpyxl", "openpyxl", "office")
-    written = io.BytesIO()
+    name, written = package.name, io.BytesIO()
+    title = title_in(parsed_xml(package.parts.get(CORE, b""), name, CORE))
     with zipfile.ZipFile(written, "w") as archive:
-        for part, content in parts.items():
+        for part, content in package.parts.items():
             check_type(content, name, part)
             for strict, usual in STRICT_NAMES:
                 content = content.replace(strict, usual)
             archive.writestr(part, content)
+    sheets: list[tuple[str, list[Row]]] = []
+    counts: Counter[str] = Counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what openpyxl leaves out, such as rules for what may be typed
         book = library.load_workbook(written, read_only=True, data_only=True, keep_links=False)
-        sheets: list[tuple[str, list[Row]]] = []
-        reader = _Rows(name)
         for sheet in book.worksheets:
             sheet.reset_dimensions()  # what a file says of them may be wrong
-            sheets.append((sheet.title, reader.filled([_shown(cell) for cell in row] for row in sheet.iter_rows())))
-    unknown = sum(len(_WITHOUT_RESULT.findall(parts[each])) for each in parts if each.startswith("xl/worksheets/"))
+            filled = _filled((list(map(_shown, row)) for row in sheet.iter_rows()), name, counts)
+            sheets.append((sheet.title, filled))
+    cells = (content for part, content in package.parts.items() if part.startswith("xl/worksheets/"))
+    unknown = sum(len(_WITHOUT_RESULT.findall(each)) for each in cells)
     if unknown:
         warnings.warn(
             f"{name} has formulas without results, {unknown} of them, which aren't read; open it in a spreadsheet "
@@ -122,113 +117,79 @@ def read_xlsx(parts: Mapping[str, bytes], name: str, title: str) -> Iterator[Doc
             SentenceWindowWarning,
             stacklevel=2,
         )
-    titled = {TITLE: title} if title else {}
     for sheet_name, rows in sheets:
-        yield from _documents(sheet_name, rows, titled, heading=sheet_name if len(sheets) > 1 else "")
+        heading = sheet_name if len(sheets) > 1 else ""
+        yield from _documents(sheet_name, rows, {TITLE: title} if title else {}, heading)
 
 
 def _shown(cell: Any) -> str:
     """Return the value of a cell as text, much as a spreadsheet shows it."""
     value = cell.value
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return str(value).upper()
-    if isinstance(value, int | float):
-        is_share = "%" in cell.number_format
-        return f"{100 * value:.15g}%" if is_share else f"{value:.15g}" if isinstance(value, float) else str(value)
-    if isinstance(value, datetime):
-        return value.isoformat(" ").removesuffix(" 00:00:00")
-    return str(value).strip()
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).upper()
+        case int() | float() if "%" in cell.number_format:
+            return f"{100 * value:.15g}%"
+        case float():
+            return f"{value:.15g}"
+        case datetime():
+            return value.isoformat(" ").removesuffix(" 00:00:00")
+        case _:
+            return str(value).strip()
 
 
-class _Rows:
-    """Reads the rows of a file within its bounds."""
-
-    def __init__(self, name: str) -> None:
-        """Begin with no row.
-
-        Args:
-            name: The name of the file in messages.
-        """
-        self._name = name
-        self._rows = self._cells = self._chars = 0
-
-    def filled(self, rows: Iterable[list[str]]) -> list[Row]:
-        """Return the rows of a sheet that hold something, with their numbers.
-
-        Raises:
-            DocumentReadError: They go beyond the bounds.
-        """
-        found: list[Row] = []
-        for number, row in enumerate(rows, 1):
-            chars = sum(map(len, row))
-            if chars:
-                found.append((number, row))
-            self._rows += chars > 0
-            self._cells += len(row) or 1
-            self._chars += chars
-            for what, most, count in (
-                ("rows", MAX_ROWS, self._rows),
-                ("cells", MAX_CELLS, self._cells),
-                ("characters", MAX_CHARS, self._chars),
-            ):
-                if count > most:
-                    raise DocumentReadError(f"{self._name} has more than {most:,} {what}; split it into files")
-        return found
+def _filled(rows: Iterable[list[str]], name: str, counts: Counter[str]) -> list[Row]:
+    """Return the rows of a sheet that hold something, with their numbers; count what the file holds."""
+    bounds = {"rows": MAX_ROWS, "cells": MAX_CELLS, "characters": MAX_CHARS}
+    found: list[Row] = []
+    for number, row in enumerate(rows, 1):
+        chars = sum(map(len, row))
+        if chars:
+            found.append((number, row))
+        counts["rows"] += chars > 0
+        counts["cells"] += len(row) or 1
+        counts["characters"] += chars
+        for what, most in bounds.items():
+            if counts[what] > most:
+                raise DocumentReadError(f"{name} has more than {most:,} {what}; split it into files")
+    return found
 
 
 def _documents(sheet: str, rows: list[Row], metadata: Mapping[str, Any], heading: str = "") -> Iterator[Document]:
     """Yield a Document for each row of a sheet, without the columns that are empty in all of them."""
     columns = sorted({at for _, row in rows for at, cell in enumerate(row) if cell})
     kept = [(number, [row[at] if at < len(row) else "" for at in columns]) for number, row in rows]
-    for segment, is_table in _segments(kept, len(columns)):
-        are_records = is_table and any(sum(map(len, row)) > MAX_ROW_CHARS for _, row in segment)
-        # A table whose first column is numbers from its first row on has none.
-        firsts = [next(filter(None, row)) for _, row in segment[:2]]
-        has_header = not all(map(_NUMBER.fullmatch, firsts))
-        header = segment[0][1] if has_header else [""] * len(columns)
-        for at, (number, row) in enumerate(segment):
+    headings = [WrittenBlock(HEADING, heading, 1)] if heading else []
+    for segment, is_table in _segments(kept):
+        for number, blocks in _blocks(segment, is_table=is_table):
             text = MarkdownText()
-            if heading:
-                text.add(WrittenBlock(HEADING, heading, 1))
-                heading = ""
-            if not is_table:
-                blocks = [WrittenBlock(PROSE, paragraph) for cell in row for paragraph in _paragraphs(cell)]
-            elif are_records and (at or not has_header):
-                blocks = _record(header, row)
-            else:
-                blocks = [WrittenBlock(TABLE_ROW, _line(row, is_header=not at and has_header and not are_records))]
-            for block in blocks:
+            for block in (*headings, *blocks):
                 text.add(block)
+            headings = []
             own = {SHEET: sheet, ROW: number, LAYOUT: write_layout(text.blocks)}
             yield Document(text.text, metadata={**metadata, **own})
 
 
-def _segments(rows: list[Row], width: int) -> Iterator[tuple[list[Row], bool]]:
+def _segments(rows: list[Row]) -> Iterator[tuple[list[Row], bool]]:
     """Yield rows that belong together, and whether they are a table, whose first row is its header."""
     table: list[Row] = []
-    for block in _blocks(rows):
-        wide = next((at for at, (_, row) in enumerate(block) if sum(map(bool, row)) > 1), None)
-        if width > 1 and wide is not None and table and not _has_header(block[wide:], table[0]):
+    for block in _between_gaps(rows):
+        wide = next((at for at, (_, row) in enumerate(block) if sum(map(bool, row)) > 1), len(block))
+        if table and wide < len(block) and not _has_header(block[wide:], table[0]):
             table += block
             continue
-        if table:
-            yield table, True
-        table = [] if width == 1 or wide is None else block[wide:]
-        if len(table) < len(block):
-            yield block[: len(block) - len(table)], False
-    if table:
         yield table, True
+        yield block[:wide], False
+        table = block[wide:]
+    yield table, True
 
 
-def _blocks(rows: list[Row]) -> Iterator[list[Row]]:
+def _between_gaps(rows: list[Row]) -> Iterator[list[Row]]:
     """Yield the rows between empty ones."""
-    begin = 0
-    for at in range(1, len(rows) + 1):
-        if at == len(rows) or rows[at][0] > rows[at - 1][0] + 1:
-            yield rows[begin:at]
-            begin = at
+    for _, block in groupby(enumerate(rows), key=lambda each: each[1][0] - each[0]):
+        yield [row for _, row in block]
 
 
 def _has_header(block: list[Row], header: Row) -> bool:
@@ -240,9 +201,21 @@ def _has_header(block: list[Row], header: Row) -> bool:
     return has_other_columns or any(_NUMBER.fullmatch(cell) for _, row in block[1:] for cell in row)
 
 
-def _line(row: list[str], *, is_header: bool) -> str:
-    cells = (" ".join(cell.split()).replace("|", "\\|") for cell in row)
-    return f"| {' | '.join(cells)} |" + ("\n|" + " --- |" * len(row) if is_header else "")
+def _blocks(rows: list[Row], *, is_table: bool) -> Iterator[tuple[int, list[WrittenBlock]]]:
+    """Yield the number and the blocks of each row; those of a table are records if one is too long for a line."""
+    # A table whose first column is numbers from its first row on has no header.
+    has_header = not all(_NUMBER.fullmatch(next(filter(None, row))) for _, row in rows[:2])
+    are_records = is_table and any(sum(map(len, row)) > MAX_ROW_CHARS for _, row in rows)
+    for at, (number, row) in enumerate(rows):
+        is_header = has_header and not at
+        if not is_table:
+            yield number, [WrittenBlock(PROSE, each) for cell in row for each in _paragraphs(cell)]
+        elif are_records and not is_header:
+            yield number, _record(rows[0][1] if has_header else [""] * len(row), row)
+        else:
+            line = " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in row)
+            delimiters = "\n|" + " --- |" * len(row) if is_header and not are_records else ""
+            yield number, [WrittenBlock(TABLE_ROW, f"| {line} |{delimiters}")]
 
 
 def _record(header: list[str], row: list[str]) -> list[WrittenBlock]:

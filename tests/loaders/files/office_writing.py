@@ -71,13 +71,16 @@ def epub(chapters: Mapping[str, str], *, more: Mapping[str, bytes] = {}) -> byte
     return archive({**parts, **more})
 
 
-def msg(subject: str, body: str, *, attachment: str = "") -> bytes:
-    """A message of Outlook: a compound file with a stream for each property."""
+def msg(subject: str, body: str, *, sent: int = 0, attachment: str = "") -> bytes:
+    """A message of Outlook: a compound file with a stream for each property, sent so many days after 1600."""
     texts = {"0037": subject, "1000": body}
     streams = {f"__substg1.0_{tag}001F": text.encode("utf-16-le") for tag, text in texts.items()}
     streams["__properties_version1.0"] = bytes(32) + b"".join(
         struct.pack("<HHIII", 0x1F, int(tag, 16), 6, 2 * len(text) + 2, 0) for tag, text in texts.items()
     )
+    if sent:
+        sent_at = struct.pack("<HHIQ", 0x40, 0x0039, 6, sent * 864_000_000_000)
+        streams["__properties_version1.0"] += sent_at
     held = {}
     if attachment:
         name = attachment.encode("utf-16-le")

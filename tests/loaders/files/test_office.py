@@ -217,8 +217,10 @@ def test_a_file_without_a_header_is_no_message(tmp_path: Path) -> None:
 def test_a_message_of_outlook_is_read(tmp_path: Path) -> None:
     library("oxmsg")
     with pytest.warns(SentenceWindowWarning, match=r"aren't read: 'plan\.pdf'"):
-        found = text(tmp_path, "a.msg", msg("Seats", "A seat is booked.\n\nFor a day.", attachment="plan.pdf"))
-    assert found == "# Seats\n\nA seat is booked.\n\nFor a day."
+        found = text(
+            tmp_path, "a.msg", msg("Seats", "A seat is booked.\n\nFor a day.", sent=366, attachment="plan.pdf")
+        )
+    assert found == "# Seats\n\n- Date: 1602-01-02 00:00:00+00:00\n\nA seat is booked.\n\nFor a day."
 
 
 def test_json_is_a_list_of_keys_and_values(tmp_path: Path) -> None:
