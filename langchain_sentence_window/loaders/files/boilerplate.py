@@ -64,7 +64,10 @@ MIN_LINKED_OF_LIST = 0.6
 """The same of a list of links without such a name, outside of the body."""
 
 MAX_COPYRIGHT = 400
-"""Letters and digits of a copyright notice outside of the body."""
+"""Letters and digits of a copyright notice outside of the body, or below all running text."""
+
+MAX_UNLINKED_AT_SHARES = 30
+"""Letters and digits outside of links where all links share the page, and beside a link to another article."""
 
 _OF = r"(?:[a-z]+[-_]|main|sub|site)?"
 _NAVIGATION = re.compile(
@@ -80,11 +83,29 @@ masthead copyright modal popup lightbox overlay banner promo promos promotion pr
 """
 _TEASERS_LIST = """
 related recommended recommendation recommendations recirc recirculation trending popular most mostread mostpopular
-latest recent more readmore upnext next blogroll sidebar aside rail widget widgets secondary teaser teasers headlines
-stories newswire archive archives tag tags taglist topics sponsor header topbar menu footer foot
+latest recent breaking ticker newsticker more readmore upnext next blogroll sidebar aside rail widget widgets
+secondary teaser teasers headlines stories newswire archive archives tag tags taglist topics sponsor header topbar
+menu footer foot
 """
+_OF_FORM = frozenset({"must-log-in", "logged-in-as", "comment-notes"})  # as WordPress calls what stands at a form
+_SHARE = re.compile(
+    r"facebook\.com/(?:sharer?|dialog)\b|//(?:www\.)?(?:twitter|x)\.com/(?:intent|share|home\?)|linkedin\.com/(?:share|cws)"
+    r"|plus\.google\.com/share|pinterest\.[a-z.]+/pin/create|reddit\.com/submit|wa\.me/|whatsapp|(?:t|telegram)\.me/share"
+    r"|tumblr\.com/share|vk\.com/share|xing\.com/(?:spi|app|social)|mailto:\?|javascript:(?:window\.)?print"
+)
+_READ_ALSO_LIST = """
+related(?: (?:articles?|content|coverage|news|posts?|reading|stor(?:y|ies)|videos?))?|read (?:also|more|next)|also read
+lesen sie (?:auch|dazu|hier|mehr)|lies auch|mehr (?:dazu|zum thema)|auch interessant|passend dazu|zum weiterlesen
+(?:à )?lire (?:aussi|également|plus)|voir aussi|sur le même sujet|le[ae]r? (?:también|además|más)|te puede interesar
+le(?:ia|r) (?:também|mais)|(?:saiba|veja) (?:também|mais)|leggi anche|lees (?:ook|meer)|les (?:også|mer)
+(?:prze)?czytaj (?:też|także|również|więcej)|zobacz (?:też|także)|läs (?:också|även|mer)|læs (?:også|mere)|lue myös
+читайте (?:также|також)|смотрите также|čtěte (?:také|též)|olvassa el|ilgili haber|baca juga|xem thêm|citește și
+関連記事|あわせて読みたい|相关(?:阅读|报道|新闻)|延伸阅读|相關(?:新聞|報導)|延伸閱讀|관련기사|اقرأ أيضا
+"""
+_CUE = rf"\W*(?:{_READ_ALSO_LIST.strip().replace(chr(10), '|')})"
+_READ_ALSO = re.compile(rf"{_CUE}\s*[:：>»]|{_CUE}\W*\Z", re.IGNORECASE)
 _QUOTED = frozenset({"embed", "embedded", "tweet", "quote"})  # of what stands elsewhere, such as in a social network
-_NAMED_BY_ID = frozenset({"div", "p", "ul", "ol", "dl", "table", "td"})
+_NAMED_BY_ID = frozenset({"aside", "div", "form", "p", "ul", "ol", "dl", "table", "td"})
 _MAY_TURN = frozenset({"p", "div", "table", "ul"})
 _TURNS = frozenset({"next", "prev", "previous", "up", "first", "last", "start", "contents", "index"})
 _UNCOUNTED = frozenset({"dt", "dd", "tr", *HEADINGS})
@@ -158,26 +179,30 @@ class _Count(NamedTuple):
     """Counts of what an element holds, without navigation.
 
     Attributes:
+        turns: Links to the next page, the one before, the contents and the like.
+        shares: Links that share the page.
+        teasers: Blocks that tell to read another page, and link to that.
+        copyrights: Copyright notices.
         chars: Letters and digits.
         linked: Those of them in links.
         links: Links.
-        turns: Those of them to the next page, the one before, the contents and the like.
         prose: Letters and digits of running text outside of links.
         solid: Titles and code.
         anchors: Headings and sections that others may link to.
         fields: Fields of forms.
-        copyrights: Copyright notices.
     """
 
+    turns: int
+    shares: int
+    teasers: int
+    copyrights: int
     chars: int
     linked: int
     links: int
-    turns: int
     prose: int
     solid: int
     anchors: int
     fields: int
-    copyrights: int
 
 
 class _Element(NamedTuple):
@@ -189,6 +214,7 @@ class _Element(NamedTuple):
         start: Its number, in the order of the page.
         end: That of the last element in it.
         last: The letters and digits of the page up to its end.
+        read: The running text of the page up to its end.
         held: What it holds.
     """
 
@@ -197,6 +223,7 @@ class _Element(NamedTuple):
     start: int
     end: int
     last: int
+    read: int
     held: _Count
 
 
@@ -218,7 +245,9 @@ class _Heading(NamedTuple):
     after: int = 0
 
 
-_CHARS, _LINKED, _LINKS, _TURNED, _PROSE, _SOLIDS, _ANCHORS, _FIELD, _COPYRIGHTS = range(len(_Count._fields))
+_TURNED, _SHARES, _READ_ON, _COPYRIGHTS, _CHARS, _LINKED, _LINKS, _PROSE, _SOLIDS, _ANCHORS, _FIELD = range(11)
+_MARKS = slice(_CHARS)
+"""Counts of what tells an element without a name."""
 
 
 class _Walk:
@@ -241,6 +270,7 @@ class _Walk:
         self._number = 0
         self._open_links = 0
         self._of_block = [0, 0]  # outside of links, and in them
+        self._texts: tuple[list[str], list[str]] = [], []
         for event, element in walk_shown(root):
             if event == "start":
                 self._number += 1
@@ -259,6 +289,7 @@ class _Walk:
         if tag == "a" and element.get("href"):
             self._open_links += 1
             self._count[_LINKS] += 1
+            self._count[_SHARES] += _SHARE.search(element.get("href")) is not None
             self._count[_TURNED] += not _TURNS.isdisjoint(element.get("rel", "").lower().split())
         elif tag in BLOCKS:
             self._end_block()
@@ -287,7 +318,7 @@ class _Walk:
     def _close(self, tag: str) -> None:
         element, kind, start, before = self._opened.pop()
         count = self._count
-        if not kind and tag not in _MAY_LIST and count[_TURNED] == before[_TURNED] and self._opened:
+        if not kind and tag not in _MAY_LIST and tuple(count[_MARKS]) == before[_MARKS] and self._opened:
             return
         held = _Count._make(map(sub, count, before))
         if self._opened and _is_navigation(kind, tag, held):
@@ -296,14 +327,18 @@ class _Walk:
                 self.headings.pop()
             count[:] = before  # as if it weren't there
         elif held.chars or not self._opened:
-            self.elements.append(_Element(element, kind, start, self._number, count[_CHARS], held))
+            self.elements.append(_Element(element, kind, start, self._number, count[_CHARS], count[_PROSE], held))
 
     def _end_block(self, *, is_code: bool = False) -> None:
         unlinked, linked = self._of_block
         if unlinked >= MIN_PROSE_OF_BLOCK and unlinked >= linked and not is_code:
             self._count[_PROSE] += unlinked
+        if linked and unlinked <= MAX_UNLINKED_AT_SHARES:
+            text = "".join(self._texts[not unlinked])
+            self._count[_READ_ON] += _READ_ALSO.match(text) is not None
         if unlinked or linked:
             self._of_block[:] = 0, 0
+            self._texts = [], []
 
     def _add(self, text: str) -> None:
         size = sum(map(str.isalnum, text))
@@ -314,6 +349,7 @@ class _Walk:
             self._count[_COPYRIGHTS] += "©" in text and _COPYRIGHT.search(text) is not None
             size += sum(each >= _FIRST_WIDE for each in text)
         self._of_block[is_linked] += size
+        self._texts[is_linked].append(text)
 
 
 def _kind(element: Any) -> str:
@@ -327,6 +363,8 @@ def _kind(element: Any) -> str:
         kind = _kind_of_names(classes, name)
         if kind and (tag != "p" or kind in (_NAV, _LIST)):
             return kind
+        if not _OF_FORM.isdisjoint(classes.split()):
+            return _TOOLS
     return _KINDS_OF_TAGS.get(tag, "")
 
 
@@ -366,23 +404,21 @@ def _body(main: _Element, inside: list[_Element]) -> _Element:
 def _is_boilerplate(element: _Element, main: _Element, body: _Element) -> bool:
     kind, count, prose = element.kind, element.held, main.held.prose
     unlinked = count.chars - count.linked
+    if 0 < count.links == count.shares + count.teasers and unlinked <= MAX_UNLINKED_AT_SHARES:
+        return True
     if kind == _TOOLS or (kind == _FORM and count.fields):
-        return count.prose <= MAX_SHARE_OF_TOOLS * prose and unlinked <= 2 * MAX_SHARE_OF_TOOLS * prose
+        most = 1 if kind == _TOOLS and count.fields and not count.prose else 2 * MAX_SHARE_OF_TOOLS
+        return count.prose <= MAX_SHARE_OF_TOOLS * prose and unlinked <= most * prose
     is_outside = element.end < body.start or body.end < element.start
+    is_last = element.read == main.read and not count.prose
+    if count.copyrights and count.chars <= MAX_COPYRIGHT and (is_last or (is_outside and not count.prose)):
+        return True
     least = MIN_LINKED_OUTSIDE if is_outside else MIN_LINKED_INSIDE
     if kind == _TEASERS and count.links and count.linked >= least * count.chars:
         return count.prose <= MAX_SHARE_OF_TEASERS * prose
-    if not is_outside:
-        return False
-    if count.copyrights and not count.prose and count.chars <= MAX_COPYRIGHT:
-        return True
     is_list = element.element.tag in _MAY_LIST and element.element.getparent().tag not in HEADINGS
-    return (
-        is_list
-        and not count.anchors
-        and count.links >= MIN_LINKS_OF_LIST
-        and count.linked >= MIN_LINKED_OF_LIST * count.chars
-    )
+    is_linked = count.links >= MIN_LINKS_OF_LIST and count.linked >= MIN_LINKED_OF_LIST * count.chars
+    return is_outside and is_list and is_linked and not count.anchors
 
 
 def _left_headings(walk: _Walk, main: _Element, unwanted: list[_Element]) -> Iterator[Any]:

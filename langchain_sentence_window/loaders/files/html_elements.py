@@ -138,6 +138,9 @@ _CUES = ("none", "hidden", "collapse", ":0", ": 0", ":.0", ": .0", ":-", ": -")
 _PROPERTY = re.compile(
     r"(?<![\w-])(display|position|visibility|opacity|font-size|left|top|right|text-indent)\s*+:", re.IGNORECASE
 )
+_SPOKEN = frozenset({"sr-only", "screen-reader-text", "visually-hidden", "visuallyhidden", "screenreader-only"})
+"""Names by which large sheets hide what is only for screen readers, such as a link to the content."""
+_MAY_BE_SPOKEN = "//*[contains(@class, 'sr-only') or contains(@class, 'screen') or contains(@class, 'visually')]"
 _NEVER_HIDDEN = frozenset({"html", "body", "main"})
 _MAX_ABOVE_HIDDEN = 32
 _CODE = ("script", "style", "noscript", "template")
@@ -179,6 +182,10 @@ def hide_by_sheets(root: Any) -> None:
     Selectors of tags, classes, ids and descendants count. What another rule shows again, such as for the open tab, is
     content that is shown on demand, and so is most of a page, which a script shows.
     """
+    for element in root.xpath(_MAY_BE_SPOKEN):
+        is_word = element.tag not in BLOCKS and element.tag != "a"  # such as a colon or a unit in a line
+        if not is_word and not _SPOKEN.isdisjoint(element.get("class").split()):
+            element.set("hidden", "")
     sheets = "\n".join(each.text or "" for each in root.iter("style") if _is_of_screen(each))
     rules = _hiding_rules(sheets, _names_in(root)) if sheets else {}
     if not rules:
