@@ -89,9 +89,10 @@ menu footer foot
 """
 _OF_FORM = frozenset({"must-log-in", "logged-in-as", "comment-notes"})  # as WordPress calls what stands at a form
 _SHARE = re.compile(
-    r"facebook\.com/(?:sharer?|dialog)\b|//(?:www\.)?(?:twitter|x)\.com/(?:intent|share|home\?)|linkedin\.com/(?:share|cws)"
-    r"|plus\.google\.com/share|pinterest\.[a-z.]+/pin/create|reddit\.com/submit|wa\.me/|whatsapp|(?:t|telegram)\.me/share"
-    r"|tumblr\.com/share|vk\.com/share|xing\.com/(?:spi|app|social)|mailto:\?|javascript:(?:window\.)?print"
+    r"(?:https?:)?//(?:[a-z]{1,3}\.|api\.)?(?:facebook\.com/(?:sharer?\b|dialog/)|(?:twitter|x)\.com/(?:intent/|share\b|home\?)"
+    r"|linkedin\.com/(?:share|cws/)|plus\.google\.com/share|pinterest\.[a-z.]+/pin/create|reddit\.com/submit|tumblr\.com/share"
+    r"|wa\.me/|whatsapp\.com/send|(?:t|telegram)\.me/share|vk\.com/share|xing\.com/(?:spi|app|social)/)"
+    r"|mailto:\?|whatsapp:|javascript:(?:window\.)?print"
 )
 _READ_ALSO_LIST = """
 related(?: (?:articles?|content|coverage|news|posts?|reading|stor(?:y|ies)|videos?))?|read (?:also|more|next)|also read
@@ -103,7 +104,7 @@ le(?:ia|r) (?:também|mais)|(?:saiba|veja) (?:também|mais)|leggi anche|lees (?:
 関連記事|あわせて読みたい|相关(?:阅读|报道|新闻)|延伸阅读|相關(?:新聞|報導)|延伸閱讀|관련기사|اقرأ أيضا
 """
 _CUE = rf"\W*(?:{_READ_ALSO_LIST.strip().replace(chr(10), '|')})"
-_READ_ALSO = re.compile(rf"{_CUE}\s*[:：>»]|{_CUE}\W*\Z", re.IGNORECASE)
+_READ_ALSO = re.compile(rf"{_CUE}\s*[:：]|{_CUE}\W*\Z", re.IGNORECASE)
 _QUOTED = frozenset({"embed", "embedded", "tweet", "quote"})  # of what stands elsewhere, such as in a social network
 _NAMED_BY_ID = frozenset({"aside", "div", "form", "p", "ul", "ol", "dl", "table", "td"})
 _MAY_TURN = frozenset({"p", "div", "table", "ul"})
@@ -289,7 +290,7 @@ class _Walk:
         if tag == "a" and element.get("href"):
             self._open_links += 1
             self._count[_LINKS] += 1
-            self._count[_SHARES] += _SHARE.search(element.get("href")) is not None
+            self._count[_SHARES] += _SHARE.match(element.get("href")) is not None
             self._count[_TURNED] += not _TURNS.isdisjoint(element.get("rel", "").lower().split())
         elif tag in BLOCKS:
             self._end_block()
@@ -335,7 +336,8 @@ class _Walk:
             self._count[_PROSE] += unlinked
         if linked and unlinked <= MAX_UNLINKED_AT_SHARES:
             text = "".join(self._texts[not unlinked])
-            self._count[_READ_ON] += _READ_ALSO.match(text) is not None
+            may_read_on = unlinked > 0 or ":" in text or "：" in text
+            self._count[_READ_ON] += may_read_on and _READ_ALSO.match(text) is not None
         if unlinked or linked:
             self._of_block[:] = 0, 0
             self._texts = [], []
@@ -361,10 +363,8 @@ def _kind(element: Any) -> str:
     name = element.get("id", "") if tag in _NAMED_BY_ID else ""
     if classes or name:
         kind = _kind_of_names(classes, name)
-        if kind and (tag != "p" or kind in (_NAV, _LIST)):
+        if kind and (tag != "p" or kind not in (_TOOLS, _TEASERS)):
             return kind
-        if not _OF_FORM.isdisjoint(classes.split()):
-            return _TOOLS
     return _KINDS_OF_TAGS.get(tag, "")
 
 
@@ -378,6 +378,8 @@ def _kind_of_names(classes: str, name: str) -> str:
         return _NAV
     if any(map(_LISTS.fullmatch, lower)):
         return _LIST
+    if not _OF_FORM.isdisjoint(names):
+        return _FORM
     words = {word.lower() for each in names if each != "ad" for word in _WORD.findall(each)}
     if not words.isdisjoint(_QUOTED):
         return ""
@@ -406,7 +408,7 @@ def _is_boilerplate(element: _Element, main: _Element, body: _Element) -> bool:
     unlinked = count.chars - count.linked
     if 0 < count.links == count.shares + count.teasers and unlinked <= MAX_UNLINKED_AT_SHARES:
         return True
-    if kind == _TOOLS or (kind == _FORM and count.fields):
+    if kind == _TOOLS or (kind == _FORM and (count.fields or element.element.tag != "form")):
         most = 1 if kind == _TOOLS and count.fields and not count.prose else 2 * MAX_SHARE_OF_TOOLS
         return count.prose <= MAX_SHARE_OF_TOOLS * prose and unlinked <= most * prose
     is_outside = element.end < body.start or body.end < element.start

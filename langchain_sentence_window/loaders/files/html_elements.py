@@ -13,7 +13,7 @@ The text is Markdown: that between two ends of blocks, and the blocks with the s
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate, islice
 from typing import Any, NamedTuple, TypeAlias
 
@@ -128,19 +128,15 @@ MAX_HIDDEN = 1_000
 opaque by its own style isn't hidden."""
 
 _NO_CODE = re.compile(r"/\*.*?(?:\*/|\Z)|<!--|-->|\"[^\"\n]*+\"|'[^'\n]*+'", re.DOTALL)
-_BRACE = re.compile(r"([{}])")
 _ON_ANY_SCREEN = re.compile(r"@(?:media\s++(?:all|screen|only\s++screen)|layer|supports)\b[^,(]*+\Z", re.IGNORECASE)
 _IN_PRINT = re.compile(r"@media\b.*\bprint\b", re.IGNORECASE | re.DOTALL)
 _NAME = re.compile(r"[.#][\w-]++")
 _COMPOUND = re.compile(r"([a-zA-Z][\w-]*+)?((?:[.#][\w-]++)*+)")
 _COMBINATOR = re.compile(r"[\s>+~]")
-_CUES = ("none", "hidden", "collapse", ":0", ": 0", ":.0", ": .0", ":-", ": -")
+_CUES = ("none", "hidden", "collapse", "opacity", "text-indent", "absolute", "fixed", "font-size:0", "font-size: 0")
 _PROPERTY = re.compile(
     r"(?<![\w-])(display|position|visibility|opacity|font-size|left|top|right|text-indent)\s*+:", re.IGNORECASE
 )
-_SPOKEN = frozenset({"sr-only", "screen-reader-text", "visually-hidden", "visuallyhidden", "screenreader-only"})
-"""Names by which large sheets hide what is only for screen readers, such as a link to the content."""
-_MAY_BE_SPOKEN = "//*[contains(@class, 'sr-only') or contains(@class, 'screen') or contains(@class, 'visually')]"
 _NEVER_HIDDEN = frozenset({"html", "body", "main"})
 _MAX_ABOVE_HIDDEN = 32
 _CODE = ("script", "style", "noscript", "template")
@@ -176,30 +172,38 @@ def show_fading(root: Any) -> None:
             del each.attrib["style"]
 
 
+SPOKEN = frozenset({"sr-only", "screen-reader-text", "visually-hidden", "visuallyhidden", "screenreader-only"})
+"""Classes by which usual sheets hide what is only for screen readers, such as a link to the content."""
+
+
+def hide_spoken(root: Any) -> None:
+    """Set ``hidden`` on links and blocks that are only for screen readers, not on words in a line, such as units."""
+    for element in root.xpath("//*[@class]"):
+        is_word = element.tag not in BLOCKS and element.tag != "a"
+        if not is_word and not SPOKEN.isdisjoint(element.get("class").split()):
+            element.set("hidden", "")
+
+
 def hide_by_sheets(root: Any) -> None:
     """Set ``hidden`` on elements whose class or id a style sheet in the page hides.
 
     Selectors of tags, classes, ids and descendants count. What another rule shows again, such as for the open tab, is
     content that is shown on demand, and so is most of a page, which a script shows.
     """
-    for element in root.xpath(_MAY_BE_SPOKEN):
-        is_word = element.tag not in BLOCKS and element.tag != "a"  # such as a colon or a unit in a line
-        if not is_word and not _SPOKEN.isdisjoint(element.get("class").split()):
-            element.set("hidden", "")
     sheets = "\n".join(each.text or "" for each in root.iter("style") if _is_of_screen(each))
-    rules = _hiding_rules(sheets, _names_in(root)) if sheets else {}
-    if not rules:
+    if not sheets:
         return
+    named = [(element, _names_of(element)) for element in root.xpath("//*[@class or @id]")]
+    rules = _hiding_rules(sheets, frozenset[str]().union(*(names for _, names in named)))
     hidden: dict[_Rule, list[Any]] = {}
-    walk = etree().iterwalk(root, events=("start",))
-    for _, element in walk:
-        names = _names_of(element)
+    gone: set[Any] = set()
+    for element, names in named if rules else ():
         if rules.keys().isdisjoint(names) or element.tag in _NEVER_HIDDEN:
             continue
         rule = next((each for name in names for each in rules.get(name, ()) if _hides(each, element, names)), None)
-        if rule is not None:
+        if rule is not None and gone.isdisjoint(islice(element.iterancestors(), _MAX_ABOVE_HIDDEN)):
             hidden.setdefault(rule, []).append(element)
-            walk.skip_subtree()
+            gone.add(element)
     most = max(MAX_HIDDEN, _size(root) // 2)
     for elements in hidden.values():
         for element in elements if sum(map(_size, elements)) <= most else ():
@@ -216,19 +220,13 @@ def _is_of_screen(sheet: Any) -> bool:
     return is_used and (not media or _ON_ANY_SCREEN.match(f"@media {media}") is not None)
 
 
-def _names_in(root: Any) -> _Names:
-    classes, ids = " ".join(root.xpath("//@class")).split(), root.xpath("//@id")
-    return frozenset([*map(".{}".format, classes), *map("#{}".format, ids)])
-
-
 def _hiding_rules(sheets: str, names: _Names) -> dict[str, list[_Rule]]:
     """Return the rules that hide what has some of the names, by a name in their last compound."""
     rules: dict[str, list[_Rule]] = {}
     styled = list(_rules(_NO_CODE.sub("", sheets)))
     for number, (selectors, declared, is_always) in enumerate(styled):
-        if is_always and any(map(declared.lower().__contains__, _CUES)):
-            hiding = _hiding_properties(declared)
-            for selector in selectors.split(",") if hiding else ():
+        if is_always and any(map(declared.lower().__contains__, _CUES)) and (hiding := _hiding_properties(declared)):
+            for selector in selectors.split(","):
                 _add_rule(rules, selector, _Rule((), declared, hiding, number), names)
     for number, (selectors, declared, is_always) in enumerate(styled if rules else ()):
         if not rules.keys().isdisjoint(_NAME.findall(selectors)) and not _hiding_properties(declared):
@@ -243,21 +241,20 @@ def _hiding_properties(declared: str) -> _Names:
 
 def _rules(sheets: str) -> Iterator[tuple[str, str, bool]]:
     """Yield selectors and declarations of each rule but those for printing, and whether it holds on any screen."""
-    opened: list[tuple[str, bool, bool]] = [("@", True, False)]
-    parts = _BRACE.split(sheets)
-    for text, brace in zip(parts[::2], parts[1::2], strict=False):
-        selectors, is_always, is_printed = opened[-1]
-        if brace == "{":
-            head = text.rpartition(";")[2].strip()
-            if head.startswith("@"):
-                is_always = is_always and _ON_ANY_SCREEN.match(head) is not None
-                is_printed = is_printed or _IN_PRINT.match(head) is not None
-            opened.append((head, is_always, is_printed))
+    opened = [(True, False)]
+    for piece in sheets.split("}")[:-1]:
+        *heads, declared = piece.split("{")
+        if not heads:  # the end of a group of rules
+            opened = opened[:-1] or opened
             continue
-        if not is_printed and not selectors.startswith("@"):
-            yield selectors, text, is_always
-        if len(opened) > 1:
-            opened.pop()
+        is_always, is_printed = opened[-1]
+        for head in heads[:-1]:
+            if "@" in head:
+                is_always = is_always and _ON_ANY_SCREEN.match(head.rpartition(";")[2].strip()) is not None
+                is_printed = is_printed or _IN_PRINT.search(head) is not None
+            opened.append((is_always, is_printed))
+        if not is_printed and "@" not in heads[-1].rpartition(";")[2]:
+            yield heads[-1].rpartition(";")[2], declared, is_always
 
 
 def _add_rule(rules: dict[str, list[_Rule]], selector: str, rule: _Rule, used: _Names) -> None:
@@ -297,7 +294,11 @@ def _names(compound: str) -> _Names:
 
 
 def _names_of(element: Any) -> _Names:
-    classes, name = element.get("class"), element.get("id")
+    return _named(element.get("class"), element.get("id"))
+
+
+@lru_cache(4096)
+def _named(classes: str | None, name: str | None) -> _Names:
     names = [f".{each}" for each in classes.split()] if classes else []
     return frozenset([*names, f"#{name}"] if name else names)
 

@@ -31,12 +31,14 @@ from .boilerplate import find_content
 from .html_elements import (
     BLOCKS,
     MAX_LABEL_CHARS,
+    SPOKEN,
     InlineText,
     MarkdownText,
     WrittenBlock,
     data_tables,
     etree,
     hide_by_sheets,
+    hide_spoken,
     is_box,
     is_code,
     is_label,
@@ -101,6 +103,8 @@ def write_html(html: str, name: str, text: MarkdownText) -> str:
     if root is None:
         return ""
     show_fading(root)
+    if any(map(html.__contains__, SPOKEN)):
+        hide_spoken(root)
     hide_by_sheets(root)
     main, left_out = find_content(root)
     before = len(text.blocks)

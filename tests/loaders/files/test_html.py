@@ -338,6 +338,11 @@ BOILERPLATE = {
     "a heading before teasers": f"<h2>You may like</h2><div class=trending><ul>{STORIES}</ul></div>",
     "an aside of links": f"<aside><p>Elsewhere<ul>{STORIES}</ul></aside>",
     "a form for comments": "<form><p>Your name</p><input><p>Your comment</p><textarea></textarea></form>",
+    "a form with long labels": f"<div id=respond><form>{'<p>Your name</p><input>' * 20}</form></div>",
+    "a note beside a form": "<p class=must-log-in>You must <a href=/in>log in</a> to answer.</p>",
+    "links that share the page": "<p>To <a href=https://x.com/intent/post>X</a> <a href='mailto:?a'>Mail</a></p>",
+    "a link to read on": "<p><b>Lire aussi : <a href=/1>Une autre histoire</a></b></p>",
+    "a link to read on without a colon": "<p>Read more <a href=/1>Another story of a chair</a></p>",
     "a newsletter": "<div id=newsletter><p>A letter a week</p><input type=email></div>",
     "a foot": "<footer><a href=/us>About us</a> <a href=/law>Terms</a></footer>",
     "a copyright notice": "<div>© 2024 Chairs Ltd., all rights reserved</div>",
@@ -348,6 +353,10 @@ BOILERPLATE = {
 @pytest.mark.parametrize("name", BOILERPLATE)
 def test_boilerplate_is_left_out_of_running_text(name: str) -> None:
     assert rest(f"<div><h1>Chairs</h1>{PARAGRAPHS}</div>{BOILERPLATE[name]}") == "# Chairs"
+
+
+def test_a_copyright_notice_below_all_running_text_is_left_out_wherever_it_stands() -> None:
+    assert rest(f"<div><div>{PARAGRAPHS}</div><p>© 2024 Chairs Ltd.</p><p>Room 9</p></div>") == "Room 9"
 
 
 @pytest.mark.parametrize("name", BOILERPLATE)
@@ -365,6 +374,9 @@ KEPT = {
     "sections that others link to": f"<div><h2 id=a><a href=/a>A</a></h2><ul>{STORIES}</ul></div>",
     "a title": "<div class=header><h1><a href=/>Chairs</a></h1></div>",
     "code": "<div class=copyright><pre>© 2024</pre></div>",
+    "a copyright notice above the text": "<p>© 2024 Chairs Ltd.</p>",
+    "a link to read on in a sentence": "<p>Read also the <a href=/1>story of a chair</a>.</p>",
+    "a link to a profile": "<p>By <a href=https://twitter.com/chairs>Chairs</a></p>",
     "a short class": "<p class='ad go'>Chairs</p><div class=ad>Tables</div>",
 }
 
@@ -414,6 +426,10 @@ def test_a_style_of_its_own_goes_before_a_sheet() -> None:
 )
 def test_an_own_style_hides(style: str) -> None:
     assert markdown(f"<p>a<p style='{style}'>b<p>c") == "a\n\nc"
+
+
+def test_what_is_for_screen_readers_only_is_left_out_but_words_in_a_line() -> None:
+    assert markdown("<a class='x sr-only' href='#c'>Skip</a><p>1<span class=sr-only>:</span> a") == "1: a"
 
 
 def test_what_a_script_shows_is_content() -> None:
