@@ -71,8 +71,8 @@ MAX_UNLINKED_AT_SHARES = 30
 
 _OF = r"(?:[a-z]+[-_]|main|sub|site)?"
 _NAVIGATION = re.compile(
-    rf"{_OF}(?:nav|nav-?bar|navigation|nav-?header|nav-?footer|nav-?links|nav-?panel|breadcrumbs?|pagination|pager|toc)"
-    r"|table[-_]of[-_]contents|prev-next(?:-[a-z]+)?|related-pages"
+    rf"{_OF}(?:nav|nav-?bar|navigation|nav-?header|nav-?footer|nav-?links|nav-?panel|pagination|pager|toc)"
+    r"|(?:[a-z]+[-_])?breadcrumbs?(?:(?:--|__)[a-z-]+)?|table[-_]of[-_]contents|prev-next(?:-[a-z]+)?|related-pages"
 )
 _LISTS = re.compile(rf"{_OF}(?:menu|side-?bar|contents|quick-?links)")
 _TOOLS_LIST = """
@@ -92,7 +92,7 @@ _SHARE = re.compile(
     r"(?:https?:)?//(?:[a-z]{1,3}\.|api\.)?(?:facebook\.com/(?:sharer?\b|dialog/)|(?:twitter|x)\.com/(?:intent/|share\b|home\?)"
     r"|linkedin\.com/(?:share|cws/)|plus\.google\.com/share|pinterest\.[a-z.]+/pin/create|reddit\.com/submit|tumblr\.com/share"
     r"|wa\.me/|whatsapp\.com/send|(?:t|telegram)\.me/share|vk\.com/share|xing\.com/(?:spi|app|social)/)"
-    r"|mailto:\?|whatsapp:|javascript:(?:window\.)?print"
+    r"|[^#]*+#(?:comments|respond|disqus_thread)\Z|mailto:\?|whatsapp:|javascript:(?:window\.)?print"
 )
 _READ_ALSO_LIST = """
 related(?: (?:articles?|content|coverage|news|posts?|reading|stor(?:y|ies)|videos?))?|read (?:also|more|next)|also read
@@ -406,17 +406,18 @@ def _body(main: _Element, inside: list[_Element]) -> _Element:
 def _is_boilerplate(element: _Element, main: _Element, body: _Element) -> bool:
     kind, count, prose = element.kind, element.held, main.held.prose
     unlinked = count.chars - count.linked
-    if 0 < count.links == count.shares + count.teasers and unlinked <= MAX_UNLINKED_AT_SHARES:
+    has_form = count.fields > 0 and not count.prose
+    is_bar = 0 < count.links == count.shares + count.teasers and unlinked <= MAX_UNLINKED_AT_SHARES
+    if is_bar or (kind and has_form and unlinked <= 2 * MAX_SHARE_OF_TOOLS * prose):
         return True
     if kind == _TOOLS or (kind == _FORM and (count.fields or element.element.tag != "form")):
-        most = 1 if kind == _TOOLS and count.fields and not count.prose else 2 * MAX_SHARE_OF_TOOLS
+        most = 1 if kind == _TOOLS and has_form else 2 * MAX_SHARE_OF_TOOLS
         return count.prose <= MAX_SHARE_OF_TOOLS * prose and unlinked <= most * prose
     is_outside = element.end < body.start or body.end < element.start
     is_last = element.read == main.read and not count.prose
-    if count.copyrights and count.chars <= MAX_COPYRIGHT and (is_last or (is_outside and not count.prose)):
-        return True
+    is_notice = count.copyrights and count.chars <= MAX_COPYRIGHT and (is_last or (is_outside and not count.prose))
     least = MIN_LINKED_OUTSIDE if is_outside else MIN_LINKED_INSIDE
-    if kind == _TEASERS and count.links and count.linked >= least * count.chars:
+    if is_notice or (kind == _TEASERS and count.links and count.linked >= least * count.chars):
         return count.prose <= MAX_SHARE_OF_TEASERS * prose
     is_list = element.element.tag in _MAY_LIST and element.element.getparent().tag not in HEADINGS
     is_linked = count.links >= MIN_LINKS_OF_LIST and count.linked >= MIN_LINKED_OF_LIST * count.chars
