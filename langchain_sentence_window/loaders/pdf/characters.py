@@ -14,7 +14,7 @@ Everything is in points from the upper left of the page as it is shown, see `Pag
 
 import ctypes
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, TypeAlias
@@ -46,9 +46,7 @@ HYPHEN = 0x2
 _HYPHEN_IN_TEXT = 0xFFFE
 _BOLD_WEIGHT = 600
 _FORCE_BOLD = 1 << 18
-_ITALIC = 1 << 6
 _BOLD_NAMES = ("bold", "black", "heavy", "semibd", "demi")
-_ITALIC_NAMES = ("italic", "oblique")
 _FILL_AND_STROKE = 2
 _INVISIBLE = 3
 _FILLED = (0, 4)
@@ -88,7 +86,6 @@ class PageCharacters:
         angles: Directions of the writing in degrees, clockwise as displayed: 0 for text from left to right, 90 for
             text from top to bottom.
         bold: Whether the font is bold, or drawn with an outline.
-        italic: Whether the font is italic.
         generated: Whether PDFium made up the character: a space or a line break that the file doesn't draw, or the
             second half of a character that takes two units of UTF-16, whose code point the first half has.
         hidden: Whether nobody sees it: it isn't painted, or is white on white, and no picture lies there.
@@ -103,7 +100,6 @@ class PageCharacters:
     sizes: npt.NDArray[np.float32]
     angles: npt.NDArray[np.float32]
     bold: npt.NDArray[np.bool_]
-    italic: npt.NDArray[np.bool_]
     generated: npt.NDArray[np.bool_]
     hidden: npt.NDArray[np.bool_]
 
@@ -131,7 +127,7 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
     objects = _read_objects(handle, codes, boxes)
     halves = _join_halves(codes)
     frame = read_frame(page)
-    origins, sizes, angles, bold, italic, unseen = _read_styles(handle, objects, frame)
+    origins, sizes, angles, bold, unseen = _read_styles(handle, objects, frame)
     # PDFium's rectangles are left, top, right, bottom, with y up.
     boxes = _displayed(boxes[:, [0, 3, 2, 1]], frame)
     generated = (objects == 0) | halves
@@ -150,7 +146,6 @@ def read_characters(page: Any, textpage: Any, number: int) -> PageCharacters:
         sizes=sizes,
         angles=(90 * frame.turns - angles) % 360,
         bold=bold,
-        italic=italic,
         generated=generated,
         hidden=hidden,
     )
@@ -231,12 +226,17 @@ def _ask(handle: int, drawn: Indexes, found: npt.NDArray[np.int64], which: Mask)
 
 def runs_left(codes: npt.NDArray[np.uint32]) -> bool:
     """Return whether any of some code points are of a script from right to left."""
-    high = codes[codes >= _FROM_RIGHT[0][0]]
-    return any(bool(((first <= high) & (high < end)).any()) for first, end in _FROM_RIGHT)
+    return has_any(codes, _FROM_RIGHT)
+
+
+def has_any(codes: npt.NDArray[np.uint32], blocks: Sequence[tuple[int, int]]) -> bool:
+    """Return whether any of some code points are in blocks, in order, each from its first code point to another."""
+    high = codes[codes >= blocks[0][0]]
+    return len(high) > 0 and any(bool(((first <= high) & (high < end)).any()) for first, end in blocks)
 
 
 def _read_styles(handle: int, objects: npt.NDArray[np.int64], frame: PageFrame) -> tuple[Any, ...]:
-    """Return what the text object of each character says: origin, size, angle, bold, italic, and why it isn't seen."""
+    """Return what the text object of each character says: origin, size, angle, bold, and why it isn't seen."""
     calls = quick_calls()
     begins = np.concatenate([[0], np.flatnonzero(np.diff(objects)) + 1])[: len(objects)]
     known, first, places = np.unique(objects[begins], return_index=True, return_inverse=True)
@@ -252,35 +252,33 @@ def _read_styles(handle: int, objects: npt.NDArray[np.int64], frame: PageFrame) 
     sizes = np.fromiter(map(calls.size, repeat(handle), indexes), np.float64, count)
     a, b, c, d, x, y = _points(matrices.astype(np.float64)).T
     names, of_name = np.unique(fonts, return_inverse=True)
-    styles = np.array([_font_style(name) for name in names.tolist()], np.bool_).reshape(-1, 2)[of_name]
+    is_bold = np.array([_is_bold(name) for name in names.tolist()], np.bool_)[of_name]
     is_filled = has_color & np.isin(modes, _FILLED)
     is_white = is_filled & (colors[:, :3] >= WHITE).all(axis=1)
     is_clear = (modes == _INVISIBLE) | (is_filled & (colors[:, 3] == 0))
-    each = np.zeros((len(known), 7), np.float32)
+    each = np.zeros((len(known), 6), np.float32)
     each[:, :2] = _displayed(np.zeros((1, 4), np.float32), frame)[:, :2]
     each[is_made:, :2] = _displayed(np.column_stack([x, y, x, y]), frame)[:, :2]
     each[is_made:, 2] = _points(np.abs(sizes) * np.hypot(c, d))
     each[is_made:, 3] = np.degrees(np.arctan2(b, a))
-    each[is_made:, 4] = styles[:, 0] | (modes == _FILL_AND_STROKE)
-    each[is_made:, 5] = styles[:, 1]
-    each[is_made:, 6] = np.where(is_clear, CLEAR, np.where(is_white, PALE, 0))
+    each[is_made:, 4] = is_bold | (modes == _FILL_AND_STROKE)
+    each[is_made:, 5] = np.where(is_clear, CLEAR, np.where(is_white, PALE, 0))
     each = each[places]
-    return each[:, :2], each[:, 2], each[:, 3], each[:, 4] > 0, each[:, 5] > 0, each[:, 6].astype(np.int8)
+    return each[:, :2], each[:, 2], each[:, 3], each[:, 4] > 0, each[:, 5].astype(np.int8)
 
 
-def _font_style(address: int) -> tuple[bool, bool]:
-    """Return whether a font is bold, and whether it is italic."""
+def _is_bold(address: int) -> bool:
+    """Return whether a font is bold."""
     if not address:
-        return False, False
+        return False
     raw = pdfium_raw()
     font = ctypes.cast(ctypes.c_void_p(address), raw.FPDF_FONT)
     buffer = ctypes.create_string_buffer(_MAX_NAME_BYTES)
     raw.FPDFFont_GetBaseFontName(font, buffer, _MAX_NAME_BYTES)
     name = buffer.value.decode("latin-1").lower()
     flags = max(0, raw.FPDFFont_GetFlags(font))
-    bold = any(part in name for part in _BOLD_NAMES) or bool(flags & _FORCE_BOLD)
-    italic = any(part in name for part in _ITALIC_NAMES) or bool(flags & _ITALIC)
-    return bold or raw.FPDFFont_GetWeight(font) >= _BOLD_WEIGHT, italic
+    is_named = any(part in name for part in _BOLD_NAMES) or bool(flags & _FORCE_BOLD)
+    return is_named or bool(raw.FPDFFont_GetWeight(font) >= _BOLD_WEIGHT)
 
 
 def _displayed(boxes: CharacterBoxes, frame: PageFrame) -> CharacterBoxes:
@@ -321,7 +319,7 @@ def _seen_anyway(
     return seen
 
 
-_OF_OBJECTS = ("origins", "sizes", "angles", "bold", "italic", "generated", "hidden")
+_OF_OBJECTS = ("origins", "sizes", "angles", "bold", "generated", "hidden")
 """Values that are the same for many characters, one after the other."""
 
 

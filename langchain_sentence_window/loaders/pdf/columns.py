@@ -86,7 +86,7 @@ MIN_COLUMN_LINES = 3
 """Lines that each of two columns must have."""
 
 MIN_COLUMN_CHARS = 18
-"""Characters of a typical line of a column, without spaces."""
+"""Letters of a typical line of a column."""
 
 _MAX_CANDIDATES = 8
 _MAX_DEPTH = 4
@@ -283,7 +283,7 @@ class _Column:
         pitches = [below - above for above, below in pairwise(self.bases)]
         self.pitch = median(pitches)
         widths = [max(run.x1 for run in row) - min(run.x0 for run in row) for row in rows]
-        letters = [float(sum(run.letters for run in row)) for row in rows]
+        letters = [float(sum(run.letters - run.figures for run in row)) for row in rows]
         self.is_prose = (
             len(rows) >= MIN_COLUMN_LINES
             and median(letters) >= MIN_COLUMN_CHARS

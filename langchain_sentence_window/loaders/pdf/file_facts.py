@@ -16,8 +16,8 @@ from itertools import pairwise
 
 from .columns import Gutter, common_gutters, find_gutter
 from .hyphens import Vocabulary
-from .lines import Line, median
-from .paragraphs import LARGE, Typography
+from .lines import MAX_PITCH, MIN_PITCHES, Line, Typography, median, pitches_of
+from .paragraphs import LARGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,6 @@ MAX_KEPT_FILES = 16
 """Files whose facts are kept."""
 
 _USUAL_PITCH = 1.2
-_MAX_PITCH = 3.0
-_MIN_PITCHES = 3
 _MAX_SIZES = 6
 
 
@@ -116,13 +114,13 @@ def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) 
                 sizes[round(run.size, 1)] += run.letters
                 bold += run.bold
                 letters += run.letters
-        pitches += _pitches(rows)
+        pitches += pitches_of(rows)
         vocabulary.add((row.ink.text_of(run.words), run.x0, run.x1) for row in rows for run in row.runs)
         edges.append(_edge_lines(rows))
         gutters.append(find_gutter([run for row in rows for run in row.runs]))
     size = max(sizes, key=lambda each: (sizes[each], each)) if sizes else 1.0
     large = sorted((each for each in sizes if each >= LARGE * size), reverse=True)[:_MAX_SIZES]
-    pitch = median(pitches) if len(pitches) >= _MIN_PITCHES else _USUAL_PITCH
+    pitch = median(pitches) if len(pitches) >= MIN_PITCHES else _USUAL_PITCH
     inkless = frozenset(number for number, lines in enumerate(edges) if not lines)
     title_page = next((number for number in range(len(edges)) if number not in inkless), 0)
     return FileFacts(
@@ -137,20 +135,10 @@ def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) 
     )
 
 
-def _pitches(rows: list[Line]) -> list[float]:
-    """Return the distances of lines of one paragraph, in font sizes: the second one begins in lower case."""
-    return [
-        distance
-        for above, below in pairwise(rows)
-        if below.text[:1].islower()
-        and 0 < (distance := (below.base - above.base) / max(above.size, below.size)) < _MAX_PITCH
-    ]
-
-
 def _edge_lines(rows: list[Line]) -> list[EdgeLine]:
     lines = []
     for i, row in enumerate(rows):
-        space = _MAX_PITCH * row.size / 2
+        space = MAX_PITCH * row.size / 2
         above = i == 0 or row.base - rows[i - 1].base > space
         below = i + 1 == len(rows) or rows[i + 1].base - row.base > space
         cells = tuple((run.x0, run.x1) for run in row.runs)
@@ -182,10 +170,14 @@ MIN_WORDS = 3
 MAX_DIGITS = 4
 """Digits of a page number."""
 
+MIN_LETTERS = 12
+"""Letters of a line whose numbers may be any, if it ends most of the pages."""
+
 MAX_CHARS = 80
 """Characters of a line with words before a page number."""
 
 _NUMBER = re.compile(r"\d+")
+_WORDS = re.compile(r"[^\W\d_]+")
 _PAGE_WORDS = frozenset(
     {"", "page", "pg", "p", "of", "pageof", "pof", "seite", "von", "seitevon", "page de", "pagede"}
     | {"página", "páginade", "pagina", "paginadi"}
@@ -301,7 +293,10 @@ def _add_alternating(
         found: Gets the indices of the lines.
         end: 0 for the first line of a page, -1 for the last one.
     """
-    outer = [(page, lines[end]) for page, lines in enumerate(pages) if lines]
+    left = [list(range(len(lines))) for lines in pages]
+    if sum(bool(at) and at[end] in running for at, running in zip(left, found, strict=True)) >= _MOST * len(pages):
+        left = [[i for i in at if i not in running] for at, running in zip(left, found, strict=True)]
+    outer = [(page, lines[at[end]]) for page, (lines, at) in enumerate(zip(pages, left, strict=True)) if at]
     if len(outer) <= MIN_PAGES:
         return
     heights = Counter(round(line.y) for _, line in outer)
@@ -312,9 +307,15 @@ def _add_alternating(
         if abs(line.y - usual) <= _LEVEL and sum(map(str.isalpha, key)) >= MIN_PAGES:
             groups[key].append((page, line))
     repeated = [page for places in groups.values() for page in _matching(places, contents)]
+    words: dict[frozenset[str], list[int]] = defaultdict(list)
+    for key, places in groups.items():
+        words[frozenset(_WORDS.findall(key))] += [page for page, _ in places]
+    for names, on_pages in words.items():  # only a number of the chapter differs
+        if len(on_pages) >= _MOST * len(pages) and sum(map(len, names)) >= MIN_LETTERS:
+            repeated += set(on_pages) - set(repeated)
     if len({contents[page] for page in repeated}) > MIN_PAGES and len(repeated) >= _MOST * len(pages):
         for page in repeated:
-            found[page].add(end % len(pages[page]))
+            found[page].add(left[page][end])
 
 
 def _matching(places: list[tuple[int, EdgeLine]], contents: Sequence[str]) -> list[int]:
@@ -477,7 +478,7 @@ def _heads_table(lines: Sequence[EdgeLine], at: int, running: set[int]) -> bool:
         return False
     one, other = (lines[i] for i in below)
     pitch = other.y - one.y
-    return one.y - lines[at].y <= _HEADER_PITCH * pitch <= _MAX_PITCH * one.size * 2 and all(
+    return one.y - lines[at].y <= _HEADER_PITCH * pitch <= MAX_PITCH * one.size * 2 and all(
         len({cell for cell in row.cells for low, high in lines[at].cells if cell[0] < high and low < cell[1]}) > 1
         for row in (one, other)
     )

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Span
 
-from .characters import HYPHEN, PageCharacters, runs_left
+from .characters import HYPHEN, PageCharacters, has_any, runs_left
 from .characters import CharacterBoxes as Boxes
 from .pdfium import Mask, turned_back
 from .writing_directions import Letters, Places, to_right
@@ -29,7 +30,7 @@ class Ink:
         sizes: Their font sizes in points.
         bases: The y of the line that each stands on.
         bold: Whether each is bold.
-        italic: Whether each is italic.
+        figures: Whether each is a figure.
         after_space: Whether white space comes before each in the file.
         turns: Quarter turns, clockwise, of the direction of the text as displayed, from 0 to 3.
         is_mirrored: Whether the boxes are mirrored, as most of the text runs from right to left.
@@ -41,7 +42,7 @@ class Ink:
     sizes: npt.NDArray[np.float32]
     bases: npt.NDArray[np.float32]
     bold: npt.NDArray[np.bool_]
-    italic: npt.NDArray[np.bool_]
+    figures: npt.NDArray[np.bool_]
     after_space: npt.NDArray[np.bool_]
     turns: int = 0
     is_mirrored: bool = False
@@ -78,7 +79,7 @@ class Run:
         size: The font size of most of it, in points.
         letters: Its number of characters.
         bold: Its number of bold characters.
-        italic: Its number of italic characters.
+        figures: Its number of figures.
     """
 
     words: list[Span]
@@ -90,7 +91,7 @@ class Run:
     size: float
     letters: int
     bold: int
-    italic: int
+    figures: int
 
 
 class _Once(Generic[_Value]):
@@ -188,8 +189,8 @@ def part_of(ink: Ink, run: Run, words: list[Span]) -> Run:
     start, end = words[0][0], words[-1][1]
     boxes = ink.boxes[start:end]
     (x0, y0), (x1, y1) = boxes[:, :2].min(axis=0).tolist(), boxes[:, 2:].max(axis=0).tolist()
-    bold, italic = int(ink.bold[start:end].sum()), int(ink.italic[start:end].sum())
-    return Run(words, x0, y0, x1, y1, run.base, run.size, end - start, bold, italic)
+    bold, figures = int(ink.bold[start:end].sum()), int(ink.figures[start:end].sum())
+    return Run(words, x0, y0, x1, y1, run.base, run.size, end - start, bold, figures)
 
 
 def find_runs(ink: Ink) -> list[Run]:
@@ -203,6 +204,7 @@ def find_runs(ink: Ink) -> list[Run]:
     overlap = np.minimum(y1[1:], y1[:-1]) - np.maximum(y0[1:], y0[:-1])
     lower = np.minimum(y1[1:] - y0[1:], y1[:-1] - y0[:-1])
     gap = x0[1:] - x1[:-1]
+    gap[(ink.boxes[1:] == ink.boxes[:-1]).all(axis=1)] = 0  # of one ligature
     parted = (overlap < _SAME_LINE * lower) | (gap < -_BACK * larger) | (gap > WIDE_GAP * larger)
     starts = np.concatenate([[0], np.flatnonzero(parted) + 1])
     ends = np.concatenate([starts[1:], [count]])
@@ -218,7 +220,7 @@ def find_runs(ink: Ink) -> list[Run]:
         *(np.minimum.reduceat(side, starts) for side in (x0, y0)),
         *(np.maximum.reduceat(side, starts) for side in (x1, y1)),
         *(ink.bases[middles], size[middles], ends - starts),
-        *(np.add.reduceat(style, starts, dtype=np.int64) for style in (ink.bold, ink.italic)),
+        *(np.add.reduceat(style, starts, dtype=np.int64) for style in (ink.bold, ink.figures)),
     )
     return [
         Run(words[first:last], *measured)
@@ -257,6 +259,52 @@ def median(values: Sequence[float]) -> float:
     return sorted(values)[len(values) // 2] if values else 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Typography:
+    """The type in which a file's text is set.
+
+    Attributes:
+        size: The font size of most of its characters, in points.
+        is_bold: Whether most of its characters are bold.
+        pitch: The distance of two lines of a paragraph, in font sizes.
+        large_sizes: Sizes of larger type, from the largest; a heading's level is its place among them.
+    """
+
+    size: float
+    is_bold: bool
+    pitch: float
+    large_sizes: tuple[float, ...] = ()
+
+
+MAX_PITCH = 3.0
+"""Font sizes; lines of a paragraph stand closer."""
+
+MIN_PITCHES = 3
+"""Distances of lines that tell that of the lines of a paragraph."""
+
+
+def pitches_of(lines: Sequence[Line]) -> list[float]:
+    """Return the distances of lines of one paragraph, in font sizes: the second one goes on with a sentence."""
+    right = max((line.x1 for line in lines), default=0.0)
+    return [
+        distance
+        for above, below in pairwise(lines)
+        if _goes_on(above, below.text[:2], right)
+        and 0 < (distance := (below.base - above.base) / max(above.size, below.size)) < MAX_PITCH
+    ]
+
+
+def _goes_on(above: Line, begin: str, right: float) -> bool:
+    """Return whether a line goes on with what begins the next one: a word in lower case, or any after a full line."""
+    if begin[:1].islower():
+        return begin[1:] != " "  # a bullet
+    return begin[:1].isalpha() and not begin.isupper() and _is_full(above, right)
+
+
+def _is_full(line: Line, right: float) -> bool:
+    return line.x1 + line.size > right and line.text[-1].isalnum()
+
+
 MIN_HEIGHT = 0.5
 """Points of the height of a character that can be read; lower ones are left out."""
 
@@ -282,6 +330,9 @@ _IS_SPACE[-1] = False  # stands for all higher code points
 _MAX_SKEW = 5.0
 _SAME_PLACE = 0.02
 _LATIN_END = 0x250
+_MATH = (0x1D400, 0x1D800)
+_WIDE = ((0x2E80, 0xA4D0), (0xF900, 0xFB00), (0xFF00, 0xFFF0), (0x20000, 0x40000))
+"""Blocks of Chinese and Japanese, and of marks as wide, by their first code points and those after their last."""
 _REPLACEMENT = 0xFFFD
 _SURROGATES = (0xD800, 0xDFFF)
 
@@ -331,6 +382,11 @@ def _set_tight(page: PageCharacters, seen: npt.NDArray[np.int64]) -> npt.NDArray
     return tight
 
 
+def is_wide(character: str) -> bool:
+    """Return whether a character is one of a script without spaces, such as Chinese."""
+    return any(first <= ord(character) < end for first, end in _WIDE)
+
+
 def _ink(page: PageCharacters, index: Places, spaces: Mask, turns: int) -> Ink:
     seen = _letters(page, index, spaces, turns)
     if runs_left(seen.codes):
@@ -345,7 +401,7 @@ def _ink(page: PageCharacters, index: Places, spaces: Mask, turns: int) -> Ink:
         sizes=seen.sizes,
         bases=seen.bases,
         bold=page.bold[index],
-        italic=page.italic[index],
+        figures=(seen.codes >= ord("0")) & (seen.codes <= ord("9")),
         after_space=seen.after_space,
         turns=turns,
         is_mirrored=seen.is_mirrored,
@@ -355,10 +411,15 @@ def _ink(page: PageCharacters, index: Places, spaces: Mask, turns: int) -> Ink:
 def _letters(page: PageCharacters, index: Places, spaces: Mask, turns: int) -> Letters:
     after_space, after_gap = np.zeros((2, len(index)), np.bool_)
     after_space[1:] = np.diff(np.cumsum(spaces)[index]) > 0
+    codes, boxes = page.codes[index], turned_back(page.boxes[index], page.width, page.height, turns)
+    if has_any(codes, _WIDE):  # Chinese and Japanese have no spaces, but files draw some that take no place
+        wide = np.logical_or.reduce([(first <= codes) & (codes < end) for first, end in _WIDE])
+        is_close = boxes[1:, 0] - boxes[:-1, 2] < _WORD_GAP * page.sizes[index[1:]]
+        after_space[1:] &= ~(wide[1:] & wide[:-1] & is_close)
     after_gap[1:] = np.diff(np.cumsum(spaces & page.generated)[index]) > 0
     return Letters(
-        codes=page.codes[index],
-        boxes=turned_back(page.boxes[index], page.width, page.height, turns),
+        codes=codes,
+        boxes=boxes,
         bases=turned_back(np.tile(page.origins[index], 2), page.width, page.height, turns)[:, 1],
         sizes=page.sizes[index],
         after_space=after_space,
@@ -404,6 +465,7 @@ def printed_again(codes: npt.NDArray[np.uint32], boxes: Boxes, sizes: npt.NDArra
     again = np.zeros(len(codes), np.bool_)
     in_ligature = np.zeros(len(codes), np.bool_)
     in_ligature[1:] = (codes[1:] == codes[:-1]) & (boxes[1:] == boxes[:-1]).all(axis=1)
+    in_ligature[1:] &= (codes[1:] < _MATH[0]) | (codes[1:] >= _MATH[1])  # which files print twice
     x, y = boxes[:, 0].astype(np.float64), boxes[:, 1].astype(np.float64)
     across = np.clip(x * _STEPS, 0, _MAX_STEP).astype(np.int64)
     for shift in (0.0, 0.5):  # what a limit between two rows parts isn't parted by the other limits

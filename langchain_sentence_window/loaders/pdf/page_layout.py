@@ -16,12 +16,11 @@ from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE
 from .characters import PageCharacters
 from .columns import Gutter, reading_order
 from .hyphens import HYPHENS, SOFT_HYPHEN, Vocabulary, drops_hyphen, rejoins
-from .lines import Ink, Line, Run, find_runs, join_lines, page_inks
+from .lines import Ink, Line, Run, Typography, find_runs, is_wide, join_lines, page_inks
 from .page_tables import Table, find_aligned_tables, find_ruled_tables, find_tables
 from .paragraphs import (
     SMALL,
     Paragraph,
-    Typography,
     ends_sentence,
     find_paragraphs,
     goes_on,
@@ -195,7 +194,7 @@ def _level_rules(rules: Boxes) -> list[Run]:
 def _stand_in(box: Sequence[float]) -> Run:
     """Return a run in the place of something else, to find its place in the reading order."""
     x0, y0, x1, y1 = box
-    return Run([], x0, y0, x1, y1, base=y1, size=1.0, letters=0, bold=0, italic=0)
+    return Run([], x0, y0, x1, y1, base=y1, size=1.0, letters=0, bold=0, figures=0)
 
 
 def _table_paragraphs(table: Table, type_: Typography) -> Iterator[Paragraph]:
@@ -345,7 +344,7 @@ def _write_lines(lines: Sequence[Line], vocabulary: Vocabulary, pieces: list[str
                 if drops_hyphen(pieces[-1], line.text, vocabulary):
                     pieces[-1] = pieces[-1][:-1]
                     places.pop()
-            else:
+            elif not (is_wide(pieces[-1][-1]) and is_wide(line.text[0])):
                 pieces.append(" ")
                 places.append(MADE)
         for at, (start, end) in enumerate(line.words):

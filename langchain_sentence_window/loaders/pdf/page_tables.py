@@ -244,6 +244,9 @@ _FORM = re.compile(
     re.IGNORECASE,
 )
 _MAX_FORM_CELLS = 1
+_SIGNS = "$€£¥"
+_MAX_NAMES = 5
+_MIN_MORE = 2
 
 _Gap: TypeAlias = tuple[float, float]
 
@@ -294,6 +297,7 @@ def find_aligned_tables(ink: Ink, runs: Sequence[Run]) -> tuple[list[Table], lis
     """Find the tables that only the places of their texts show; see `find_tables`."""
     tables: list[Table] = []
     taken: set[int] = set()
+    runs = [part for run in runs for part in _without_sign(ink, run)]
     for region in _regions(join_lines(ink, runs)):
         region.cut(ink)
         if _is_table(region):
@@ -310,10 +314,25 @@ def _regions(lines: Sequence[Line]) -> Iterator[_Region]:
         if region is not None and line.base - before.base <= MAX_PITCH * max(line.size, before.size):
             white = _left_free(region.white, line)
             count = len(_inner(white))
-            is_young = len(region.lines) < MIN_ROWS and bool(_gaps(line))
-            if count and (is_young or count >= len(region.gutters)):
+            own = len(_gaps(line))
+            is_young = len(region.lines) < MIN_ROWS and own > 0
+            # Names across several columns may stand above the header, and titles between two tables.
+            is_below_names = (
+                len(region.lines) <= _MAX_NAMES
+                and own - count >= _MIN_MORE
+                and own > max(len(_gaps(each)) for each in region.lines)
+            )
+            is_title = (
+                not is_young
+                and len(line.runs) == 1
+                and any(low < line.x0 and line.x1 < high for low, high in region.gutters)
+            )
+            if count and not is_below_names and not is_title and (is_young or count >= len(region.gutters)):
                 region.lines.append(line)
                 region.white = white
+                continue
+            if not is_young and not is_below_names and own > 1 and 2 * count >= len(region.gutters):
+                region.lines.append(line)  # a text is too long for its column
                 continue
         if region is not None and len(region.lines) >= MIN_ROWS:
             yield region
@@ -332,18 +351,36 @@ def _gaps(line: Line) -> list[_Gap]:
     if len(line.runs) > MAX_RUNS:
         return []
     gaps: list[_Gap] = []
-    right = line.runs[0].x1
-    for number, run in enumerate(line.runs[1:]):
-        is_marker = number == 0 and line.runs[0].letters <= _MAX_MARKER_CHARS and _is_marker(line)
+    first, *others = _texts(line)
+    right = first.x1
+    for number, run in enumerate(others):
+        is_marker = number == 0 and first.letters <= _MAX_MARKER_CHARS and _is_marker(line)
         if run.x0 - right >= MIN_GUTTER * line.size and not is_marker:
             gaps.append((right, run.x0))
         right = max(right, run.x1)
     return gaps
 
 
+def _texts(line: Line) -> list[Run]:
+    """Return the runs without signs of currencies, which may stand far from their numbers."""
+    return [run for run in line.runs[:-1] if not _is_sign(line.ink, run)] + line.runs[-1:]
+
+
+def _is_sign(ink: Ink, run: Run) -> bool:
+    return run.letters == 1 and ink.text[run.words[0][0]] in _SIGNS
+
+
+def _without_sign(ink: Ink, run: Run) -> list[Run]:
+    """Part a run from a sign at its end, which is that of the next column."""
+    if len(run.words) > 1 and ink.text[run.words[-1][0]] in _SIGNS and run.words[-1][1] - run.words[-1][0] == 1:
+        return [part_of(ink, run, run.words[:-1]), part_of(ink, run, run.words[-1:])]
+    return [run]
+
+
 def _is_marker(line: Line) -> bool:
     first = line.ink.text[line.runs[0].words[0][0] : line.runs[0].words[-1][1]]
-    return not first.isalnum() or first.isdigit() or has_marker(first + " ")
+    is_numbered = first[-1] == "." and any(map(str.isdigit, first))
+    return is_numbered or not any(map(str.isalpha, first)) or has_marker(first + " ")
 
 
 def _left_free(white: list[_Gap], line: Line) -> list[_Gap]:
@@ -351,7 +388,7 @@ def _left_free(white: list[_Gap], line: Line) -> list[_Gap]:
     if len(line.runs) > MAX_RUNS:
         return []
     least = MIN_GUTTER * line.size
-    for run in line.runs:
+    for run in _texts(line):
         pieces = [part for low, high in white for part in ((low, min(high, run.x0)), (max(low, run.x1), high))]
         white = [(low, high) for low, high in pieces if high - low >= least]
     return white
@@ -359,8 +396,9 @@ def _left_free(white: list[_Gap], line: Line) -> list[_Gap]:
 
 def _cut(ink: Ink, line: Line, gutters: list[_Gap]) -> list[Line | None]:
     cells: list[list[Run]] = [[] for _ in range(len(gutters) + 1)]
-    for run in line.runs:
-        cells[sum((low + high) / 2 < run.x0 for low, high in gutters)].append(run)
+    for run, after in zip(line.runs, [*line.runs[1:], line.runs[-1]], strict=True):
+        at = after.x0 if _is_sign(ink, run) else run.x0
+        cells[sum((low + high) / 2 < at for low, high in gutters)].append(run)
     return [Line(ink, cell) if cell else None for cell in cells]
 
 

@@ -11,11 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MAX_LEVEL, PROSE, title_key
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MAX_LEVEL, PROSE, TABLE_ROW, title_key
 from langchain_sentence_window.splitting.structure import PAGE_NUMBER
 
-from .lines import Line, cut_line
+from .lines import MIN_PITCHES, Line, Typography, cut_line, median, pitches_of
 
 BULLETS = "•●○◦▪▫■□‣⁃·∙➢➤✓❖*"
 """Marks that begin an item of a list."""
@@ -29,7 +30,7 @@ _NUMBER = re.compile(
 )
 _LABEL = re.compile(r"(?i:article|section|schedule|exhibit|annex|appendix|part|chapter)\s+[\"“]?[\dA-Z]")
 _FILED_AS = re.compile(r"(?i)exhibit\s+\d{1,3}\.\d{1,3}\S{0,6}")
-_LEADERS = re.compile(r"(?:\.\s?){4,}\s*[\divxA-Z-]{1,7}$")
+_LEADERS = re.compile(r"(?:(?:\.\s?){4,}|(?:[…‥]\s?){2,}|(?:·\s?){4,})\s*[\divxA-Z-]{1,7}$")
 _CLOSERS = "\"'”’»)]"
 _ENDS = ".!?:;。！？"
 _WIDE_PITCH = 1.35
@@ -38,6 +39,7 @@ _INDENT = 0.8
 _SHIFT = 0.3
 _MIN_SENTENCE = 60
 _MAX_LINES = 3
+_MOST_GO_ON = 0.5
 _MAX_ENTRY_END = 40
 _FULL_BOLD = 0.9
 _MAX_PAGE_CHARS = 6
@@ -78,12 +80,16 @@ def find_paragraphs(lines: Sequence[Line], pitch: float) -> list[Paragraph]:
         pitch: The distance of two lines of a paragraph, in font sizes.
     """
     paragraphs: list[Paragraph] = []
+    own = pitches_of(lines)
+    column_right = max((line.x1 for line in lines), default=0.0)
+    if len(own) >= max(MIN_PITCHES, _MOST_GO_ON * len(lines)) and median(own) > _WIDE_PITCH * pitch:
+        pitch = median(own)  # of a part of the file in another type
     for group in _groups(lines, pitch):
         right = max(line.x1 for line in group)
         left = min(line.x0 for line in group)
         current: list[Line] = []
         for line in group:
-            if current and _begins(current, line, left, right):
+            if current and (_begins(current, line, left, right) or _is_below_title(current, line, column_right)):
                 paragraphs.append(_paragraph(current))
                 current = []
             current.append(line)
@@ -195,14 +201,15 @@ def _begins(  # noqa: C901, PLR0911 - one question after the other
     if is_filed_as(above.text):
         return True
     if (_size_changes(above, line) and (early or ends_sentence(above.text))) or is_entry(above) or is_entry(line):
-        return True
+        goes_on_to_page = not early and is_entry(line) and not (is_entry(above) or has_marker(line.text))
+        return not goes_on_to_page or line.x0 < above.x0 - _SHIFT * line.size
     ended = ends_sentence(above.text)
     text = line.text
     if _BULLET.match(text):
         return early or ended or text[0] in BULLETS
     parted_marker = len(line.runs) > 1 and len(line.runs[0].words) == 1
     if _ITEM.match(text) or _NUMBER.match(text):
-        if parted_marker or early:
+        if parted_marker or early or _counts_on(current[0], line):
             return True
         if not ended and above.text.rpartition(" ")[2] not in ("and", "or"):
             return False
@@ -224,10 +231,27 @@ def _begins(  # noqa: C901, PLR0911 - one question after the other
     return ended and (early or indented)
 
 
+def _counts_on(first: Line, line: Line) -> bool:
+    """Return whether a line begins with the number after that of another one, below it."""
+    one, other = (_AGENDA_NUMBER.match(each.text) for each in (first, line))
+    is_next = one is not None and other is not None and int(other[1]) == int(one[1]) + 1
+    return is_next and abs(first.x0 - line.x0) < _SHIFT * line.size
+
+
+def _is_below_title(current: list[Line], line: Line, right: float) -> bool:
+    """Return whether a line stands below a title of the column in bold, or a title in bold beside another line."""
+    above = current[-1]
+    if line.text[0].islower():
+        return False
+    is_title = line.bold == 0 and all(each.bold >= _FULL_BOLD for each in current) and _stops_early(above, line, right)
+    return is_title or (_is_bold_change(above, line) and (above.x0 > line.x1 or line.x0 > above.x1))
+
+
 def _paragraph(lines: list[Line]) -> Paragraph:
     text = lines[0].text
-    is_item = bool(_BULLET.match(text) or _ITEM.match(text) or is_entry(lines[0]))
-    return Paragraph(lines, LIST_ITEM if is_item else PROSE)
+    if is_entry(lines[-1]):
+        return Paragraph(lines, TABLE_ROW)  # as a whole, with its page
+    return Paragraph(lines, LIST_ITEM if _BULLET.match(text) or _ITEM.match(text) else PROSE)
 
 
 def _stops_early(line: Line, following: Line, right: float) -> bool:
@@ -263,8 +287,8 @@ _NUMBERED = re.compile(
     r"(?P<number>\d{1,2}[A-Z]?(?:\.\d{1,2}){0,4})(?:\.?\s+|\.(?=[A-Z][A-Za-z]))|(?P<roman>[IVXL]{1,6}|[A-Z])\.\s+"
 )
 _LABELED = re.compile(
-    r"(?P<label>article|section|schedule|exhibit|annex|appendix|part|chapter)\s+"
-    r"(?P<number>\d{1,3}(?:\.\d{1,3})*|[IVXLC]{1,7}|[A-Z]{1,2}(?:-\d{1,2})?)(?=$|[\s.:,–—-])[\s.:,–—-]*",
+    r"(?P<label>article|section|schedule|exhibit|annex|appendix|part|chapter|item)\s+(?!no\b)"
+    r"(?P<number>\d{1,3}[A-Z]?(?:\.\d{1,3})*|[IVXLC]{1,7}|[A-Z]{1,2}(?:-\d{1,2})?)(?=$|[\s.:,–—-])[\s.:,–—-]*",
     re.IGNORECASE,
 )
 _TOP_LABELS = frozenset({"article", "schedule", "exhibit", "annex", "appendix", "part", "chapter"})
@@ -284,33 +308,22 @@ _RUN_IN = re.compile(r"(?P<title>[^.:]{3,70})[.:](?=\s+[\"“‘(\[A-Z])")
 _AGENDA = re.compile(r"(\d{1,2})\.\s+([^\W\d_a-z][^.?!;:,$]{2,60})")
 _AGENDA_NUMBER = re.compile(r"(\d{1,2})\.\s")
 _MAX_ITEM_WORDS = 8
+_MIN_BELOW = 4
 _QUESTION = re.compile(r"\?\s+\S")
-_SIGNATURE = re.compile(r"(?i)\s*(?:by|name|title|date|signed|signature|its|attest|witness|address)\s*:|_{3,}|/s/")
+_SIGNATURE = re.compile(
+    r"(?i)\s*(?:by|name|title|dated?|signed|signature|its|attest|witness|address|attn|attention|att)\s*[:.]|_{3,}|/s/"
+)
+_DATE = re.compile(r"(?:[^\W\d]+\.?\s+)?\d{1,2}(?:st|nd|rd|th)?[.,]?\s+(?:[^\W\d]+\.?,?\s+)?\d{4}")
+_NO_HEADING = re.compile(r"(?i)[☐☑☒]|\bclick here\b|\bquicklinks\b|\b(?:follows|folgt|suit|sigue|segue)\s?:$")
+_FIRST = re.compile(r"(?:\d{1,2}\.)*1\b|[AI][.)]|(?i:article|section|chapter|part)\s+(?:1|I|one)\b")
 _HEADING_BOLD = 0.9
 _MIN_CAPITALS = 3
 _MAX_TITLE_CHARS = 70
 _MIN_ROW = 3
 _MIN_TITLE_WORDS = 3
 _MOST_HEAD_WORDS = 2
-_MIN_BODY_LINES = 3
+_MIN_BODY_LINES = 2
 _SAME_SIZE = 1.02
-
-
-@dataclass(frozen=True, slots=True)
-class Typography:
-    """The type in which a file's text is set.
-
-    Attributes:
-        size: The font size of most of its characters, in points.
-        is_bold: Whether most of its characters are bold.
-        pitch: The distance of two lines of a paragraph, in font sizes.
-        large_sizes: Sizes of larger type, from the largest; a heading's level is its place among them.
-    """
-
-    size: float
-    is_bold: bool
-    pitch: float
-    large_sizes: tuple[float, ...] = ()
 
 
 def mark_headings(
@@ -330,7 +343,9 @@ def mark_headings(
     made: list[Paragraph] = []
     for number, paragraph in enumerate(paragraphs):
         below = paragraphs[number + 1] if number + 1 < len(paragraphs) else None
-        level = 0 if below is not None and is_entry(below.lines[0]) else _level(paragraph, type_, outline)
+        level = _level(paragraph, type_, outline)
+        if level and below is not None and _is_name(paragraph, below, type_):
+            level = 0
         if not level:
             made += _run_in_parted(paragraph, type_)
             continue
@@ -344,6 +359,16 @@ def mark_headings(
     if has_title:
         made = _raise_title(made)
     return _without_empty(made)
+
+
+def _is_name(paragraph: Paragraph, below: Paragraph, type_: Typography) -> bool:
+    """Return whether what stands below shows that this is no heading: a signature, no text, or a list of pages."""
+    if is_entry(below.lines[0]):
+        return True
+    if _LABELED.match(paragraph.text) or _NUMBERED.match(paragraph.text):
+        return False
+    is_large = paragraph.lines[0].size >= LARGE * type_.size
+    return bool(_SIGNATURE.match(below.text)) or (below.kind == PROSE and not is_large and len(below.text) < _MIN_BELOW)
 
 
 def _mark_items(paragraphs: list[Paragraph]) -> None:
@@ -418,7 +443,10 @@ def _without_empty(paragraphs: list[Paragraph]) -> list[Paragraph]:
         level = paragraph.level
         below = paragraphs[number + 1].level if number + 1 < len(paragraphs) else MAX_LEVEL + 1
         row = row + 1 if number and level and paragraphs[number - 1].level == level else 1
-        is_empty = 0 < below <= level or row >= _MIN_ROW
+        is_above_first = (
+            below == level < MAX_LEVEL and row == 1 and _FIRST.match(paragraphs[number + 1].text) is not None
+        )
+        is_empty = (0 < below <= level and not is_above_first) or row >= _MIN_ROW
         if level > 1 and not paragraph.is_sure and (is_empty or counts[paragraph.text] > 1):
             paragraph = Paragraph(paragraph.lines)
         made.append(paragraph)
@@ -438,7 +466,8 @@ def _run_in_parted(paragraph: Paragraph, type_: Typography) -> list[Paragraph]:
     if match is None or paragraph.lines[0].size < SMALL * type_.size:
         return [paragraph]
     end = _RUN_IN.match(text, match.end())
-    if end is None or not _is_title(end["title"]):
+    is_note = "." not in match[0] and not _LABELED.match(text) and paragraph.lines[0].bold < _HEADING_BOLD
+    if end is None or is_note or not _is_title(end["title"]):
         return [paragraph]
     count = text.count(" ", 0, end.end()) + 1
     lines: list[Line] = []
@@ -466,7 +495,11 @@ def _level(  # noqa: PLR0911 - one question after the other
     known = outline.get(title_key(text))
     if known:
         return min(MAX_LEVEL, known + 1)
-    if paragraph.kind == LIST_ITEM or _SIGNATURE.search(text):
+    if (
+        paragraph.kind == LIST_ITEM
+        or any(each.search(text) for each in (_SIGNATURE, _NO_HEADING))
+        or _DATE.fullmatch(text)
+    ):
         return 0
     label, number = _LABELED.match(text), _NUMBERED.match(text)
     match = label or number
@@ -478,8 +511,7 @@ def _level(  # noqa: PLR0911 - one question after the other
     is_large = lines[0].size >= LARGE * type_.size
     is_bold = not type_.is_bold and all(line.bold >= _HEADING_BOLD for line in lines)
     is_capital = title.isupper() and letters > _MIN_CAPITALS
-    last = title.rstrip("\"'”’»)]* ")[-1:]
-    if (last and last in ",;?!") or (last in (".", ":") and not match) or len(title) > MAX_CHARS:
+    if len(title) > MAX_CHARS or _ends_otherwise(title, is_numbered=match is not None, is_capital=is_capital):
         return 0
     is_note = not label and not is_bold and not is_large and _is_note(lines[0], title, number, type_)
     if (
@@ -490,7 +522,7 @@ def _level(  # noqa: PLR0911 - one question after the other
     ):
         return 0
     if label:
-        is_heading = not title or _is_title(title)
+        is_heading = not title or is_bold or is_large or is_capital or _is_title(title)
     elif number:
         is_heading = is_bold or is_large or is_capital or (_is_title(title) and len(lines) == 1)
     else:
@@ -498,6 +530,19 @@ def _level(  # noqa: PLR0911 - one question after the other
     if not is_heading:
         return 0
     return _level_of(label, number, is_large=is_large, size=lines[0].size, type_=type_)
+
+
+def _ends_otherwise(title: str, *, is_numbered: bool, is_capital: bool) -> bool:
+    """Return whether a text doesn't end as a title does: as a sentence, or in the middle of one."""
+    last = title.rstrip("\"'”’»)]* ")[-1:]
+    words = title.split()
+    if not words or last in ",;?!":
+        return bool(last)
+    if is_numbered:
+        return False
+    if last == ":" and is_capital:  # "COSTS OF THE YEAR:" is one
+        return len(words) == 1 or "," in title or max(map(len, words)) < _MIN_CAPITALS
+    return last in (".", ":") or words[-1] in _SMALL_WORDS
 
 
 def _is_note(line: Line, title: str, number: "re.Match[str] | None", type_: Typography) -> bool:
@@ -523,7 +568,7 @@ def _has_columns(line: Line) -> bool:
     match = _LABELED.match(line.text) or _NUMBERED.match(line.text)
     first = sum(end - start for start, end in line.runs[0].words)
     parted = 1 if match and first >= len(match[0].replace(" ", "")) and first <= len(match[0]) else 0
-    return len(line.runs) > 1 + parted
+    return sum(after.x0 - before.x1 > line.size for before, after in pairwise(line.runs)) > parted
 
 
 def _begins_title(title: str) -> bool:

@@ -52,13 +52,13 @@ def test_boxes_are_where_the_ink_is(degrees: int, is_cropped: bool) -> None:
 def test_fonts_sizes_and_directions() -> None:
     page = page_of(drawn(draw))
     found = {
-        chr(code): (float(size), bool(bold), bool(italic), float(angle))
-        for code, size, bold, italic, angle, made in zip(
-            page.codes, page.sizes, page.bold, page.italic, page.angles, page.generated, strict=True
+        chr(code): (float(size), bool(bold), float(angle))
+        for code, size, bold, angle, made in zip(
+            page.codes, page.sizes, page.bold, page.angles, page.generated, strict=True
         )
         if not made
     }
-    assert found == {"H": (20, False, False, 0), "b": (10, True, True, 0), "u": (10, True, True, 270)}
+    assert found == {"H": (20, False, 0), "b": (10, True, 0), "u": (10, True, 270)}
 
 
 def test_a_line_has_one_origin() -> None:

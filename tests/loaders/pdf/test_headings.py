@@ -3,6 +3,8 @@ from collections.abc import Callable
 
 import pypdf
 import pytest
+from reportlab.pdfbase.cidfonts import UnicodeCIDFont
+from reportlab.pdfbase.pdfmetrics import registerFont
 from reportlab.pdfgen.canvas import Canvas
 
 from langchain_sentence_window.documents.source_parts import read_layout
@@ -73,6 +75,9 @@ def test_bold_lines_of_a_bold_file_are_no_headings() -> None:
         ("2.1.3. Late Fees", 5),
         ("X. Other Terms", 3),
         ("LIMITATION OF LIABILITY", 3),
+        ("COSTS OF THE YEAR:", 3),
+        ("Item 1A. Risk Factors.", 3),
+        ("Item 2.02 Results of Operations", 4),
     ],
 )
 def test_numbers_and_capitals_make_headings(line: str, level: int) -> None:
@@ -96,9 +101,17 @@ def test_numbers_and_capitals_make_headings(line: str, level: int) -> None:
         "[THE REST OF THIS PAGE IS BLANK]",
         "FEES .................... 12",
         "a",
+        "THE PARTIES AGREE AS FOLLOWS:",
+        "WHEREAS:",
+        ("September 26, 2018", "Helvetica-Bold", 11.0),
+        ("3. Mai 2021", "Helvetica-Bold", 14.0),
+        ("For the year that ends in May, or", "Helvetica-Bold", 11.0),
+        ("Small company ☑", "HeiseiMin-W3", 16.0),
+        ("QuickLinks -- Click here to see the whole document", "Helvetica", 16.0),
     ],
 )
-def test_other_lines_are_no_headings(line: str) -> None:
+def test_other_lines_are_no_headings(line: str | tuple[str, str, float]) -> None:
+    registerFont(UnicodeCIDFont("HeiseiMin-W3"))
     assert headings(drawn(page(BODY), page(BODY, line, BODY))) == []
 
 
@@ -129,6 +142,7 @@ def test_a_title_that_is_drawn_after_its_clause_is_parted_from_it() -> None:
         "4.4 In the Case of a Sale, the Sum of: All Cash.",
         "2.1 Fees.",
         "2. No. 5 is alive.",
+        "5 Ibid. See the other case.",
     ],
 )
 def test_a_sentence_that_begins_a_clause_is_no_heading_on_its_line(clause: str) -> None:
@@ -139,6 +153,16 @@ def test_a_sentence_that_begins_a_clause_is_no_heading_on_its_line(clause: str) 
 def test_lines_of_a_list_are_no_headings() -> None:
     names = ["1. Lily Tomas", "2. Bernd Friedlander", "3. Markus Eistert", "4. Ed Smith"]
     assert headings(drawn(page(BODY), page(BODY, *names, BODY))) in ([], [(3, names[0])])
+
+
+@pytest.mark.parametrize("below", ["By: /s/ A. Smith", "Attn: the president", "____________", "i2"])
+def test_names_above_a_signature_or_hardly_any_text_are_no_headings(below: str) -> None:
+    assert headings(drawn(page(BODY), page(BODY, ("Smith and Sons", "Helvetica-Bold", 11.0), below, BODY))) == []
+
+
+@pytest.mark.parametrize(("title", "first"), [("TERMS OF SALE", "1. Goods"), ("6. RIGHTS", "A. Data of Clients")])
+def test_a_heading_right_above_the_first_of_several_is_kept(title: str, first: str) -> None:
+    assert headings(drawn(page(BODY), page(BODY, title, first, BODY))) == [(3, title), (3, first)]
 
 
 def test_lines_that_stand_twice_on_a_page_are_no_headings() -> None:

@@ -59,6 +59,14 @@ def test_a_ligature_of_equal_letters_is_one_print(shift: float) -> None:
     assert text_of(mapped(content, {"41": "ff"})) == "ffn offer."
 
 
+def test_letters_of_formulas_that_are_printed_twice_are_read_once() -> None:
+    assert text_of(mapped(b"BT /F 12 Tf 72 700 Td (so A.) Tj ET", {"41": 2 * "\U0001d461"})) == "so \U0001d461."
+
+
+def test_a_wide_ligature_of_different_letters_is_one_word() -> None:
+    assert text_of(mapped(b"BT /F 12 Tf 72 700 Td (This is eWcient.) Tj ET", {"57": "ffi"})) == "This is efficient."
+
+
 PLACE = st.floats(0, 30).map(lambda value: round(value, 2))
 
 

@@ -181,7 +181,61 @@ def test_entries_of_a_table_of_contents_are_lines() -> None:
     page = lines(
         "Definitions ........................ 3", "Term ............................... 12", "Fees ............ 14"
     )
-    assert [kind for kind, _ in blocks_of(page)] == ["list_item"] * 3
+    assert [kind for kind, _ in blocks_of(page)] == ["table_row"] * 3
+
+
+def test_an_entry_of_a_table_of_contents_may_have_two_lines() -> None:
+    page = lines(
+        "1. Fees that are due .................. 3",
+        "2. The sale of goods to buyers abroad,",
+        "and of rights ......................... 12",
+    )
+    assert [text.partition(" ..")[0] for _, text in blocks_of(page)] == [
+        "1. Fees that are due",
+        "2. The sale of goods to buyers abroad, and of rights",
+    ]
+
+
+def test_items_that_count_are_told_apart() -> None:
+    assert text_of(lines("1. The first of them", "2. The second one")) == "1. The first of them\n\n2. The second one"
+
+
+def test_spaces_that_take_no_place_do_not_part_characters_of_scripts_without_spaces() -> None:
+    def text(gap: float) -> str:
+        content = b"BT /F 12 Tf 72 700 Td (A) Tj ET BT /F 12 Tf 72 700 Td ( ) Tj ET BT /F 12 Tf %f 700 Td (B) Tj ET"
+        return load_pdf(mapped(content % (80 + gap), {"41": "\u76ee", "42": "\u5f55"}))[0].page_content
+
+    assert (text(0.2), text(9)) == ("\u76ee\u5f55", "\u76ee \u5f55")
+
+
+def test_lines_of_a_script_without_spaces_are_joined_without_one() -> None:
+    content = b"BT /F 12 Tf 72 700 Td (AAAAAA) Tj ET BT /F 12 Tf 72 684 Td (AAAA) Tj ET"
+    assert load_pdf(mapped(content, {"41": "\u76ee"}))[0].page_content == 10 * "\u76ee"
+
+
+def test_a_part_in_wider_lines_than_the_file_has_paragraphs() -> None:
+    narrow = lines(*(f"and {each} of the lines that the file has most of its text in" for each in range(30)), pitch=13)
+    wide = lines(
+        "One of the parts of it is set",
+        "in lines that stand farther",
+        "from each other, and it is",
+        "one paragraph.",
+        pitch=24,
+    )
+    assert text_of(narrow, wide).endswith(
+        "One of the parts of it is set in lines that stand farther from each other, and it is one paragraph."
+    )
+
+
+def test_a_bold_title_above_other_text_begins_a_paragraph() -> None:
+    def draw(canvas: Canvas) -> None:
+        lines("A line that is as wide as the column, with many words", y=730)(canvas)
+        canvas.setFont("Helvetica-Bold", 12)
+        canvas.drawString(72, 700, "The Fox and the Goose")
+        canvas.setFont("Helvetica", 12)
+        canvas.drawString(72, 685, "By a Friend of Both")
+
+    assert text_of(draw).split("\n\n")[1:] == ["The Fox and the Goose", "By a Friend of Both"]
 
 
 def test_a_turned_page_is_read_as_it_is_shown() -> None:

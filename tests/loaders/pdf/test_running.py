@@ -58,6 +58,11 @@ def test_heads_that_alternate_are_found() -> None:
     assert found(*[with_body([head], [], n) for n, head in enumerate(heads)]) == [[head] for head in heads]
 
 
+def test_feet_of_which_only_the_number_of_a_part_differs_are_found() -> None:
+    feet = [f"{part} The Manual of the Staff, 28171" for part in ("2.3.1", "2.3.1.4", "2.3.2", "2.3.5.6", "2.4", "3.1")]
+    assert found(*[with_body([], [foot], n) for n, foot in enumerate(feet)]) == [[foot] for foot in feet]
+
+
 def test_the_first_page_may_differ() -> None:
     pages = [with_body(["A Title"], [], 0), *(with_body(["The Head"], [str(n + 1)], n) for n in range(1, 6))]
     assert found(*pages)[0] == []

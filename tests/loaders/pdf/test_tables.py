@@ -237,6 +237,47 @@ def test_a_line_without_a_first_text_goes_on_with_the_row_above() -> None:
     assert found[2][2] == ["June", "or later"]
 
 
+def test_the_sign_of_a_currency_stands_with_its_number() -> None:
+    rows = (
+        ("Land", "$", "5,683", "$", "4,734"),
+        ("Chairs", "", "6,246", "", "5,860"),
+        ("Total", "$", "11,929", "$", "10,594"),
+    )
+    pdf = drawn(columns(*rows, xs=(72, 250, 300, 345, 400)))
+    assert rows_of(pdf) == [
+        ["Land", "$ 5,683", "$ 4,734"],
+        ["Chairs", "6,246", "5,860"],
+        ["Total", "$ 11,929", "$ 10,594"],
+    ]
+
+
+def test_names_across_several_columns_do_not_join_them() -> None:
+    rows = (
+        ("in millions", "Value", "Losses", "Value", "Losses"),
+        ("Bonds", "77", "(5)", "391", "(19)"),
+        ("Shares", "257", "(7)", "412", "(34)"),
+    )
+    names = both(lines("The twelve months before", x=250, y=615), lines("The twelve months after", x=420, y=615))
+    found, outside = tables_of(drawn(both(names, columns(*rows, xs=(72, 250, 340, 420, 510)))))
+    assert [[" ".join(cell) for cell in row] for row in found[0]] == [list(row) for row in rows]
+    assert outside == "The twelve months before The twelve months after"
+
+
+def test_a_title_between_two_tables_is_in_none() -> None:
+    above, below = columns(*YEARS, xs=(72, 300, 450), y=640), columns(*YEARS, xs=(72, 300, 450), y=560)
+    found, outside = tables_of(drawn(both(above, lines("Later", x=180, y=580), below)))
+    assert [len(rows) for rows in found] == [3, 3]
+    assert outside == "Later"
+
+
+def test_a_text_that_is_too_long_for_its_column_stays_in_its_row() -> None:
+    rows = [[*row, mark] for row, mark in zip(YEARS, ("Mark", "A", "B"), strict=True)]
+    long = ["Three, or a part of a longer year", "$3,000,000", "July", "C"]
+    above = columns(*map(tuple, rows), xs=(72, 220, 360, 450))
+    below = columns(tuple(long), xs=(72, 272, 360, 450), y=555)
+    assert rows_of(drawn(both(above, below))) == [*rows, long]
+
+
 LOOKALIKES: dict[str, Draw] = {
     "two columns of prose": columns(
         ("The buyer shall pay the fee", "and the seller shall send"),
