@@ -193,7 +193,8 @@ def _read_objects(handle: int, codes: npt.NDArray[np.uint32], boxes: CharacterBo
     between two characters of one object needn't be asked for: most lines, else most words, else their halves.
     """
     is_drawn = (boxes[:, 0] != boxes[:, 2]) | (boxes[:, 1] != boxes[:, 3])
-    objects = np.where(is_drawn | ~np.isin(codes, _MADE), _UNKNOWN, 0)
+    is_made = (codes == _MADE[0]) | (codes == _MADE[1]) | (codes == _MADE[2])
+    objects = np.where(is_drawn | ~is_made, _UNKNOWN, 0)
     drawn = np.flatnonzero(objects)
     found = np.full(len(drawn), _UNKNOWN)
     if runs_left(codes):

@@ -188,7 +188,7 @@ _PAGE_NUMBER = re.compile(
     r"(?i:\s*(?:/|of|von|de|di)\s*\d{1,4})?[-–—\])|.\s]*"
 )
 _COUNTED = re.compile(r"(?P<first>\d{1,4})\s+(?P<after>\D.*\w.*)|(?P<before>.*[^\W\d].*?)\s+(?P<last>\d{1,4})")
-_MAX_LINES_KNOWN = 4096
+_MAX_LINES_KNOWN = 16_384
 _YEARS = range(1900, 2100)
 _LABELS = ("section", "schedule", "exhibit", "form", "article", "annex", "appendix", "part", "chapter")
 _AFTER = "after "
@@ -248,6 +248,7 @@ def _add_usual(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> No
         found[page] |= {i for i in edges if _key(lines[i].text) in usual}
 
 
+@lru_cache(_MAX_LINES_KNOWN)
 def _key(text: str) -> str:
     """Return a line without its numbers."""
     return _NUMBER.sub(_ANY, text).casefold()

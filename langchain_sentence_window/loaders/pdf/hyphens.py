@@ -71,7 +71,11 @@ class Vocabulary:
         return self._told
 
     def _count(self, text: str) -> None:
-        for word in _WORD.findall(text):
+        words = _WORD.findall(text)
+        if "-" not in text and "\u2010" not in text:
+            self.words.update(words)
+            return
+        for word in words:
             if "-" not in word and "\u2010" not in word:
                 self.words[word] += 1
                 continue

@@ -129,14 +129,18 @@ class Line:
 
     def __post_init__(self) -> None:
         """Measure the line by its runs."""
-        main = max(self.runs, key=lambda run: run.letters)
-        self.x0, self.x1 = self.runs[0].x0, max(run.x1 for run in self.runs)
-        self.y0, self.y1 = min(run.y0 for run in self.runs), max(run.y1 for run in self.runs)
+        main = self.runs[0]
+        self.x0, self.y0, self.x1, self.y1 = main.x0, main.y0, main.x1, main.y1
+        for run in self.runs[1:]:
+            self.x1, self.y0, self.y1 = max(self.x1, run.x1), min(self.y0, run.y0), max(self.y1, run.y1)
+            main = run if run.letters > main.letters else main
         self.base, self.size = main.base, main.size
 
     @_Once
     def words(self) -> list[Span]:
         """Return half-open ranges of the ink's characters, one for each word."""
+        if len(self.runs) == 1:
+            return self.runs[0].words
         words: list[Span] = []
         right = None
         for run in self.runs:
@@ -364,7 +368,8 @@ def page_inks(page: PageCharacters) -> Iterator[Ink]:
     )
     seen = np.flatnonzero(visible)
     again = printed_again(page.codes[seen], boxes[seen], page.sizes[seen])
-    visible[seen[again & ~_set_tight(page, seen)]] = False
+    if again.any():
+        visible[seen[again & ~_set_tight(page, seen)]] = False
     counts = np.bincount(quarters[visible], minlength=4)
     for turns in sorted(range(4), key=lambda each: (-int(counts[each]), each)):
         if counts[turns]:
@@ -471,7 +476,9 @@ def printed_again(codes: npt.NDArray[np.uint32], boxes: Boxes, sizes: npt.NDArra
     for shift in (0.0, 0.5):  # what a limit between two rows parts isn't parted by the other limits
         rows = np.clip(y / _ROW + shift, 0, _MAX_STEP).astype(np.int64)
         key = (codes.astype(np.int64) << 2 * _BITS) | (rows << _BITS) | across
-        order = np.argsort(key, kind="stable")
+        order = np.argsort(key)
+        if (np.diff(key[order]) == 0).any():
+            order = np.argsort(key, kind="stable")  # slower
         before, after = order[:-1], order[1:]
         far = np.maximum(np.abs(x[after] - x[before]), np.abs(y[after] - y[before]))
         same = (codes[before] == codes[after]) & (far <= MAX_SHIFT * sizes[after]) & (sizes[before] == sizes[after])

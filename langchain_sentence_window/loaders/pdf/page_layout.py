@@ -4,7 +4,7 @@ The text comes with the character of the page for each of its code points.
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +87,7 @@ def page_runs(characters: PageCharacters, rules: Boxes) -> PageRuns:
 
 def lay_out(
     page: PageRuns,
-    running: Iterable[int],
+    running: Collection[int],
     type_: Typography,
     outline: Mapping[str, int],
     gutters: Sequence[Gutter] = (),
@@ -104,7 +104,7 @@ def lay_out(
         gutters: Where the pages of the file have columns.
         has_title: Whether this is the page where the file's title stands.
     """
-    rows = page.rows()
+    rows = page.rows() if running else []
     left_out = [rows[i] for i in running if i < len(rows)]
     dropped = {id(run) for row in left_out for run in row.runs}
     breaks = [row.base for row in left_out]
@@ -340,18 +340,18 @@ def _write_lines(lines: Sequence[Line], vocabulary: Vocabulary, pieces: list[str
     """Write lines that belong together, word by word."""
     for number, line in enumerate(lines):
         if number:
-            if rejoins(pieces[-1], line.text):
-                if drops_hyphen(pieces[-1], line.text, vocabulary):
+            last = pieces[-1].rpartition(" ")[2]
+            if rejoins(last, line.text):
+                if drops_hyphen(last, line.text, vocabulary):
                     pieces[-1] = pieces[-1][:-1]
                     places.pop()
             elif not (is_wide(pieces[-1][-1]) and is_wide(line.text[0])):
                 pieces.append(" ")
                 places.append(MADE)
+        pieces.append(line.text)
         for at, (start, end) in enumerate(line.words):
             if at:
-                pieces.append(" ")
                 places.append(MADE)
-            pieces.append(line.ink.text[start:end])
             places += range(start, end)
 
 

@@ -489,8 +489,9 @@ def _level(  # noqa: PLR0911 - one question after the other
     paragraph: Paragraph, type_: Typography, outline: Mapping[str, int]
 ) -> int:
     """Return the level of a heading; 0 for any other paragraph."""
-    text, lines = paragraph.text, paragraph.lines
-    if paragraph.kind not in (PROSE, LIST_ITEM) or len(lines) > MAX_LINES or len(text) > MAX_CHARS + 30:
+    lines = paragraph.lines
+    text = paragraph.text if len(lines) <= MAX_LINES else ""
+    if paragraph.kind not in (PROSE, LIST_ITEM) or not 0 < len(text) <= MAX_CHARS + 30:
         return 0
     known = outline.get(title_key(text))
     if known:

@@ -74,6 +74,10 @@ def quick_calls() -> SimpleNamespace:
         page_object=bound(raw.FPDFPage_GetObject, address, handle, number),
         form_object=bound(raw.FPDFFormObj_GetObject, address, handle, number),
         kind=bound(raw.FPDFPageObj_GetType, number, handle),
+        segment=bound(raw.FPDFPath_GetPathSegment, address, handle, number),
+        segment_kind=bound(raw.FPDFPathSegment_GetType, number, handle),
+        segment_point=bound(raw.FPDFPathSegment_GetPoint, number, *[handle] * 3),
+        closes=bound(raw.FPDFPathSegment_GetClose, number, handle),
     )
 
 
@@ -155,9 +159,11 @@ def turned_back(boxes: npt.NDArray[_Number], width: float, height: float, turns:
         height: Of the page as it is.
         turns: Quarter turns, counterclockwise.
     """
+    if turns % 4 == 0:
+        return boxes
     x0, y0, x1, y1 = boxes.T
     sides = (
-        (x0, y0, x1, y1),
+        (),
         (y0, width - x1, y1, width - x0),
         (width - x1, height - y1, width - x0, height - y0),
         (height - y1, x0, height - y0, x1),
@@ -393,23 +399,23 @@ def _straight_pieces(raw: Any, path: Any) -> Iterator[list[_Point]]:
     count = raw.FPDFPath_CountSegments(path)
     if count > MAX_PATHS:
         raise _TooManyError
-    x, y = ctypes.c_float(), ctypes.c_float()
-    points: list[_Point] = []
-    is_straight = True
-    for index in range(count):
-        segment = raw.FPDFPath_GetPathSegment(path, index)
-        kind = raw.FPDFPathSegment_GetType(segment)
-        if kind == raw.FPDF_SEGMENT_MOVETO:
-            if is_straight and len(points) > 1:
-                yield points
-            points, is_straight = [], True
-        is_straight = is_straight and kind in (raw.FPDF_SEGMENT_MOVETO, raw.FPDF_SEGMENT_LINETO)
-        raw.FPDFPathSegment_GetPoint(segment, x, y)
-        points.append((x.value, y.value))
-        if raw.FPDFPathSegment_GetClose(segment):
-            points.append(points[0])
-    if is_straight and len(points) > 1:
-        yield points
+    calls = quick_calls()
+    segments = list(map(calls.segment, repeat(address_of(path)), range(count)))
+    kinds = list(map(calls.segment_kind, segments))
+    starts = [at for at, kind in enumerate(kinds) if kind == raw.FPDF_SEGMENT_MOVETO]
+    x, y = np.zeros((2, 1), np.float32)
+    places = x.ctypes.data, y.ctypes.data
+    for start, end in pairwise(sorted({0, *starts, count})):
+        if raw.FPDF_SEGMENT_BEZIERTO in kinds[start:end] or raw.FPDF_SEGMENT_UNKNOWN in kinds[start:end]:
+            continue
+        points: list[_Point] = []
+        for segment in segments[start:end]:
+            calls.segment_point(segment, *places)
+            points.append((float(x[0]), float(y[0])))
+            if calls.closes(segment):
+                points.append(points[0])
+        if len(points) > 1:
+            yield points
 
 
 def _matrix_of(raw: Any, each: Any) -> _Matrix:
