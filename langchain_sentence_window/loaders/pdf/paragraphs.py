@@ -323,6 +323,7 @@ _MIN_ROW = 3
 _MIN_TITLE_WORDS = 3
 _MOST_HEAD_WORDS = 2
 _MIN_BODY_LINES = 2
+_MIN_BODY_CHARS = 100
 _SAME_SIZE = 1.02
 
 
@@ -423,7 +424,8 @@ def _raise_title(paragraphs: list[Paragraph]) -> list[Paragraph]:
 
 
 def _is_body(paragraph: Paragraph) -> bool:
-    return paragraph.kind == PROSE and len(paragraph.lines) >= _MIN_BODY_LINES and len(paragraph.text) > MAX_CHARS
+    is_long = len(paragraph.lines) >= _MIN_BODY_LINES and len(paragraph.text) >= _MIN_BODY_CHARS
+    return paragraph.kind == PROSE and is_long
 
 
 def _prominence(paragraph: Paragraph) -> tuple[bool, int, bool]:
