@@ -30,9 +30,8 @@ from langchain_sentence_window.documents.keys import (
     TIMES,
 )
 from langchain_sentence_window.documents.metadata_values import is_index
-from langchain_sentence_window.documents.source_parts import PAGE_LABEL, ROW, SHEET, SLIDE, TITLE
+from langchain_sentence_window.documents.source_parts import PAGE_LABEL, ROW, SHEET, SLIDE, TITLE, lines_of
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.documents.text_lines import lines_of
 from langchain_sentence_window.documents.window_documents import narrowed_window, read_lead_ins, window_slice
 from langchain_sentence_window.documents.window_fields import places_in
 from langchain_sentence_window.documents.window_runs import (

@@ -47,7 +47,7 @@ from .keys import (
     sentence_id,
 )
 from .metadata_values import checked, number
-from .text_lines import line_breaks
+from .source_parts import line_breaks
 
 
 @dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long

@@ -59,8 +59,7 @@ from .keys import (
     storable_text,
 )
 from .metadata_values import SCALARS, json_item
-from .source_parts import NAMING_KEYS
-from .text_lines import is_text_file, line_breaks
+from .source_parts import NAMING_KEYS, is_text_file, line_breaks
 
 if TYPE_CHECKING:
     from langchain_sentence_window.splitting.markdown import FrontMatter

@@ -31,6 +31,9 @@ file_state = "5301 1760000000000000000 9f86d081884c7d65… 48"
 That is the size in bytes, the time of the last change in nanoseconds since 1970, the SHA-256 of the bytes, and the
 number of sentences. Who asks later whether the file has changed first compares the size and the time, and only then
 the hash. Only loaders write it, never a document's own text.
+
+The text of a file that is text itself has lines, which count from 1 as editors show them. Those of a page, a slide or a
+table are made by its loader, and a reader doesn't find them again.
 """
 
 import math
@@ -42,7 +45,8 @@ from typing import Any, Literal, Self, TypeAlias, cast
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import as_number
+from langchain_sentence_window._primitives import Span
+from langchain_sentence_window._validation import as_integer, as_number
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
@@ -58,8 +62,10 @@ from langchain_sentence_window.splitting.blocks import (
     trim,
 )
 from langchain_sentence_window.splitting.html_tables import table_rows
+from langchain_sentence_window.splitting.light_markup import FORMATS, format_of
+from langchain_sentence_window.splitting.source_code import name_of_file, syntax_of_source
 
-from .keys import END_INDEX, SOURCE, START_INDEX
+from .keys import END_INDEX, LINES, SOURCE, START_INDEX
 from .metadata_values import SCALARS
 
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
@@ -342,6 +348,36 @@ def time_of(metadata: Mapping[str, Any]) -> tuple[float, float] | None:
     """Return the time from which and to which a cue of subtitles is shown, in seconds; ``None`` for another part."""
     begins, ends = as_number(metadata.get(CUE_START)), as_number(metadata.get(CUE_END))
     return (begins, ends) if 0 <= begins <= ends < math.inf else None
+
+
+_BREAKS = re.compile(r"\r\n?|\n")
+_SUFFIXES = (".md", ".markdown", ".txt", ".text", ".log", ".srt", ".vtt")
+_CONTENT_TYPES = frozenset({"application/x-subrip", *(each.content_type for each in FORMATS)})
+_TABLES_AND_PAGES = frozenset({"text/html", "text/csv", "text/tab-separated-values"})
+
+
+def is_text_file(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a document is the text of a file, by what its loader says it is, else by the file's name."""
+    source, content_type = metadata.get(SOURCE), metadata.get(CONTENT_TYPE)
+    if isinstance(content_type, str) and content_type:
+        kind = content_type.partition(";")[0].strip().lower()
+        return kind in _CONTENT_TYPES or (kind.startswith("text/") and kind not in _TABLES_AND_PAGES)
+    if not isinstance(source, str):
+        return False
+    is_known = format_of(source) is not None or syntax_of_source(source) is not None
+    return is_known or name_of_file(source).endswith(_SUFFIXES)
+
+
+def line_breaks(text: str, start: int, end: int) -> int:
+    """Return the number of line breaks in a stretch of a text; a carriage return and a line feed are one."""
+    return sum(1 for _ in _BREAKS.finditer(text, start, end))
+
+
+def lines_of(metadata: Mapping[str, Any]) -> Span | None:
+    """Return the first and the last line that a window touches, from 1; ``None`` if they aren't known."""
+    given = metadata.get(LINES)
+    first, last = map(as_integer, given) if isinstance(given, list | tuple) and len(given) == 2 else (None, None)  # noqa: PLR2004
+    return (first, last) if first is not None and last is not None and 1 <= first <= last else None
 
 
 def total_pages(metadata: Mapping[str, Any]) -> int | None:

@@ -40,7 +40,7 @@ from .keys import (
 )
 from .metadata_values import SCALARS, own_values
 from .sentence_documents import SentencesByKey, StoredSentence, by_key
-from .text_lines import line_breaks, lines_of
+from .source_parts import line_breaks, lines_of
 from .window_fields import (
     FIELDS,
     CountTokens,

@@ -83,7 +83,7 @@ from .keys import (
     window_id,
 )
 from .sentence_documents import SentencesByKey, StoredSentence
-from .text_lines import line_breaks, lines_of
+from .source_parts import line_breaks, lines_of
 from .window_runs import RunHit, WindowRun, read_span
 
 CountTokens: TypeAlias = Callable[[str], int]
