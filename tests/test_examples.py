@@ -59,7 +59,7 @@ def test_the_notebook_shows_what_is_written_in_it() -> None:
     written = json.loads(NOTEBOOK.read_text(encoding="utf-8"))
     ran = json.loads(json.dumps(run_notebook(NOTEBOOK)))
     shown = outputs_of(ran)
-    assert len(shown) == 6
+    assert len(shown) == 7
     assert shown == outputs_of(written), "run python -m tests.pages examples/tour.ipynb"
 
 
@@ -153,7 +153,7 @@ def test_with_a_key_the_quickstart_prints_the_answer_and_its_citations(folder: P
         assert [body["stream"] for body in server.bodies("/v1/chat/completions")] == [True]
     assert done.returncode == 0, done.stderr
     assert "refused after 100 bookings" in shown[-1]["content"]
-    assert "Answer: It is refused after 100 bookings [1].\n  [1] billing.md:" in done.stdout
+    assert "Answer: It is refused after 100 bookings [1].\n  [1] billing.md, line" in done.stdout
 
 
 def test_with_a_key_quotes_of_a_pdf_are_verified_and_marked_on_their_page(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_the_chain_streams_a_cited_answer() -> None:
         (shown,) = server.prompts()
     assert done.returncode == 0, done.stderr
     assert CLAUSE in shown[-1]["content"]
-    assert "No, from 600 euros on [1].\n  [1] billing-policy.md:" in done.stdout
+    assert "No, from 600 euros on [1].\n  [1] billing-policy.md, line 81 (" in done.stdout
 
 
 def test_the_agent_searches_then_reads_around_then_answers() -> None:
