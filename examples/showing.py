@@ -7,7 +7,7 @@ from pathlib import Path
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 
-from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain
+from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain, describe_location
 
 
 def ask(retriever: SentenceWindowRetriever, model: BaseChatModel | None, question: str, title: str = "") -> None:
@@ -35,10 +35,8 @@ def show_windows(windows: list[Document]) -> None:
     """Print windows with their places and scores, hits marked."""
     for number, window in enumerate(windows, 1):
         metadata = window.metadata
-        place = f"{metadata['source']}:{metadata['start_index']}-{metadata['end_index']}"
-        heading = f" ({metadata['heading']})" if "heading" in metadata else ""
         reranked = f", reranked {metadata['relevance_score']:.3f}" if "relevance_score" in metadata else ""
-        print(f"\n[{number}] {place}{heading} · score {metadata['score']:.3f}{reranked}")
+        print(f"\n[{number}] {describe_location(window)} · score {metadata['score']:.3f}{reranked}")
         print(textwrap.indent(mark_hits(window), "    "))
 
 

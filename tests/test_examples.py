@@ -109,10 +109,9 @@ def test_the_places_the_quickstart_prints_are_true(folder: Path, tmp_path: Path)
     done = run("quickstart.py", *ask, "-k", "1")
     assert done.returncode == 0, done.stderr
     place = next(line for line in done.stdout.splitlines() if line.startswith("[1] "))
-    name, _, offsets = place.split()[1].partition(":")
-    start, end = map(int, offsets.split("-"))
-    text = (folder / name).read_bytes().decode()[start:end]
-    assert "It is refused after 100 bookings." in text
+    (name, first, last), *_ = re.findall(r"(\S+), lines? (\d+)(?:–(\d+))?", place)
+    text = (folder / name).read_bytes().decode().splitlines()[int(first) - 1 : int(last or first)]
+    assert "It is refused after 100 bookings." in " ".join(text)
     assert "(Refunds)" in place
     assert "score 0." in place
 
