@@ -108,7 +108,9 @@ function place(card) {
   const [first, last] = card.sentences ?? [];
   if (first !== undefined) parts.push(count(last - first + 1, "sentence"));
   parts.push(`about ${count(card.tokens, "token")}`);
-  parts.push(`characters ${card.start_index.toLocaleString()}–${card.end_index.toLocaleString()}`);
+  const [unit, from, to] = card.lines ? ["line", ...card.lines] : ["character", card.start_index, card.end_index];
+  const rest = from === to ? "" : `–${to.toLocaleString()}`;
+  parts.push(`${unit}${rest && "s"} ${from.toLocaleString()}${rest}`);
   return parts.join(" · ");
 }
 
