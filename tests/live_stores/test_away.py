@@ -63,8 +63,8 @@ def asked(retriever: SentenceWindowRetriever) -> list[Callable[[], Any]]:
         lambda: retriever.invoke("refund", filter={"tenant": "a"}, window=2),
         lambda: asyncio.run(retriever.aexplain("refund")),
         lambda: asyncio.run(retriever.aget(["d1"])),
-        lambda: search.func("refund"),  # type: ignore[attr-defined]
-        lambda: asyncio.run(read_around.coroutine(**around)),  # type: ignore[attr-defined]
+        lambda: search.func(query="refund", config={}),  # type: ignore[attr-defined]
+        lambda: asyncio.run(read_around.coroutine(**around, config={})),  # type: ignore[attr-defined]
     ]
 
 
@@ -164,7 +164,7 @@ async def test_a_query_waits_for_the_database_in_no_thread(
     monkeypatch.setattr(asyncio.get_running_loop(), "_default_executor", NoThreads())
     assert await retriever.ainvoke("refund") == expected
     assert await retriever.ainvoke("refund", filter={"tenant": "a"}, window=2)
-    assert await create_tools(retriever)[1].coroutine("d1", 1, 1)  # type: ignore[attr-defined]
+    assert await create_tools(retriever)[1].coroutine(doc_id="d1", first=1, last=1, config={})  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
