@@ -221,7 +221,7 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
     ):
         raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and the sentence isn't in that window")
     start, text = number(metadata, WINDOW_START), checked(metadata, WINDOW_TEXT, str)
-    line = sentence.line - line_breaks(text, 0, sentence.start - start)
+    line = sentence.line and sentence.line - line_breaks(text, 0, sentence.start - start)
     parts: list[PartSpan] = []
     if WINDOW_PARTS in metadata:
         parts = read_spans(checked(metadata, WINDOW_PARTS, str), {}, text, start)
@@ -236,7 +236,7 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
             kind=sentence.kind if each.index == sentence.index else "",
             lead_in=sentence.lead_in if each.index == sentence.index else None,
             text=each.text,
-            line=line + line_breaks(text, 0, each.start - start) if sentence.line else 0,
+            line=line and line + line_breaks(text, 0, each.start - start),
             part_spans=cut_spans(parts, each.start, each.end) if parts else "",
         )
         for each in held

@@ -104,7 +104,8 @@ def sentence_documents(
             SECTION_END: sentence.section_end,
         }
         separator = separator_after(text, spans, index)
-        line, counted = line + line_breaks(text, counted, sentence.start), sentence.start
+        if has_lines:
+            line, counted = line + line_breaks(text, counted, sentence.start), sentence.start
         optional = (
             (SEPARATOR, separator, " "),
             (KIND, sentence.kind, PROSE),
