@@ -20,8 +20,7 @@ from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, LINES, PAGES, SENTENCES, START_INDEX
 from langchain_sentence_window.documents.metadata_values import is_index
-from langchain_sentence_window.documents.source_parts import lines_of
-from langchain_sentence_window.documents.window_runs import read_span
+from langchain_sentence_window.documents.window_runs import lines_of, read_span
 from langchain_sentence_window.errors import InvalidInputError
 
 from .citation_format import citation_marks, source_number

@@ -14,8 +14,9 @@ from langchain_core.documents import Document
 from langchain_sentence_window._primitives import encodable
 from langchain_sentence_window.documents.keys import PAGES
 from langchain_sentence_window.documents.metadata_values import is_index
+from langchain_sentence_window.documents.window_runs import lines_touched
 
-from .locations import MAX_ADDRESS_CHARS, lines_touched, source_address, times_of_window
+from .locations import MAX_ADDRESS_CHARS, source_address, times_of_window
 
 MAX_WHOLE_WORDS = 10
 """Words of the longest passage that a text fragment holds whole; of a longer one it holds the ends."""
@@ -54,8 +55,8 @@ def link_to(
     pages = given if isinstance(given, list | tuple) and all(map(is_index, given)) else ()
     if _PDF.search(parts.path):
         place = f"page={pages[0] + 1}" if pages else ""
-    elif not parts.fragment and (touched := lines or lines_touched(document)) and _shows_lines(parts):
-        address, place = _with_lines(parts, touched)
+    elif not parts.fragment and (at_lines := _at_lines(parts, lines or lines_touched(document))):
+        address, place = at_lines
     elif times := times_of_window(document):
         place = "t=" + ",".join(f"{each:g}" for each in times)
     else:
@@ -65,16 +66,17 @@ def link_to(
     return address if parts.fragment else _joined(address, place)
 
 
-def _shows_lines(parts: SplitResult) -> bool:
-    """Return whether what opens an address knows lines: an editor does, and the page of a file in a repository."""
-    return parts.scheme.lower() == "file" or _OF_REPOSITORY.search(parts.path) is not None
+def _at_lines(parts: SplitResult, lines: Sequence[int]) -> tuple[str, str] | None:
+    """Return the address and the fragment that open a file at its lines, as GitHub, GitLab and editors read it.
 
-
-def _with_lines(parts: SplitResult, lines: Sequence[int]) -> tuple[str, str]:
-    """Return the address and the fragment that open a file at its lines, as GitHub, GitLab and editors read it."""
-    found = _OF_REPOSITORY.search(parts.path)
+    ``None`` if no lines are known, or what opens the address doesn't know lines: an editor does, and the page of a file
+    in a repository.
+    """
+    in_repository = _OF_REPOSITORY.search(parts.path)
+    if not lines or not (in_repository or parts.scheme.lower() == "file"):
+        return None
     first, last = lines
-    end = "" if first == last else f"-{last}" if found and found["gitlab"] else f"-L{last}"
+    end = "" if first == last else f"-{last}" if in_repository and in_repository["gitlab"] else f"-L{last}"
     # GitHub renders some files, and lines are in the others.
     query = "plain=1" if parts.hostname == "github.com" and not parts.query else parts.query
     return urlunsplit(parts._replace(query=query)), f"L{first}{end}"

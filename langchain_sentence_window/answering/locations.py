@@ -30,12 +30,13 @@ from langchain_sentence_window.documents.keys import (
     TIMES,
 )
 from langchain_sentence_window.documents.metadata_values import is_index
-from langchain_sentence_window.documents.source_parts import PAGE_LABEL, ROW, SHEET, SLIDE, TITLE, lines_of
+from langchain_sentence_window.documents.source_parts import PAGE_LABEL, ROW, SHEET, SLIDE, TITLE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_documents import narrowed_window, read_lead_ins, window_slice
 from langchain_sentence_window.documents.window_fields import places_in
 from langchain_sentence_window.documents.window_runs import (
     best_hit,
+    lines_touched,
     pages_touched,
     sentence_numbers,
     source_span,
@@ -129,11 +130,6 @@ def _times(document: Document) -> str:
         return ""
     begins, ends = (f"{int(each) // 3600:02}:{int(each) // 60 % 60:02}:{int(each) % 60:02}" for each in seconds)
     return f", {begins}" if begins == ends else f", {begins}–{ends}"
-
-
-def lines_touched(document: Document) -> tuple[int, ...]:
-    """Return the first and the last line that a Document touches, from 1; none if they aren't known."""
-    return () if source_span(document) is None else lines_of(document.metadata) or ()
 
 
 def _lines(document: Document) -> str:

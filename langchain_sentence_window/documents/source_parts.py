@@ -45,8 +45,7 @@ from typing import Any, Literal, Self, TypeAlias, cast
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import Span
-from langchain_sentence_window._validation import as_integer, as_number
+from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
@@ -65,7 +64,7 @@ from langchain_sentence_window.splitting.html_tables import table_rows
 from langchain_sentence_window.splitting.light_markup import FORMATS, format_of
 from langchain_sentence_window.splitting.source_code import name_of_file, syntax_of_source
 
-from .keys import END_INDEX, LINES, SOURCE, START_INDEX
+from .keys import END_INDEX, SOURCE, START_INDEX
 from .metadata_values import SCALARS
 
 PAGE, PAGE_NUMBER, PAGE_LABEL, TOTAL_PAGES = "page", "page_number", "page_label", "total_pages"
@@ -371,13 +370,6 @@ def is_text_file(metadata: Mapping[str, Any]) -> bool:
 def line_breaks(text: str, start: int, end: int) -> int:
     """Return the number of line breaks in a stretch of a text; a carriage return and a line feed are one."""
     return sum(1 for _ in _BREAKS.finditer(text, start, end))
-
-
-def lines_of(metadata: Mapping[str, Any]) -> Span | None:
-    """Return the first and the last line that a window touches, from 1; ``None`` if they aren't known."""
-    given = metadata.get(LINES)
-    first, last = map(as_integer, given) if isinstance(given, list | tuple) and len(given) == 2 else (None, None)  # noqa: PLR2004
-    return (first, last) if first is not None and last is not None and 1 <= first <= last else None
 
 
 def total_pages(metadata: Mapping[str, Any]) -> int | None:

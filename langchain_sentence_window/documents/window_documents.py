@@ -40,7 +40,7 @@ from .keys import (
 )
 from .metadata_values import SCALARS, own_values
 from .sentence_documents import SentencesByKey, StoredSentence, by_key
-from .source_parts import line_breaks, lines_of
+from .source_parts import line_breaks
 from .window_fields import (
     FIELDS,
     CountTokens,
@@ -53,7 +53,7 @@ from .window_fields import (
     places_in,
     window_lines,
 )
-from .window_runs import cut_parts, read_parts, source_span
+from .window_runs import cut_parts, lines_of, read_parts, source_span
 
 
 def window_document(window: Window, sentences: SentencesByKey) -> Document:

@@ -83,8 +83,8 @@ from .keys import (
     window_id,
 )
 from .sentence_documents import SentencesByKey, StoredSentence
-from .source_parts import line_breaks, lines_of
-from .window_runs import RunHit, WindowRun, read_span
+from .source_parts import line_breaks
+from .window_runs import RunHit, WindowRun, lines_of, read_span
 
 CountTokens: TypeAlias = Callable[[str], int]
 """Counts the tokens of a text."""

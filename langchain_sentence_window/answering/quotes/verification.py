@@ -15,10 +15,10 @@ from langchain_sentence_window._primitives import UNSPACED, Span
 from langchain_sentence_window._validation import as_integer, checked_flag, gathered
 from langchain_sentence_window.answering.citation_format import MARKS, looks
 from langchain_sentence_window.answering.conversation import checked_sources, named_sources
-from langchain_sentence_window.answering.locations import describe_location, doc_id_of, lines_touched, sentences_of
+from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of
 from langchain_sentence_window.documents.keys import END_INDEX, PAGE_LABELS, PAGES, PARTS, START_INDEX
 from langchain_sentence_window.documents.window_documents import narrowed_window, window_slice
-from langchain_sentence_window.documents.window_runs import pages_touched, read_span, source_span
+from langchain_sentence_window.documents.window_runs import lines_touched, pages_touched, read_span, source_span
 from langchain_sentence_window.errors import InvalidInputError
 
 from .answer_quotes import AnswerQuote, Cited, find_quoted, quotes_in
