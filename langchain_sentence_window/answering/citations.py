@@ -20,7 +20,7 @@ from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, HEADING, LINES, PAGES, SENTENCES, START_INDEX
 from langchain_sentence_window.documents.metadata_values import is_index
-from langchain_sentence_window.documents.window_runs import lines_of, read_span
+from langchain_sentence_window.documents.window_runs import lines_touched, read_span
 from langchain_sentence_window.errors import InvalidInputError
 
 from .citation_format import citation_marks, source_number
@@ -233,7 +233,7 @@ def _carried_citations(message: AIMessage) -> Iterator[Citation]:
                 start, end = (as_integer(fields.get(key)) for key in (SOURCE_START, SOURCE_END))
                 sentences, pages = read_span(fields.get(SENTENCES)), fields.get(PAGES)
                 known = tuple(pages) if isinstance(pages, list) and all(map(is_index, pages)) else ()
-                place = cited, start, end, sentences, known, lines_of(fields) or ()
+                place = cited, start, end, sentences, known, lines_touched(document)
                 statement = _statement(fields, text, at)
                 told = fields.get(VERDICT)
                 verdict = told if isinstance(told, str) else None

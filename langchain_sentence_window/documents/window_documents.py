@@ -53,7 +53,7 @@ from .window_fields import (
     places_in,
     window_lines,
 )
-from .window_runs import cut_parts, lines_of, read_parts, source_span
+from .window_runs import cut_parts, lines_touched, read_parts, source_span
 
 
 def window_document(window: Window, sentences: SentencesByKey) -> Document:
@@ -252,8 +252,8 @@ _COUNTED = tuple((field, field.count) for field in FIELDS if field.count)
 
 def _cut_lines(document: Document, start: int, end: int) -> Span | None:
     """Return the lines of a stretch of a window; ``None`` if they aren't known, or it isn't all in the window."""
-    lines, own = lines_of(document.metadata), source_span(document)
-    if lines is None or own is None or not own[0] <= start <= end <= own[1]:
+    lines, own = lines_touched(document), source_span(document)
+    if not lines or own is None or not own[0] <= start <= end <= own[1]:
         return None
     text, low, high = document.page_content, start - own[0], end - own[0]
     first = lines[0] + line_breaks(text, 0, low)

@@ -84,7 +84,7 @@ from .keys import (
 )
 from .sentence_documents import SentencesByKey, StoredSentence
 from .source_parts import line_breaks
-from .window_runs import RunHit, WindowRun, lines_of, read_span
+from .window_runs import RunHit, WindowRun, lines_touched, read_span
 
 CountTokens: TypeAlias = Callable[[str], int]
 """Counts the tokens of a text."""
@@ -461,9 +461,8 @@ def _joined_pages(joined: JoinedRuns, key: str, read: Callable[[Sequence[PartSpa
 
 
 def _joined_lines(runs: Sequence[WindowRun]) -> list[int] | None:
-    lines = [lines_of(run.document.metadata) for run in runs]
-    known = [each for each in lines if each is not None]
-    return [known[0][0], max(last for _, last in known)] if known and len(known) == len(lines) else None
+    lines = [lines_touched(run.document) for run in runs]
+    return [lines[0][0], max(last for _, last in lines)] if all(lines) else None
 
 
 def _cut_pages(cut: CutWindow, key: str, read: Callable[[Sequence[PartSpan]], list[Any]]) -> Any:

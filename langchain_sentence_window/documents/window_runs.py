@@ -264,12 +264,7 @@ def pages_touched(document: Document) -> tuple[int, ...]:
     return () if page is None else (page,)
 
 
-def lines_of(metadata: Mapping[str, Any]) -> Span | None:
-    """Return the first and the last line that a window touches, from 1; ``None`` if they aren't known."""
-    lines = read_span(metadata.get(LINES))
-    return lines if lines is not None and lines[0] >= 1 else None
-
-
 def lines_touched(document: Document) -> tuple[int, ...]:
     """Return the first and the last line that a Document touches, from 1; none if they aren't known."""
-    return () if source_span(document) is None else lines_of(document.metadata) or ()
+    lines = read_span(document.metadata.get(LINES)) if source_span(document) is not None else None
+    return lines if lines is not None and lines[0] >= 1 else ()
