@@ -67,11 +67,6 @@ def retriever(server: OpenAIServer) -> SentenceWindowRetriever:
 
 
 @pytest.fixture
-def llm(server: OpenAIServer) -> ChatOpenAI:
-    return ChatOpenAI(base_url=server.base_url, api_key=KEY, model="toy")
-
-
-@pytest.fixture
 def chain(retriever: SentenceWindowRetriever, llm: ChatOpenAI) -> Chain:
     return create_rag_chain(retriever, llm)
 

@@ -9,7 +9,6 @@ from langchain_openai import ChatOpenAI
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
-from pydantic import SecretStr
 
 from langchain_sentence_window import SentenceWindowRetriever, create_rag_chain, find_citations
 from langchain_sentence_window.answering.chain import MAX_MESSAGES
@@ -39,11 +38,6 @@ def reply(messages: list[Message]) -> str:
 def server() -> Iterator[OpenAIServer]:
     with openai_server(reply) as server:
         yield server
-
-
-@pytest.fixture
-def llm(server: OpenAIServer) -> ChatOpenAI:
-    return ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
 
 
 @pytest.fixture

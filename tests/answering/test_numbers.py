@@ -48,7 +48,7 @@ def call(name: str, id_: str, **arguments: Any) -> ToolCall:
 
 
 ASKED = ["refund", "card seat", "refund card", "trial", "refund trial"]
-"""What an agent searches for, one after the other. The third search finds nothing new, and the last one neither."""
+"""The searches of an agent, one after the other. The third search finds nothing new, and the last one neither."""
 
 
 def scripted(messages: list[Message]) -> Message:
@@ -64,11 +64,6 @@ def scripted(messages: list[Message]) -> Message:
 def server() -> Iterator[OpenAIServer]:
     with openai_server(scripted) as server:
         yield server
-
-
-@pytest.fixture
-def llm(server: OpenAIServer) -> ChatOpenAI:
-    return ChatOpenAI(base_url=server.base_url, api_key=SecretStr("test"), model="toy")
 
 
 async def five_turns(
