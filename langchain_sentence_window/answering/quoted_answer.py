@@ -35,7 +35,7 @@ Unverified: TypeAlias = Literal["mark", "drop"]
 """How a statement without a verified quote is treated: it is marked with `UNVERIFIED`, or dropped."""
 
 FailedQuotes: TypeAlias = Literal["keep", "retry", "drop"]
-"""What becomes of an answer with quotes that don't stand in their sources, see `create_rag_chain`."""
+"""How an answer is treated with quotes that don't stand in their sources, see `create_rag_chain`."""
 
 UNVERIFIED = "[unverified]"
 """The mark after a statement for which no quote was verified."""
@@ -227,7 +227,7 @@ def answer_in_quotes(
 
 @dataclass(slots=True)
 class _Asking:
-    """What is asked for: statements, statements again, and an answer with numbers."""
+    """Ask for statements, for statements again, and for an answer with numbers."""
 
     ask: Runnable[Any, Any]
     again: Runnable[Any, Any]

@@ -70,7 +70,7 @@ Result = tuple[str, list[Document]]
 
 
 Runtime = Annotated[Any, InjectedToolArg]
-"""What LangGraph gives a tool, which a model isn't told of: the state of the conversation and the call."""
+"""The argument that LangGraph gives a tool, which a model isn't told of: the state of the conversation and the call."""
 
 
 class SearchArguments(BaseModel):

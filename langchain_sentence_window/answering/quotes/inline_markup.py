@@ -21,7 +21,7 @@ Change: TypeAlias = tuple[int, int, str]
 _TAGS = "abbr|a|bdi|bdo|big|b|cite|code|del|dfn|em|font|ins|i|kbd|mark|q|samp|small|span|strike|strong|s|tt|u|var"
 _BLOCKS = "blockquote|br|dd|details|div|dl|dt|h[1-6]|hr|li|ol|p|pre|section|summary|table|tbody|td|th|thead|tr|ul"
 _FIRST = re.compile(r"[\\&<>\[\]*_~¹²³⁰-⁹]|!\[|==|\n[ \t]*(?=\n)")
-"""What markup begins with; most characters of a text begin none."""
+"""The characters that markup begins with; most characters of a text begin none."""
 
 _MARKUP = re.compile(
     rf"""
@@ -111,7 +111,7 @@ _SHOWN = {
     "address": lambda found: [(found.start(), found.start() + 1, ""), (found.end() - 1, found.end(), "")],
     "quoted": _quoted,
 }
-"""What is shown of markup that is told by itself."""
+"""By the kind of markup that is told by itself, stretches of it with the text that is shown of each."""
 
 
 class _Pairs:

@@ -65,7 +65,7 @@ _COMPARISONS = {"<=": "≤", ">=": "≥", "!=": "≠", "+/-": "±", "+-": "±"}
 _BOLD = re.compile(r"\*(?<![\w*]\*)\*{1,2}(?=[^\s*])|\*(?<=[^\s*]\*)\*{1,2}(?![\w*])")
 _SCANNED = re.compile(rf"rn|vv|[i|](?={_LETTER})|(?<={_LETTER})[i|]|[015](?={_LETTER})|(?<={_LETTER})[015]")
 _CONFUSED = {"rn": "m", "vv": "w", "i": "l", "|": "l", "0": "o", "1": "l", "5": "s"}
-"""What stands for letters that are confused; a digit is one only beside a letter, so that no number becomes another."""
+"""Letters by what is taken for them; a digit is that only beside a letter, so that no number becomes another."""
 
 _FRENCH = re.compile(r"(?<![\w.,;:!?…])«([ \u00a0\u2009\u202f])[^«»]{1,500}?([ \u00a0\u2009\u202f])»")
 """The spaces inside French quotation marks."""
@@ -460,7 +460,7 @@ _ADDED = re.compile(
     r"(?P<words>\S+(?:\s+(?:no|kein\w*|aucun\w*|ning\w*|nenhum\w*|nessun\w*)\b)?)",
     re.IGNORECASE,
 )
-"""What a sentence adds: a negation there is of what is added, unless it begins with it, as in "and in no case"."""
+"""Matches what a sentence adds: a negation there is of that, unless it begins with it, as in "and in no case"."""
 
 
 def is_turned_after(text: str, at: int) -> bool:

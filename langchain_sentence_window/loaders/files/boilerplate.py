@@ -125,7 +125,7 @@ _KINDS_OF_TAGS = {"footer": _TEASERS, "aside": _TEASERS, "form": _FORM}
 
 
 class Content(NamedTuple):
-    """What a page is about.
+    """The part of a page that it is about.
 
     Attributes:
         main: The element that holds it.

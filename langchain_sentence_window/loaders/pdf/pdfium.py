@@ -442,7 +442,7 @@ _MAX_LOST = 0.02
 
 @dataclass(frozen=True, slots=True)
 class PageNotes:
-    """What the annotations of a page hold.
+    """The facts that the annotations of a page tell.
 
     Attributes:
         has_text: Whether there are form fields, or texts that were written onto the page.
