@@ -217,13 +217,14 @@ def _cut_text(
 
 def _of_code(text: str, syntax: Syntax, min_chars: int, max_chars: int | None) -> list[Sentence]:
     sentences: list[Sentence] = []
-    for blocks, signature in code_sections(text, syntax):
+    for blocks, leads_of_blocks in code_sections(text, syntax):
         spans = [fit_sizes(text, [(block.start, block.end)], min_chars, max_chars) for block in blocks]
         firsts = list(accumulate(map(len, spans), initial=0))
-        leads: list[int | None] = [None] * firsts[-1]
-        if signature is not None:
-            below = firsts[signature + 1]
-            leads[below:] = [firsts[signature]] * (firsts[-1] - below)
+        leads = [
+            None if lead is None else firsts[lead]
+            for lead, of_block in zip(leads_of_blocks, spans, strict=True)
+            for _ in of_block
+        ]
         sentences += _of_section(text, blocks, spans, leads, low=len(sentences))
     return sentences
 

@@ -3,23 +3,32 @@
 Marks mean other things in code than in prose: a line with ``#`` is a comment, no heading. So code is told from prose by
 the suffix of its file, by what its loader says, or by its text, if that leaves no doubt.
 
-A comment and a docstring stay whole. A function or a class begins a section, to which the comment and the decorators
-above it belong. What stands in it is led in by its signature. A method is a section of its own, and a function inside
-another one is none.
+A line says too little to be searched, so a unit takes the place of a sentence: a function with the comment and the
+decorators above it. A long one is cut between its statements, comments and docstrings, and what comes after its
+signature is led in by it. Short functions that follow each other are one unit. A method is a function, and one inside
+another isn't. A section is a run of whole functions.
 """
 
 import ast
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from langchain_sentence_window._primitives import Span
+
 from .blocks import CODE, LINE, Block, trim
 
-MAX_RUN_CHARS = 800
-"""Characters of a run of statements, which ends at the end of a line. A longer one says too much for one vector."""
+UNIT_CHARS = 800
+"""The most characters of a unit, which ends at the end of a line. A comment may be longer. See the benchmarks page."""
+
+SHORT_CHARS = 500
+"""The most characters of several functions that are one unit."""
+
+SECTION_CHARS = 4_000
+"""The most characters of a section of several functions."""
 
 MAX_SIGNATURE_LINES = 30
 """Lines of a signature; a longer one ends after its first."""
@@ -126,6 +135,27 @@ def syntax_of_language(language: str) -> Syntax | None:
 
 
 _SHEBANG = re.compile(r"\ufeff?#![ \t]*/(?:\S*/)?(?P<name>[a-z]+)[\d.]*(?:[ \t]+(?:-S[ \t]+)?(?P<of_env>[a-z]+))?")
+_LINE_OF_BRACES = re.compile(
+    r".*(?:(?P<open>\{)|(?P<close>[}\])][;,)\]}]*)|[;,(\[=&|+?:<>\\])(?:[ \t]*//.*)?\Z"
+    r"|[}@#:]|[\w.\[\]*]+ :?= |(?:import|package|using|use|return|const|let|var|val|case|break|continue)\b"
+)
+_LOOKED_AT = 20_000  # characters
+_MIN_LINES, _MIN_SHARE = 4, 0.7
+
+
+def _has_braces(text: str) -> bool:
+    """Return whether lines of a text open and close blocks as in C, Java or Rust, and most others are of code, too."""
+    if "{" not in text or "```" in text or text.lstrip()[:1] in {"{", "[", "<", "\\"}:  # JSON, pages and LaTeX
+        return False
+    before, *commented = text[:_LOOKED_AT].split("/*")
+    plain = before + "".join(each.partition("*/")[2] for each in commented)
+    lines = [line for each in plain.splitlines() if (line := each.strip())]
+    found = [_LINE_OF_BRACES.match(line) for line in lines if not line.startswith("//")]
+    matches = [match for match in found if match]
+    has_blocks = all(any(match[name] for match in matches) for name in ("open", "close"))
+    return len(lines) >= _MIN_LINES and has_blocks and len(matches) >= _MIN_SHARE * len(found)
+
+
 _SHELLS = frozenset({"sh", "bash", "zsh", "ksh", "dash", "fish"})
 _LINE_OF_PYTHON = re.compile(r"\n(?:(?:async )?def \w+\(|class \w+[(:]|(?:from [\w.]+ )?import \w)")
 _MIN_LINES_OF_PYTHON = 2
@@ -134,13 +164,15 @@ _MIN_LINES_OF_PYTHON = 2
 def syntax_of_text(text: str) -> Syntax | None:
     """Tell the syntax of a text that shows beyond doubt that it is code.
 
-    A first line such as ``#!/bin/sh`` does, and a text that is Python from beginning to end and defines or imports
-    something.
+    A first line such as ``#!/bin/sh`` does, a text that is Python from beginning to end and defines or imports
+    something, and one whose lines open and close blocks with braces.
     """
     if match := _SHEBANG.match(text):
         name = match["of_env"] if match["name"] == "env" else match["name"]
         known = "shell" if name in _SHELLS else {"node": "js"}.get(name or "", name or "")
         return _BY_LANGUAGE.get(known, _BY_LANGUAGE["shell"])
+    if _has_braces(text):
+        return _BY_LANGUAGE["java"]
     if len(text) > MAX_PARSED_CHARS or not ("import " in text or "def " in text or "class " in text):
         return None
     plain = "\n" + text.replace("\r\n", "\n").replace("\r", "\n")
@@ -162,15 +194,15 @@ _MAX_SIGNATURE_CHARS = 400
 
 
 class CodeSection(NamedTuple):
-    """A function with what stands above it, or what stands between two.
+    """Functions that follow each other.
 
     Attributes:
-        blocks: Its blocks, in order.
-        signature: The position of the block that is its signature; ``None`` if it has none.
+        blocks: Their units, in order.
+        leads: For each unit the position of the one that leads it in; ``None`` if it begins a function.
     """
 
     blocks: Sequence[Block]
-    signature: int | None
+    leads: Sequence[int | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,32 +238,77 @@ def code_sections(text: str, syntax: Syntax) -> list[CodeSection]:
     """
     lines = [match[0] for match in LINE.finditer(text)]
     starts = list(accumulate(map(len, lines), initial=0))
-    sections: list[tuple[list[_Run], int | None]] = []
-    runs: list[_Run] = []  # of the section that is open
-    signature: int | None = None  # its place among them
+
+    def chars(first: int, end: int) -> int:
+        return starts[end] - starts[first]
+
+    sections: list[tuple[list[Span], list[int | None]]] = []
+    is_short = False  # whether the last unit is one or several whole functions
+    for runs, signature in _functions(lines, syntax):
+        units, lead = _units(runs, signature, chars)
+        spans, leads = sections[-1] if sections else ([], [])
+        if is_short and len(units) == 1 and chars(spans[-1][0], units[0][1]) <= SHORT_CHARS:
+            spans[-1] = (spans[-1][0], units[0][1])
+            continue
+        if not spans or chars(spans[0][0], units[-1][1]) > SECTION_CHARS:
+            spans, leads = [], []
+            sections.append((spans, leads))
+        low = len(spans)
+        leads += [low + lead if lead is not None and lead < number else None for number in range(len(units))]
+        spans += units
+        is_short = len(units) == 1
+    return [
+        CodeSection([Block(*trim(text, starts[first], starts[end]), CODE) for first, end in spans], leads)
+        for spans, leads in sections
+    ]
+
+
+def _units(
+    runs: Sequence["_Run"], signature: int | None, chars: Callable[[int, int], int]
+) -> tuple[list[Span], int | None]:
+    """Join runs of a function to units of lines; return them and the position of the one with the signature."""
+    units: list[Span] = []
+    lead: int | None = None
+    begun = 0  # the number of the run that begins the last unit
+    for number, run in enumerate(runs):
+        if units and chars(units[-1][0], run.end) <= UNIT_CHARS:
+            units[-1] = (units[-1][0], run.end)
+        else:
+            above = _above(runs, number, signature, run.first)
+            if units and begun < above < number:
+                units[-1] = (units[-1][0], runs[above - 1].end)
+                begun = above
+            else:
+                begun = number
+            units.append((runs[begun].first, run.end))
+        if number == signature:
+            lead = len(units) - 1
+    return units, lead
+
+
+def _functions(lines: Sequence[str], syntax: Syntax) -> Iterator[tuple[list["_Run"], int | None]]:
+    """Yield the runs of each function, or of what stands between two, and the position of its signature."""
+    runs: list[_Run] = []
+    signature: int | None = None
     for run in _runs(lines, syntax):
         head = None if signature is None else runs[signature]
         is_inner = head is not None and run.indent > head.indent
         begins = run.kind == _SIGNATURE and not (is_inner and head and not head.is_holder)
         if begins or (run.kind == _STATEMENTS and head is not None and not is_inner):
-            above = _above(runs, signature, run.first)
-            if above:
-                sections.append((runs[:above], signature))
-            runs, signature = runs[above:], None
+            above = _above(runs, len(runs), signature, run.first)
+            # The first line of a class isn't left alone.
+            if above and not (is_inner and signature is not None and above == signature + 1):
+                yield runs[:above], signature
+                runs, signature = runs[above:], None
         if begins:
             signature = len(runs)
         runs.append(run)
-    sections.append((runs, signature))
-    return [
-        CodeSection([Block(*trim(text, starts[run.first], starts[run.end]), CODE) for run in runs], at)
-        for runs, at in sections
-        if runs
-    ]
+    if runs:
+        yield runs, signature
 
 
-def _above(runs: Sequence[_Run], signature: int | None, first: int) -> int:
-    """Return how many runs there are before the comments and decorators that stand directly above a line."""
-    at = len(runs)
+def _above(runs: Sequence[_Run], at: int, signature: int | None, first: int) -> int:
+    """Return how many of ``at`` runs stand before the comments and decorators directly above a line."""
     while at and at - 1 != signature and runs[at - 1].end == first:
         if runs[at - 1].kind != _COMMENT and not runs[at - 1].is_decorator:
             break
@@ -250,7 +327,7 @@ def _runs(lines: Sequence[str], syntax: Syntax) -> Iterator[_Run]:
         if waiting is not None and (
             not line
             or found
-            or chars + len(line) > MAX_RUN_CHARS
+            or chars + len(line) > UNIT_CHARS // 2
             or (is_decorator and not waiting.is_decorator)
             # A bracket that closes belongs to what it closes.
             or (indent < waiting.indent and not _CLOSER.match(line))

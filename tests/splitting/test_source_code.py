@@ -18,7 +18,10 @@ from langchain_sentence_window.splitting.source_code import (
 from tests.splitting.test_hostile import LINEAR, ONCE, lines_run
 from tests.toys import WordEmbeddings
 
-PYTHON = '''"""Rooms of the house."""
+BODY = "".join(f"        room[{number}] = read(path)  # of {number}\n" for number in range(16))
+"""Statements of a method, of some 600 characters."""
+
+PYTHON = f'''"""Rooms of the house."""
 import json
 
 # Read the rooms.
@@ -31,22 +34,32 @@ def rooms(
 
     # Not a heading.
     """
+    if path:
+{BODY}
     # once
     return json.load(path)
 
 class House:
-    floors = 2
 
+    # All doors.
     def doors(self):
         def count(room):
             return room.doors
+{BODY}
         return map(count, rooms())
+
+    def floors(self):
+{BODY}
+        # twice
+{BODY}
+        return 2
 print("# ready")
+print(2)
 '''
 
 
 def sections(text: str, **metadata: Any) -> list[list[str]]:
-    """The sentences of each section; those that a signature leads in are indented."""
+    """The units of each section without `BODY`; those that a signature leads in are indented."""
     found: dict[int, list[str]] = {}
     made = SentenceSplitter().split_documents([Document(text, metadata=metadata)])
     for each in made:
@@ -54,7 +67,8 @@ def sections(text: str, **metadata: Any) -> list[list[str]]:
         assert "heading" not in each.metadata
         assert each.metadata["kind"] == "code"
         assert lead is None or made[lead].page_content.startswith(("def ", "class ", "func ", "public ", "build"))
-        found.setdefault(start, []).append(("" if lead is None else "  ") + each.page_content)
+        lines = [line for line in each.page_content.splitlines() if line.strip() and " = read(path)" not in line]
+        found.setdefault(start, []).append(("" if lead is None else "  ") + "\n".join(lines))
     return list(found.values())
 
 
@@ -70,67 +84,60 @@ def sections(text: str, **metadata: Any) -> list[list[str]]:
     ],
     ids=repr,
 )
-def test_a_function_is_a_section_with_what_stands_above_it(metadata: dict[str, Any]) -> None:
+def test_a_function_is_a_unit_with_what_stands_above_it(metadata: dict[str, Any]) -> None:
     assert sections(PYTHON, **metadata) == [
-        ['"""Rooms of the house."""', "import json"],
         [
-            "# Read the rooms.\n# None may be missing.",
-            "@cached",
-            "def rooms(\n    path,  # of the file\n):",
-            '  """Read rooms.\n\n    # Not a heading.\n    """',
-            "  # once",
-            "  return json.load(path)",
+            '"""Rooms of the house."""\nimport json',
+            "# Read the rooms.\n# None may be missing.\n@cached\ndef rooms(\n    path,  # of the file\n):\n"
+            '    """Read rooms.\n    # Not a heading.\n    """\n    if path:\n    # once\n    return json.load(path)',
+            "class House:\n    # All doors.\n    def doors(self):\n        def count(room):\n"
+            "            return room.doors\n        return map(count, rooms())",
+            "def floors(self):",
+            "  # twice\n        return 2",
+            'print("# ready")\nprint(2)',
         ],
-        ["class House:", "  floors = 2"],
-        [
-            "def doors(self):",
-            "  def count(room):",
-            "  return room.doors",
-            "  return map(count, rooms())",
-        ],
-        ['print("# ready")'],
     ]
+
+
+def test_a_section_ends_before_it_is_long() -> None:
+    function = f"def rooms(path):\n    if path:\n{BODY}\n    return path\n\n"
+    assert [len(units) for units in sections(function * 14, source="a.py")] == [6, 6, 2]
 
 
 def test_braces_close_what_they_opened() -> None:
     java = (
-        "package house;\n\n/** A house. */\npublic class House\n{\n    int floors;\n\n    // once\n"
-        "    public int doors(int room)\n    {\n        if (room > 0) {\n            return 1;\n        }\n    }\n}\n"
+        f"package house;\n\nimport a.B;\n\n/** A house. */\npublic class House\n{{\n{BODY}\n\n    // once\n"
+        f"    public int doors(int room)\n    {{\n        if (room > 0) {{\n{BODY}        }}\n    }}\n}}\n"
     )
     assert sections(java, source="House.java") == [
-        ["package house;"],
-        ["/** A house. */", "public class House", "  {\n    int floors;"],
         [
-            "// once",
-            "public int doors(int room)",
-            "  {\n        if (room > 0) {\n            return 1;\n        }\n    }\n}",
-        ],
+            "package house;\nimport a.B;",
+            "/** A house. */\npublic class House\n{",
+            "// once\n    public int doors(int room)\n    {\n        if (room > 0) {\n        }\n    }\n}",
+        ]
     ]
-    go = "package house\n\n# no heading\nfunc Doors(room int) int {\n\treturn 1\n}\n\nvar all = 2\n"
+    go = f"package house\n\n# no heading\nfunc Doors(room int) int {{\n{BODY}\n\treturn 1\n}}\n\nvar all = 2\n"
     assert sections(go, source="house.go") == [
-        ["package house", "# no heading"],
-        ["func Doors(room int) int {", "  return 1\n}"],
-        ["var all = 2"],
+        ["package house\n# no heading", "func Doors(room int) int {\n\treturn 1\n}", "var all = 2"]
     ]
 
 
 @pytest.mark.parametrize(
-    ("source", "text", "expected"),
+    ("source", "text"),
     [
-        ("a.yaml", "---\n# Doors\ndoors: 2\n\n# Rooms\nrooms: 3\n---\na: 1", 1),
-        ("compose.YML", "# Doors\ndoors: 2", 1),
-        ("pyproject.toml", "# Doors\n[doors]\nfront = 1", 1),
-        ("Makefile", "# Doors\nall:\n\tmake doors", 1),
-        (".env", "# Doors\nDOORS=2", 1),
-        ("a.sql", "-- Doors\nSELECT 1;\n# not this", 1),
-        ("build.sh", "# Doors\nbuild() {\n  # all\n  make\n}\nbuild", 2),
-        ("a.rb", "# Doors\ndef doors\n  2\nend\n\n# Rooms\ndef rooms\n  3\nend", 2),
+        ("a.yaml", "---\n# Doors\ndoors: 2\n\n# Rooms\nrooms: 3\n---\na: 1"),
+        ("compose.YML", "# Doors\ndoors: 2"),
+        ("pyproject.toml", "# Doors\n[doors]\nfront = 1"),
+        ("Makefile", "# Doors\nall:\n\tmake doors"),
+        (".env", "# Doors\nDOORS=2"),
+        ("a.sql", "-- Doors\nSELECT 1;\n# not this"),
+        ("build.sh", "# Doors\nbuild() {\n  # all\n  make\n}\nbuild"),
+        ("a.rb", "# Doors\ndef doors\n  2\nend\n\n# Rooms\ndef rooms\n  3\nend"),
     ],
 )
-def test_comments_are_no_headings(source: str, text: str, expected: int) -> None:
-    found = sections(text, source=source)
-    assert len(found) == expected
-    assert "".join("".join(each.split()) for section in found for each in section) == "".join(text.split())
+def test_comments_are_no_headings_and_short_functions_are_one_unit(source: str, text: str) -> None:
+    ((found,),) = sections(text, source=source)
+    assert "".join(found.split()) == "".join(text.split())
 
 
 @pytest.mark.parametrize(
@@ -161,19 +168,36 @@ def test_the_suffix_tells_code(source: str, is_code: bool) -> None:
     assert (syntax_of_source(source) is not None) == is_code
 
 
-def test_only_a_text_that_leaves_no_doubt_is_code() -> None:
-    assert syntax_of_text("#!/usr/bin/env python3\n# Doors\nprint(1)") == syntax_of_language("python")
-    assert syntax_of_text("#!/bin/bash\n# Doors") == syntax_of_language("shell")
-    assert syntax_of_text("# Doors\r\nimport os\r\nimport re\r\n") == syntax_of_language("python")
-    for text in (
-        "# Doors\n\nimport os\nimport re\n\nThat was Python.",
-        "# Doors\n\nThe house has two.",
-        "# Doors\nfront: 1\nback: 2",
-        "import duties\nclass struggle",
-        "# Doors\n\n```python\nimport os\nimport re\n```\n",
-        "#! no path",
-    ):
-        assert syntax_of_text(text) is None, text
+GO = "package house\n\nfunc Doors(room int) int {\n\treturn 2\n}\n"
+JSON = '{\n  "doors": [\n    {\n      "a": 1\n    },\n    2\n  ],\n  "b": 3\n}'
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("python", "#!/usr/bin/env python3\n# Doors\nprint(1)"),
+        ("shell", "#!/bin/bash\n# Doors"),
+        ("python", "# Doors\r\nimport os\r\nimport re\r\n"),
+        ("java", GO),
+        ("java", f"/*\n * Doors of a house.\n * - none\n */\n{GO}"),
+        ("java", "#include <house.h>\n\n// Doors of a house.\nint doors(int room)\n{\n    return 2;\n}"),
+        ("java", "use house;\n\n/// Doors\npub fn doors(room: &Room) -> usize {\n    room.doors()\n}\n"),
+        ("java", "body {\n  margin: 0;\n}\np {\n  margin: 0;\n}"),
+        (None, JSON),
+        (None, f"# Doors\n\nThis is the code:\n\n```go\n{GO}```"),
+        (None, f"The house has two doors.\nThey lead into it.\nThis is the code of both.\n\n{GO}"),
+        (None, "The party {\nmeans\n}\nthe buyer;\nthe seller of the house\nand whoever buys from them\nand pays"),
+        (None, "\\documentclass{article}\n\\title{\nDoors\n}\n\\author{\nRooms\n}"),
+        (None, "# Doors\n\nimport os\nimport re\n\nThat was Python."),
+        (None, "# Doors\n\nThe house has two."),
+        (None, "# Doors\nfront: 1\nback: 2"),
+        (None, "import duties\nclass struggle"),
+        (None, "# Doors\n\n```python\nimport os\nimport re\n```\n"),
+        (None, "#! no path"),
+    ],
+)
+def test_only_a_text_that_leaves_no_doubt_is_code(language: str | None, text: str) -> None:
+    assert syntax_of_text(text) == (syntax_of_language(language) if language else None)
 
 
 def test_what_the_user_says_of_the_structure_comes_first() -> None:
@@ -183,14 +207,14 @@ def test_what_the_user_says_of_the_structure_comes_first() -> None:
 
 
 def test_a_window_says_the_signature_of_its_function(words: WordEmbeddings) -> None:
-    text = "def doors(room):\n    x = 1\n\n    return seat\n"
+    text = f"def doors(room):\n    if room:\n{BODY}\n    elif path:\n{BODY}\n    return seat\n"
     given = Document(text, metadata={"source": "a.py"})
     retriever = SentenceWindowRetriever.from_documents([given], words)
     (window,) = retriever.invoke("seat", k=1, fetch_k=1, window=0)
-    assert window.page_content == "return seat"
-    assert window.metadata["lead_ins"] == [
-        {"kind": "signature", "text": "def doors(room):", "start_index": 0, "end_index": 16}
-    ]
+    assert window.page_content.endswith("return seat")
+    (lead_in,) = window.metadata["lead_ins"]
+    assert lead_in["kind"] == "signature"
+    assert lead_in["text"].startswith("def doors(room):\n    if room:")
 
 
 LINES = st.sampled_from(
@@ -207,7 +231,9 @@ def test_code_is_cut_into_sections_and_none_of_it_is_lost(lines: list[str], lang
     blocks = [block for section in found for block in section.blocks]
     assert all(before.end <= after.start for before, after in pairwise(blocks))
     assert "".join("".join(text[b.start : b.end].split()) for b in blocks) == "".join(text.split())
-    assert all(section.signature is None or section.signature < len(section.blocks) for section in found)
+    for section in found:
+        assert len(section.leads) == len(section.blocks) > 0
+        assert all(lead is None or lead < number for number, lead in enumerate(section.leads))
 
 
 @pytest.mark.parametrize(
