@@ -61,9 +61,9 @@ async def test_what_the_question_supports_is_told(
     retriever = SentenceWindowRetriever.from_documents([document("A refund. A card.")], words, min_relevance="auto")
     caplog.set_level(logging.DEBUG, NAME)
     await way(retriever, "invoke", "refund")
-    assert_one(caplog, "DEBUG", r"the query .*\)(; it supports \d+ hits?|; nothing is on its subject)")
-    assert _relevance(Relevance(1, {})) == "; it supports 1 hit"
-    assert _relevance(Relevance(0, {})) == "; nothing is on its subject"
+    assert_one(caplog, "DEBUG", r"the query .*\); relevance \d\.\d\d")
+    assert _relevance(Relevance(0.5, 1, {})) == "; relevance 0.50"
+    assert _relevance(Relevance(0.01, 0, {})) == "; relevance 0.01, so nothing is returned"
 
 
 @pytest.mark.parametrize(
