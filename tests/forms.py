@@ -25,7 +25,6 @@ BELOW_THE_FACADE = (
     "tests/retrieval/test_relevance.py",
     "tests/retrieval/test_why.py",
     "tests/stores/faiss/test_candidates.py",
-    "tests/stores/faiss/test_closest_matches.py",
     "tests/stores/faiss/test_lexical.py",
     "tests/stores/faiss/test_recall.py",
     "tests/stores/faiss/test_sections.py",

@@ -15,8 +15,8 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.candidates import Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.ranking.relevance import Unrelated
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 from langchain_sentence_window.stores.faiss.index_state import IndexState
 from langchain_sentence_window.stores.faiss.soundness import StoreStats
@@ -88,10 +88,10 @@ class FaissStoreAdapter(StoreAdapter):
         found: Scored = await io.call(self.store.lexical_search, self.store.alexical_search, query, **settings)
         return found
 
-    async def closest_matches(self, io: IO) -> Numbers:
-        """Return those that the store finds among its vectors."""
-        found: Numbers = await io.call(self.store.closest_matches, self.store.aclosest_matches)
-        return found
+    async def unrelated_to(self, io: IO, query: str) -> Unrelated | None:
+        """Look at the store's vectors."""
+        vector = await self.store.embed_query(io, query)
+        return await self.read_index(io, lambda state: state.unrelated_to(vector), words=False)
 
     async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
         """Collect it from the lexical index and the database, in a state that vectors can be searched in, too."""

@@ -9,7 +9,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
-import numpy as np
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
@@ -24,6 +23,7 @@ from langchain_sentence_window.embedding.contextual_vectors import CarriedVector
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates, Numbers
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.ranking.relevance import Unrelated
 
 from .matchers import Matcher
 from .traits import StoreTraits
@@ -115,15 +115,13 @@ class SearchMethods(StoreTraits):
         """
         return None
 
-    async def closest_matches(self, io: IO) -> Numbers:
-        """Return how close sentences of the store are to the closest one elsewhere in it, for a sample of them.
-
-        They are of the whole store, whatever the filter of a search.
+    async def unrelated_to(self, io: IO, query: str) -> Unrelated | None:
+        """Look how close sentences of the store are that have little to do with a query, whatever the filter.
 
         Returns:
-            Scores by meaning, see `judge_relevance`; none if the store can't say.
+            See `judge_relevance`; ``None`` if the store can't say, or its scores by meaning aren't cosines.
         """
-        return np.empty(0, dtype=np.float64)
+        return None
 
     def _are_distances(self, scores: Sequence[float]) -> bool:
         """Check whether a lower score is better.

@@ -25,6 +25,7 @@ from langchain_sentence_window.documents.keys import (
     PAGE_LABELS,
     PAGES,
     PARTS,
+    RELEVANCE,
     SOURCE,
     START_INDEX,
     TIMES,
@@ -42,9 +43,20 @@ from langchain_sentence_window.documents.window_runs import (
     source_span,
     spans_of_sentences,
 )
+from langchain_sentence_window.ranking.relevance import DOUBTFUL
 from langchain_sentence_window.splitting.blocks import trim
 
 from .citation_format import on_one_line
+
+MAY_NOT_ANSWER = "These passages may not answer the question."
+"""What people and models are told above windows whose ``relevance`` is low."""
+
+
+def doubt_about(windows: Sequence[Document]) -> str:
+    """Return `MAY_NOT_ANSWER` if windows that were found say that it is so; else nothing."""
+    given = [as_number(each.metadata.get(RELEVANCE)) for each in windows]
+    return MAY_NOT_ANSWER if given and all(each < DOUBTFUL for each in given) else ""
+
 
 MAX_LABEL_CHARS = 20
 """The most characters that a location shows of a page's label."""

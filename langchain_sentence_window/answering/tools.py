@@ -46,7 +46,7 @@ from langchain_sentence_window.windows.geometry import Window
 from .citation_format import INVISIBLE, disguised, escaped_offsets, looks, source_number, visible
 from .context import tagged
 from .conversation import MOST_SOURCES, Conversation, Conversations, NumberedSource, conversation_of
-from .locations import also_in, describe_location
+from .locations import also_in, describe_location, doubt_about
 
 MAX_DOC_ID_CHARS = 1_000
 """The most characters of a ``doc_id`` that a label shows. Around a source of a longer one, no more can be read."""
@@ -355,11 +355,12 @@ async def _advised(found: Awaitable[list[Document]]) -> list[Document]:
 
 
 def source_blocks(sources: Sequence[NumberedSource]) -> str:
-    """Return the new ones of some sources between tags, and a line that names the others."""
+    """Return the new ones of some sources between tags, below a doubt if any, and a line that names the others."""
     blocks = [tagged(each.number, label(each.document), shown_text(each.document)) for each in sources if each.is_new]
     if known := dict.fromkeys(source_number(each.number) for each in sources if not each.is_new):
         blocks.append(f"Also found: {', '.join(known)}. You have {'these' if len(known) > 1 else 'it'} already.")
-    return "\n\n".join(blocks) or NOTHING_FOUND
+    doubt = doubt_about([each.document for each in sources])
+    return "\n\n".join([doubt, *blocks] if doubt else blocks) or NOTHING_FOUND
 
 
 _MAX_LOCATION_CHARS = 300

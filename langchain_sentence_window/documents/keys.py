@@ -106,6 +106,7 @@ WINDOW_ID = "window_id"
 LEAD_INS = "lead_ins"
 ALSO_IN = "also_in"
 TEXT = "text"
+RELEVANCE = "relevance"
 RELEVANCE_SCORE = "relevance_score"
 PARTS = "parts"
 PAGES = "pages"
@@ -119,7 +120,8 @@ CITATION_NUMBER = "citation_number"
 WINDOW_KEYS = frozenset(
     {
         DOC_ID, START_INDEX, END_INDEX, HEADING, SEPARATOR, SENTENCES, HITS, SCORE, WINDOW_ID, LEAD_INS,
-        ALSO_IN, RELEVANCE_SCORE, PARTS, PAGES, PAGE_LABELS, TIMES, LINES, SENTENCE_SPANS, TOKENS, CITATION_NUMBER,
+        ALSO_IN, RELEVANCE, RELEVANCE_SCORE, PARTS, PAGES, PAGE_LABELS, TIMES, LINES, SENTENCE_SPANS, TOKENS,
+        CITATION_NUMBER,
     }
 )  # fmt: skip
 """The keys of a window Document, of which `langchain_sentence_window.documents.window_fields` holds a row each."""

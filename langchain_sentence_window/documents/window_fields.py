@@ -25,6 +25,7 @@ key                  meaning
 ``lead_ins``         text before the window that gives it meaning
 ``tokens``           what it costs, with its lead-ins
 ``also_in``          where windows of equal text stand that were found
+``relevance``        how likely the question is answered, from 0 to 1
 ``relevance_score``  a reranker's score
 ``citation_number``  its number in a conversation, of what a tool found
 ===================  =================================================
@@ -68,6 +69,7 @@ from .keys import (
     PAGE_LABELS,
     PAGES,
     PARTS,
+    RELEVANCE,
     RELEVANCE_SCORE,
     SCORE,
     SENTENCE_INDEX,
@@ -236,8 +238,14 @@ FIELDS: tuple[WindowField, ...] = (
         brief=lambda score: f"score {score:.2f}",
     ),
     WindowField(
+        key=RELEVANCE,
+        join=lambda joined: _best_of(RELEVANCE, joined),
+        cut=None,
+        is_of_search=True,
+    ),
+    WindowField(
         key=RELEVANCE_SCORE,
-        join=lambda joined: _best_relevance(joined.ranked, joined.holder),
+        join=lambda joined: _best_of(RELEVANCE_SCORE, joined),
         cut=None,
         is_of_search=True,
         is_of_reranker=True,
@@ -428,10 +436,10 @@ def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
     return made if hit.similarity is None else made | {SIMILARITY: hit.similarity}
 
 
-def _best_relevance(ranked: Sequence[WindowRun], holder: WindowRun) -> Any:
-    given = [run.document.metadata.get(RELEVANCE_SCORE) for run in ranked]
+def _best_of(key: str, joined: JoinedRuns) -> Any:
+    given = [run.document.metadata.get(key) for run in joined.ranked]
     numbers = [each for each in given if not math.isnan(as_number(each))]
-    return max(numbers, key=as_number) if numbers else holder.document.metadata.get(RELEVANCE_SCORE)
+    return max(numbers, key=as_number) if numbers else joined.holder.document.metadata.get(key)
 
 
 def _joined_lead_ins(joined: JoinedRuns) -> list[dict[str, Any]]:

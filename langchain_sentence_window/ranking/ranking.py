@@ -192,15 +192,15 @@ def signals(query: str, candidates: Candidates, names: Sequence[str] = tuple(SIG
     unknown = [name for name in checked_list("names", names) if name not in SIGNALS]
     if unknown:
         raise InvalidInputError(f"{shown(unknown[0])} isn't the name of a signal; give names of SIGNALS")
-    return _computed(query, candidates, names)
+    return _computed(query, candidates, names)[0]
 
 
-def _computed(query: str, candidates: Candidates, names: Sequence[str]) -> Numbers:
-    """Compute signals by names that are known."""
+def _computed(query: str, candidates: Candidates, names: Sequence[str]) -> "tuple[Numbers, Evidence | None]":
+    """Compute signals by names that are known, and return the facts that they are of, too."""
     size = len(candidates.keys)
     matrix = np.zeros((size, len(names)))
     if not matrix.size:
-        return matrix
+        return matrix, None
     if not (np.isfinite(candidates.dense).all() and np.isfinite(candidates.lexical).all()):
         raise InvalidInputError(
             f"a score of {shown(query)} is not finite; give an embedder and a store with finite scores"
@@ -213,7 +213,7 @@ def _computed(query: str, candidates: Candidates, names: Sequence[str]) -> Numbe
     # Among few candidates, the best stands fewer standard deviations above the mean, so the others would outweigh it.
     is_smaller = ~is_standardized & [not SIGNALS[name].outweighs_others for name in names]
     matrix[:, is_smaller] *= min(1.0, np.log(size) / np.log(CANDIDATES))
-    return matrix
+    return matrix, evidence
 
 
 class Evidence:
@@ -490,12 +490,14 @@ class Reordered:
         names: The ``m`` signals that count.
         contributions: Of shape ``(candidates, m)``, what each signal adds to the score. A row's sum is the score, if
             that is in ``[-1, 1]``.
+        evidence: The facts that they were ordered by; ``None`` if there are none.
     """
 
     order: Indexes
     scores: Numbers
     names: tuple[str, ...]
     contributions: Numbers
+    evidence: "Evidence | None" = None
 
 
 def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: float = 1.0) -> Reordered:
@@ -527,10 +529,11 @@ def reorder(query: str, candidates: Candidates, ranking: Ranking, word_weight: f
     names = tuple(name for name, weight in weighed.items() if weight)
     scale = sum(abs(weight) for name, weight in weighed.items() if not SIGNALS[name].outweighs_others)
     shares = weights / (SCALE * (scale or 1.0))
-    contributions = _computed(query, candidates, names) * shares + 0.0  # no minus before a zero
+    computed, evidence = _computed(query, candidates, names)
+    contributions = computed * shares + 0.0  # no minus before a zero
     totals = contributions.sum(axis=1)
     order = np.lexsort((-np.asarray(candidates.dense), -totals))
-    return Reordered(order, np.clip(totals, -1.0, 1.0), names, contributions)
+    return Reordered(order, np.clip(totals, -1.0, 1.0), names, contributions, evidence)
 
 
 def _checked_weights(weights: object) -> dict[str, float]:

@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RELEVANCE_SCORE, TEXT
+from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RELEVANCE, RELEVANCE_SCORE, TEXT
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import (
     better_of,
@@ -105,6 +105,14 @@ class AssembledDocuments:
             for rank in each.ranks
         ]
         return self.without(dropped, IS_UNSUPPORTED)
+
+    def with_relevance(self, probability: float | None) -> "AssembledDocuments":
+        """Return the windows with how likely it is that they answer the question, if that is known."""
+        if probability is None:
+            return self
+        added = {RELEVANCE: probability}
+        documents = [each.model_copy(update={"metadata": each.metadata | added}) for each in self.documents]
+        return replace(self, documents=documents)
 
     def without(self, ranks: Collection[int], reason: str) -> "AssembledDocuments":
         """Leave out the windows that some ranked windows became part of."""

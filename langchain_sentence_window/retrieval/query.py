@@ -168,7 +168,9 @@ class Query:
         if self.reranker is None and not is_all and not is_full:
             return False
         if found.relevance is not None:
-            assembled = assembled.supported({hit.key for hit in found.hits[: found.relevance.supported]})
+            if found.relevance.supported < len(found.hits):
+                assembled = assembled.supported({hit.key for hit in found.hits[: found.relevance.supported]})
+            assembled = assembled.with_relevance(found.relevance.probability)
         self.assembled, self.sentences = assembled, assembled.sentences
         self.documents = arrange(assembled.documents, request.order, window_position)
         return True

@@ -44,8 +44,9 @@ from langchain_sentence_window.ranking.names import (
 )
 from langchain_sentence_window.ranking.names import Evidence as NameEvidence
 from langchain_sentence_window.ranking.ranking import Evidence, Ranking, Reordered, reorder
-from langchain_sentence_window.ranking.relevance import Relevance, judge_relevance
+from langchain_sentence_window.ranking.relevance import NEEDED, Relevance, Unrelated, judge_relevance
 from langchain_sentence_window.ranking.words import words_of
+from langchain_sentence_window.splitting.blocks import CODE
 from langchain_sentence_window.stores.bm25_index import BM25Index
 from langchain_sentence_window.stores.faiss.index_state import IndexState
 from langchain_sentence_window.stores.faiss.search_reads import FoundCandidates
@@ -69,8 +70,9 @@ class Search:
         bm25_index: Searches by words if the store can't.
         names: Whether documents that the question names are searched first; keys of metadata that hold names, beside
             the title, the file name and its folder.
-        min_relevance: Whether it is judged what the question supports.
-        matches: How close sentences of the store are to others, by which that is judged; see `judge_relevance`.
+        min_relevance: Whether what isn't likely to answer the question is left out.
+        unrelated: How close sentences are that have little to do with the question, where the store can say it; see
+            `judge_relevance`.
     """
 
     query: str
@@ -80,7 +82,7 @@ class Search:
     bm25_index: BM25Index | None = None
     names: bool | Sequence[str] = False
     min_relevance: MinRelevance = None
-    matches: Sequence[float] | Numbers = ()
+    unrelated: Unrelated | None = None
 
     @property
     def needs_candidates(self) -> bool:
@@ -88,17 +90,25 @@ class Search:
         return self.ranking is not None or self.min_relevance is not None
 
     def rank(self, candidates: Candidates, scores: Numbers) -> tuple[Reordered, Relevance | None]:
-        """Rank candidates, without a ranking by the scores of the search, and judge them if that is asked for."""
-        relevance = None
+        """Rank candidates and judge them; without a ranking by the scores of the search, and if that is asked for."""
         if self.ranking is None:
             order, totals = np.argsort(-scores, kind="stable"), scores
             result = Reordered(order, scores, (), np.empty((len(scores), 0)))
         else:
             result = reorder(self.query, candidates, self.ranking, self.lexical_weight / LEXICAL_WEIGHT)
             totals = result.contributions.sum(axis=1)
-        if self.min_relevance is not None:
-            coverage = Evidence(self.query, candidates).coverage
-            relevance = judge_relevance(result.order, totals, candidates.dense, coverage, self.matches)
+        if not self.needs_candidates:
+            return result, None
+        evidence = result.evidence or Evidence(self.query, candidates)
+        relevance = judge_relevance(
+            result.order,
+            totals,
+            candidates.dense,
+            evidence.coverage,
+            self.unrelated,
+            is_code=[kind == CODE for kind in candidates.kinds],
+            needed=None if self.min_relevance is None else NEEDED,
+        )
         return result, relevance
 
 
@@ -112,7 +122,8 @@ class Found:
         candidates: The candidates that they were taken from, and their new order, of each search in the order of the
             searches; none without a ranking.
         named: The documents that the question names, and by which words; ``None`` if it names none.
-        relevance: How many of the best hits the question supports; ``None`` if that wasn't judged.
+        relevance: How likely the question is answered, and how many of the best hits to return; ``None`` if no
+            candidates were looked at.
         wanted: The sentences that windows around the hits will probably need; ``None`` if that wasn't asked.
         read: Those of them that were read in the same state; ``None`` if the store can't read them with a search.
     """
@@ -137,8 +148,6 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int, ahead: Re
         ahead: What to read around the hits, if that costs no further call; ``None`` for nothing.
     """
     adapter = scope.adapter
-    if search.min_relevance is not None:
-        search = replace(search, matches=await adapter.closest_matches(io))
     if not adapter.reads_index or not (search.needs_candidates or search.lexical_weight):
         find = partial(_find, io, search)
         return await named_search(io, scope, search.query, find, k=k, names=search.names)
@@ -203,6 +212,8 @@ class _IndexRead:
     def _find(self, state: IndexState, text: str, scope: Scope, k: int) -> tuple[Found, FoundCandidates]:
         """Make one search, and rank what it found."""
         search = replace(self.search, query=text)
+        if search.needs_candidates:
+            search = replace(search, unrelated=state.unrelated_to(self.vectors[text]))
         source = state.search(
             self.vectors[text],
             text,
@@ -295,10 +306,11 @@ def balanced(found: Found, k: int) -> Found:
 def joined(named: Heard, first: Found, others: Found | None = None) -> Found:
     """Put sentences of named documents before others.
 
-    A question that names a document is of the collection's subject, so its relevance isn't judged.
+    A question that names a document is of the collection's subject, so nothing is left out by its relevance.
     """
+    relevance = _likelier(first, others)
     if others is None:
-        return replace(first, named=named, relevance=None)
+        return replace(first, named=named, relevance=relevance)
     doc_ids = {each.doc_id for each in named.documents}
     inside = [pair for pair in zip(first.sentences, first.hits, strict=True) if pair[0].doc_id in doc_ids]
     known = {sentence.key for sentence, _ in inside}
@@ -310,7 +322,17 @@ def joined(named: Heard, first: Found, others: Found | None = None) -> Found:
     ]
     both = inside + outside
     candidates = [*first.candidates, *others.candidates]
-    return Found([sentence for sentence, _ in both], [hit for _, hit in both], candidates, named)
+    return Found([sentence for sentence, _ in both], [hit for _, hit in both], candidates, named, relevance)
+
+
+def _likelier(first: Found, others: Found | None) -> Relevance | None:
+    """Return the relevance of what more likely answers, by which no hit is left out."""
+    given = [found.relevance for found in (first, others) if found is not None and found.relevance is not None]
+    if not given:
+        return None
+    best = max(given, key=lambda each: each.probability or 0.0)
+    count = sum(len(found.hits) for found in (first, others) if found is not None)
+    return Relevance(best.probability, count, {key: each for key, each in best.numbers.items() if key != "needed"})
 
 
 def within_named(scope: Scope, named: Heard) -> Scope | None:
@@ -373,6 +395,8 @@ def _most_used(counts: dict[str, int]) -> dict[str, int]:
 async def _find(io: IO, search: Search, text: str, scope: Scope, k: int) -> Found:
     """Make one search, and reorder what it found."""
     adapter, search = scope.adapter, replace(search, query=text)
+    if search.needs_candidates:
+        search = replace(search, unrelated=await adapter.unrelated_to(io, text))
     if adapter.ranks_candidates or (adapter.is_hybrid and not search.needs_candidates):
         return await _in_hybrid_store(io, scope, search, k)
     has_words = search.bm25_index is not None and search.lexical_weight > 0

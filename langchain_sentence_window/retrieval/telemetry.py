@@ -189,8 +189,6 @@ def _names(named: Heard | None) -> str:
 
 
 def _relevance(relevance: Relevance | None) -> str:
-    if relevance is None:
+    if relevance is None or relevance.probability is None:
         return ""
-    return (
-        f"; it supports {_count(relevance.supported, 'hit')}" if relevance.supported else "; nothing is on its subject"
-    )
+    return f"; relevance {relevance.probability:.2f}" + ("" if relevance.supported else ", so nothing is returned")

@@ -90,6 +90,7 @@ async def test_order_ids_floats_and_added_keys_do_not_matter(way: Invoke, words:
         "pages",
         "sentence_spans",
         "tokens",
+        "relevance",
     }
     assert all(type(number) is int for number in window.metadata["sentences"])
 

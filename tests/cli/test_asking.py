@@ -199,3 +199,11 @@ def test_asking_as_processes(here: Path) -> None:
     assert done.code == 0
     assert "«It is refused once more than 100 bookings have been taken.»" in done.out
     assert re.fullmatch(r"1 window, .*\n", done.err)  # and no word of the libraries
+
+
+def test_passages_that_may_not_answer_are_shown_below_a_sentence(here: Path) -> None:
+    done = run_here("ask", "When did the Roman empire fall?", "-k", 1)
+    doubt, empty, place, *_ = done.out.splitlines()
+    assert (doubt, empty) == ("These passages may not answer the question.", "")
+    assert place.startswith("1   docs/")
+    assert done.code == 0

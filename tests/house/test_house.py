@@ -164,6 +164,7 @@ LITERAL_KEYS = {
         "doc_id",
         "heading",
         "hits",
+        "relevance",
         "relevance_score",
         "score",
         "sentences",
@@ -171,7 +172,12 @@ LITERAL_KEYS = {
     },  # a trace as JSON
     "retrieval/telemetry.py": {"score"},  # what OpenTelemetry calls it
     "ranking/ranking.py": {"heading"},  # a kind of block, and a signal
-    "evaluation/": {"doc_id", "tokens"},  # a question and a report as JSON
+    "evaluation/": {"doc_id", "relevance", "tokens"},  # a question and a report as JSON, and an order of windows
+    "apps/mcp/mcp_passages.py": {"relevance"},  # an order of windows
+    "retrieval/settings.py": {"relevance"},  # the same
+    "retrieval/tracing/diagnosis.py": {"relevance"},  # the same
+    "windows/assembly.py": {"relevance"},  # the same
+    "ranking/relevance.py": {"relevance"},  # a number of a trace
     "distributed/": {"sentences"},  # what the outcome of an ingest counts
     "apps/studio/": CONTRACT_KEYS,  # the JSON that the page reads
     "apps/cli/": CONTRACT_KEYS,  # the JSON that commands print

@@ -1,7 +1,9 @@
 """Whether a query is answered at all, with numbers worked out by hand."""
 
+import math
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,34 +12,54 @@ from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.relevance import (
+    CLOSENESS_WEIGHT,
+    CODE_WEIGHT,
+    COVERAGE_ALONE_WEIGHT,
     COVERAGE_WEIGHT,
     MAX_CLOSENESS,
+    MAX_UNRELATED,
     MIN_CANDIDATES,
     MIN_SAMPLED,
     MIN_SHARE,
     NEEDED,
-    NEEDED_CLOSENESS,
-    NEEDED_COVERAGE,
+    SIZE_WEIGHT,
+    START,
+    START_ALONE,
+    UNKNOWN_COVERAGE,
     Relevance,
+    Unrelated,
     judge_relevance,
+    unrelated_to,
 )
 
-MATCHES = [0.5, 0.7] * 10
-"""Closest matches with a mean of .6 and a deviation of .1."""
+UNRELATED = Unrelated(0.2, 1_000)
+BASE = START + SIZE_WEIGHT * math.log(1_000)
 
 cosines = st.integers(-1000, 1000).map(lambda number: number / 1000)
 rows = st.lists(
     st.tuples(cosines, cosines, st.integers(0, 8).map(lambda eighths: eighths / 8)), min_size=1, max_size=12
 )
-samples = st.lists(cosines, max_size=30)
+unrelated = st.one_of(
+    st.none(), st.builds(Unrelated, st.integers(-1000, 900).map(lambda number: number / 1000), st.integers(1, 10**7))
+)
 
 
 def judge(
-    scores: Sequence[float], dense: Sequence[float], coverage: Sequence[float], matches: Sequence[float] = MATCHES
+    scores: Sequence[float],
+    dense: Sequence[float],
+    coverage: Sequence[float],
+    unrelated: Unrelated | None = UNRELATED,
+    **given: Any,
 ) -> Relevance:
     """Judge candidates in the order of their scores."""
     order = sorted(range(len(scores)), key=lambda i: -scores[i])
-    return judge_relevance(order, scores, dense, coverage, matches)
+    return judge_relevance(order, scores, dense, coverage, unrelated, **given)
+
+
+def logit(found: Relevance) -> float:
+    """Return the logit of a probability, which is a sum that can be worked out by hand."""
+    assert found.probability is not None
+    return math.log(found.probability / (1 - found.probability))
 
 
 def columns(found: list[tuple[float, float, float]]) -> tuple[list[float], list[float], list[float]]:
@@ -46,21 +68,32 @@ def columns(found: list[tuple[float, float, float]]) -> tuple[list[float], list[
 
 
 def test_closeness_and_coverage_by_hand() -> None:
-    found = judge([3.0, 2.0, 1.0, 0.0], [0.4, 0.3, 0.2, 0.1], [0.5, 0.25, 0.0, 1.0])
-    expected = {"best": 0.4, "typical": 0.6, "spread": 0.1, "closeness": -2.0}
-    expected |= {"coverage": 0.25, "support": -2 + COVERAGE_WEIGHT / 4, "needed": NEEDED}
-    assert found.numbers == pytest.approx(expected)
+    found = judge([3.0, 2.0, 1.0, 0.0], [0.6, 0.3, 0.2, 0.1], [0.5, 0.25, 0.0, 1.0])
+    # .4 above .2, and .8 from there to 1; a mean of .25 in the first three.
+    assert logit(found) == pytest.approx(BASE + CLOSENESS_WEIGHT * 0.5 + COVERAGE_WEIGHT * 0.25)
+    expected = {"best": 0.6, "unrelated": 0.2, "closeness": 0.5, "coverage": 0.25, "needed": NEEDED}
+    assert found.numbers == pytest.approx(expected | {"relevance": found.probability})
+
+
+def test_code_is_farther_from_questions() -> None:
+    given = [3.0, 2.0, 1.0], [0.5, 0.3, 0.2], [0.5, 0.25, 0.0]
+    plain, code = judge(*given), judge(*given, is_code=[True, False, True])
+    assert logit(code) == pytest.approx(logit(plain) + CODE_WEIGHT * 2 / 3)
 
 
 def test_a_query_of_another_subject_supports_nothing() -> None:
-    # Three standard deviations below what sentences have with each other, and none of its words is found.
     assert judge([3.0, 2.0, 1.0], [0.3, 0.2, 0.1], [0.0, 0.0, 0.0]).supported == 0
     assert judge([3.0, 2.0, 1.0], [0.3, 0.2, 0.1], [0.1, 0.1, 0.1]).supported == 0
+    left = judge([3.0, 2.0, 1.0], [0.3, 0.2, 0.1], [0.1, 0.1, 0.1], needed=None)
+    assert left.supported == 3
+    assert left.probability is not None
+    assert left.probability < NEEDED
+    assert "needed" not in left.numbers
 
 
 def test_either_closeness_or_words_are_enough() -> None:
-    assert judge([3.0, 2.0, 1.0], [0.61, 0.2, 0.1], [0.0, 0.0, 0.0]).supported > 0
-    assert judge([3.0, 2.0, 1.0], [0.3, 0.2, 0.1], [1.0, 1.0, 1.0]).supported > 0
+    assert judge([3.0, 2.0, 1.0], [0.8, 0.2, 0.1], [0.1, 0.0, 0.0]).supported > 0
+    assert judge([3.0, 2.0, 1.0], [0.4, 0.2, 0.1], [1.0, 1.0, 1.0]).supported > 0
 
 
 def test_the_best_score_by_meaning_may_be_of_any_candidate() -> None:
@@ -72,6 +105,7 @@ def test_candidates_with_a_small_share_of_the_lead_are_left_out() -> None:
     assert MIN_SHARE == 0.1
     scores = [8.0, 1.0, 0.5] + [-9.5 / (MIN_CANDIDATES - 3)] * (MIN_CANDIDATES - 3)
     assert judge(scores, [0.9] * MIN_CANDIDATES, [1.0] * MIN_CANDIDATES).supported == 2
+    assert judge(scores, [0.9] * MIN_CANDIDATES, [1.0] * MIN_CANDIDATES, needed=None).supported == len(scores)
     fewer = scores[: MIN_CANDIDATES - 1]
     assert judge(fewer, [0.9] * len(fewer), [1.0] * len(fewer)).supported == len(fewer)
 
@@ -80,32 +114,29 @@ def test_equal_scores_are_all_supported() -> None:
     assert judge([0.3] * 99, [0.9] * 99, [1.0] * 99).supported == 99
 
 
-def test_without_a_scale_words_decide() -> None:
-    few, equal = MATCHES[: MIN_SAMPLED - 1], [0.6] * 20
-    for matches in ([], few, equal):
-        for coverage, supported in ((NEEDED_COVERAGE - 0.01, 0), (NEEDED_COVERAGE + 0.01, 1)):
-            found = judge([1.0], [0.9], [coverage], matches)
-            assert found.supported == supported
-            assert found.numbers == pytest.approx(
-                {"coverage": coverage, "support": coverage, "needed": NEEDED_COVERAGE}
-            )
+def test_where_the_cosine_of_unrelated_sentences_is_not_known_words_decide() -> None:
+    for coverage, supported in ((0.01, 0), (0.5, 1)):
+        found = judge([1.0], [0.9], [coverage], None)
+        assert found.supported == supported
+        assert logit(found) == pytest.approx(START_ALONE + COVERAGE_ALONE_WEIGHT * coverage)
 
 
 def test_a_query_without_a_known_word_is_judged_by_closeness() -> None:
-    for closeness, supported in ((NEEDED_CLOSENESS - 0.1, 0), (NEEDED_CLOSENESS + 0.1, 2)):
-        found = judge([2.0, 1.0], [0.0, 0.6 + 0.1 * closeness], [0.0, 0.0])
+    for best, supported in ((0.3, 0), (0.9, 2)):
+        found = judge([2.0, 1.0], [0.0, best], [0.0, 0.0])
         assert found.supported == supported
-        assert (found.numbers["support"], found.numbers["needed"]) == pytest.approx((closeness, NEEDED_CLOSENESS))
+        closeness = (best - UNRELATED.cosine) / (1 - UNRELATED.cosine)
+        assert logit(found) == pytest.approx(BASE + CLOSENESS_WEIGHT * closeness + COVERAGE_WEIGHT * UNKNOWN_COVERAGE)
 
 
-def test_with_neither_a_scale_nor_a_word_nothing_is_left_out() -> None:
-    found = judge([2.0, 1.0], [0.1, 0.2], [0.0, 0.0], [])
-    assert (found.supported, found.numbers) == (2, {"coverage": 0.0})
+def test_with_neither_cosines_nor_a_word_nothing_is_left_out() -> None:
+    found = judge([2.0, 1.0], [0.1, 0.2], [0.0, 0.0], None)
+    assert (found.probability, found.supported, found.numbers) == (None, 2, {"coverage": 0.0, "needed": NEEDED})
 
 
 def test_few_candidates() -> None:
-    assert judge_relevance([], [], [], []) == Relevance(0, {})
-    assert judge_relevance([], [], [], [], MATCHES).supported == 0
+    assert judge_relevance([], [], [], []) == Relevance(None, 0, {})
+    assert judge_relevance([], [], [], [], UNRELATED).supported == 0
     assert judge([1.0], [0.6], [0.5]).supported == 1
     assert judge([1.0, 0.9], [0.6, 0.6], [0.5, 0.5]).supported == 2
     assert judge([1.0, 0.9], [0.1, 0.1], [0.0, 0.0]).supported == 0
@@ -121,64 +152,69 @@ def test_far_scores_are_capped() -> None:
     assert judge([1.0], [-1e90], [0.0]).numbers["closeness"] == -MAX_CLOSENESS
 
 
-@given(rows, samples, st.integers(-8, 8), st.sampled_from([0.125, 0.5, 2.0, 8.0]))
+def test_the_cosine_of_unrelated_sentences_is_a_low_one() -> None:
+    query = np.array([0.6, 0.8, 0.0], dtype=np.float32)
+    alike = np.tile(query, (38, 1))
+    sample = np.vstack([alike, [[0.0, 0.0, 1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]).astype(np.float32)
+    assert unrelated_to(query, sample, 900) == pytest.approx((0.8, 900))  # the third of 41
+    assert unrelated_to(query, sample[-8:], 8) == pytest.approx((0.0, 8))
+    assert unrelated_to(query, sample[: MIN_SAMPLED - 1], 7) is None
+    assert unrelated_to(query, alike, 38) == (MAX_UNRELATED, 38)
+
+
+def test_in_more_sentences_the_best_must_be_closer() -> None:
+    few, many = (judge([1.0], [0.6], [0.3], Unrelated(0.2, sentences)) for sentences in (10, 1_000))
+    assert logit(many) == pytest.approx(logit(few) + SIZE_WEIGHT * math.log(100))
+
+
+@given(rows, unrelated, st.integers(-8, 8), st.sampled_from([0.125, 0.5, 2.0, 8.0]))
 def test_the_scale_of_scores_does_not_matter(
-    found: list[tuple[float, float, float]], matches: list[float], shift: int, factor: float
+    found: list[tuple[float, float, float]], unrelated: Unrelated | None, shift: int, factor: float
 ) -> None:
     scores, dense, coverage = columns(found)
-    first = judge(scores, dense, coverage, matches)
-    moved = [(cosine + shift) * factor for cosine in dense]
-    second = judge(
-        [(score - shift) * factor for score in scores], moved, coverage, [(each + shift) * factor for each in matches]
-    )
-    if "closeness" in first.numbers:
-        assert second.numbers["closeness"] == pytest.approx(first.numbers["closeness"], rel=1e-6, abs=1e-6)
-    assert second.numbers["coverage"] == first.numbers["coverage"]
-    # A tie may be broken by rounding, in the support as in a lead.
+    first = judge(scores, dense, coverage, unrelated)
+    second = judge([(score - shift) * factor for score in scores], dense, coverage, unrelated)
+    assert second.probability == first.probability
+    # A tie may be broken by rounding.
     leads = np.sort(np.array(scores) - np.mean(scores))[::-1]
-    is_tied = np.isclose(leads, MIN_SHARE * leads[0]).any() or _is_tied(first)
-    assert is_tied or second.supported == first.supported
+    assert np.isclose(leads, MIN_SHARE * leads[0]).any() or second.supported == first.supported
 
 
-@given(rows, samples, st.randoms())
+@given(rows, unrelated, st.randoms())
 def test_the_order_in_which_candidates_are_given_does_not_matter(
-    found: list[tuple[float, float, float]], matches: list[float], random: Random
+    found: list[tuple[float, float, float]], unrelated: Unrelated | None, random: Random
 ) -> None:
     order = sorted(range(len(found)), key=lambda i: -found[i][0])
     places = list(range(len(found)))
     random.shuffle(places)
     moved = [found[place] for place in places]
     back = [places.index(position) for position in order]
-    random.shuffle(matches)
-    first = judge_relevance(order, *columns(found), matches)
-    second = judge_relevance(back, *columns(moved), matches[::-1])
+    first = judge_relevance(order, *columns(found), unrelated)
+    second = judge_relevance(back, *columns(moved), unrelated)
     assert second.numbers == pytest.approx(dict(first.numbers))
-    assert second.supported == first.supported or _is_tied(first)
+    assert second.supported == first.supported or np.isclose(first.probability or 0.0, NEEDED)
 
 
-@given(rows, samples)
-def test_what_is_supported_leads(found: list[tuple[float, float, float]], matches: list[float]) -> None:
-    result = judge(*columns(found), matches)
+@given(rows, unrelated)
+def test_a_probability_grows_with_words_and_decides(
+    found: list[tuple[float, float, float]], unrelated: Unrelated | None
+) -> None:
+    result = judge(*columns(found), unrelated)
     assert 0 <= result.supported <= len(found)
-    assert (result.supported > 0) == (result.numbers.get("support", 0.0) >= result.numbers.get("needed", 0.0))
-    better = judge(*columns([(a, b, 1.0) for a, b, _ in found]), matches)
-    assert better.supported >= result.supported or not any(c for *_, c in found)  # more words don't speak against it
-
-
-def _is_tied(result: Relevance) -> bool:
-    """Tell whether rounding may decide."""
-    return bool(np.isclose(result.numbers.get("support", np.inf), result.numbers.get("needed", 0.0)))
+    assert (result.supported > 0) == (result.probability is None or result.probability >= NEEDED)
+    better = judge(*columns([(a, b, 1.0) for a, b, _ in found]), unrelated)
+    assert better.probability is not None
+    assert 0 <= (result.probability or 0.0) <= better.probability <= 1
 
 
 def test_inputs_are_left_as_they_are() -> None:
     order, scores, dense, coverage = np.array([1, 0]), np.array([1.0, 2.0]), np.array([0.5, 0.6]), np.array([0.1, 0.2])
-    matches = np.array(MATCHES)
-    for array in (order, scores, dense, coverage, matches):
+    for array in (order, scores, dense, coverage):
         array.flags.writeable = False
-    judge_relevance(order, scores, dense, coverage, matches)
+    judge_relevance(order, scores, dense, coverage, UNRELATED)
 
 
-GOOD: dict[str, object] = {"order": [0], "scores": [1.0], "dense": [0.5], "coverage": [0.5], "matches": MATCHES}
+GOOD: dict[str, object] = {"order": [0], "scores": [1.0], "dense": [0.5], "coverage": [0.5]}
 
 
 @pytest.mark.parametrize(
@@ -191,8 +227,6 @@ GOOD: dict[str, object] = {"order": [0], "scores": [1.0], "dense": [0.5], "cover
         ({"coverage": [[0.5]]}, "coverage is"),
         ({"coverage": [1.5]}, "coverage is .* from 0 to 1"),
         ({"coverage": [-0.5]}, "coverage is .* from 0 to 1"),
-        ({"matches": [None]}, "matches is"),
-        ({"matches": 0.5}, "matches is"),
         ({"scores": [1.0, 2.0]}, "scores has 2 numbers for 1 candidates"),
         ({"dense": []}, "dense has 0 numbers"),
         ({"order": [], "scores": [], "dense": []}, "coverage has 1 numbers for 0 candidates"),

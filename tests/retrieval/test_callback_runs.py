@@ -62,9 +62,12 @@ async def test_a_reranker_is_a_run_of_its_own_that_shows_both_ranks(way: Invoke)
     assert child.outputs is not None
     assert doc_ids(child.outputs["documents"]) == ["long", "short"]
     assert child.outputs["search_ranks"] == [2, 1]
-    # The best of them is what the retriever returned, with its tokens, which are counted last.
+    # The best of them is what the retriever returned, with its tokens and the relevance, which are added last.
     best = child.outputs["documents"][0]
-    assert run.outputs == {"documents": [best.model_copy(update={"metadata": best.metadata | {"tokens": 11}})]}
+    assert run.outputs is not None
+    (returned,) = run.outputs["documents"]
+    added = {"tokens": 11, "relevance": returned.metadata["relevance"]}
+    assert returned == best.model_copy(update={"metadata": best.metadata | added})
 
 
 async def test_a_reranker_of_another_package_is_shown_in_the_same_way(way: Invoke) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.evaluation import Question, write_questions
 from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.studio import create_studio
-from tests.toys import BY_COSINE, WordEmbeddings, document
+from tests.toys import BY_COSINE, VOCABULARY, WordEmbeddings, document
 
 ADDRESS = "http://127.0.0.1"
 RULES = """# Rules
@@ -59,7 +60,7 @@ def test_cards_are_the_windows_of_the_retriever(client: TestClient) -> None:
     assert [each["text"] for each in found["windows"]] == [each.page_content for each in windows]
     assert [each["rank"] for each in found["windows"]] == list(range(1, len(windows) + 1))
     assert found["seconds"] > 0
-    assert found["limits"] == []
+    assert (found["doubt"], found["limits"]) == ("", [])
     for card, window in zip(found["windows"], windows, strict=True):
         for key in ("doc_id", "start_index", "end_index", "heading", "score", "hits", "sentences", "window_id"):
             assert card.get(key) == json.loads(json.dumps(window.metadata.get(key)))
@@ -265,3 +266,11 @@ def test_an_empty_index_has_no_examples() -> None:
     client = client_of(retriever)
     assert examples(client) == []
     assert ask(client, "refund")["windows"] == []
+
+
+def test_windows_that_may_not_answer_come_with_a_doubt(words: WordEmbeddings) -> None:
+    text = " ".join(f"A {one} {other}." for one, other in pairwise(VOCABULARY))
+    retriever = SentenceWindowRetriever.from_documents([Document(text, id="terms")], words, k=1)
+    found = ask(client_of(retriever), "Whose dog barks whenever a passing train whistles?")
+    assert len(found["windows"]) == 1
+    assert found["doubt"] == "These passages may not answer the question."

@@ -21,7 +21,6 @@ READS: dict[str, Call] = {
     "lexical filtered": lambda store, chance: store.lexical_search("s1", k=99, filter=_filter(chance)),
     "hybrid": lambda store, chance: store.hybrid_search(f"document d{_number(chance)} {chance.random()}"),
     "mmr": lambda store, chance: store.max_marginal_relevance_search(f"q {chance.random()}"),
-    "closest": lambda store, chance: store.closest_matches(chance.choice([1, 20, 200])),
     "count": lambda store, chance: len(store),
     "stats": lambda store, chance: store.stats(),
 }

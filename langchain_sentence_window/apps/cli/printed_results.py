@@ -10,7 +10,7 @@ from rich.text import Text
 from langchain_sentence_window._display import milliseconds, named, ranked, shown
 from langchain_sentence_window.answering.chain import create_rag_chain
 from langchain_sentence_window.answering.citations import Citation
-from langchain_sentence_window.answering.locations import describe_location
+from langchain_sentence_window.answering.locations import describe_location, doubt_about
 from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quotes
 from langchain_sentence_window.documents.keys import (
     ALSO_IN,
@@ -38,7 +38,10 @@ _OPEN, _CLOSE = "«", "»"
 
 
 def show_windows(out: Output, windows: Sequence[Document]) -> None:
-    """Write windows, numbered from 1."""
+    """Write windows, numbered from 1, below a doubt whether they answer, if there is one."""
+    if doubt := doubt_about(windows):
+        out.line(doubt)
+        out.line()
     for number, window in enumerate(windows, 1):
         if number > 1:
             out.line()
@@ -187,6 +190,9 @@ def answer(
         text += part.get("answer", "")
     out.piece("\n")
     quotes = verify_quotes(text, windows)
+    if doubt := doubt_about(windows):
+        out.line()
+        out.line(doubt)
     _show_citations(out, citations)
     _show_verdicts(out, quotes)
     out.document(

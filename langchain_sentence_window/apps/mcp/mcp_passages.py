@@ -324,7 +324,7 @@ class SearchResult(BaseModel):
     """The result of ``search``."""
 
     results: list[Passage] = Field(description="The passages, in the order of the search.")
-    note: str | None = Field(default=None, description="What to do if nothing was found.")
+    note: str | None = Field(default=None, description="What to know of the passages, or to do if nothing was found.")
 
 
 class FetchResult(Passage):

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from langchain_sentence_window._io import ASYNC, arun
 from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.answering.citation_format import source_number
+from langchain_sentence_window.answering.locations import doubt_about
 from langchain_sentence_window.answering.tools import (
     MAX_ARGUMENT_CHARS,
     MAX_SENTENCES,
@@ -204,7 +205,9 @@ class _Server:
     async def search(self, session: RunnableConfig, **query: Any) -> _Answer:
         found = await self.reader.found(ASYNC, session, **query)
         known = {each.number: each.document for each in found if not each.is_new}
-        note = {"note": _also_found(known)} if known else {} if found else {"note": NOTHING_FOUND}
+        notes = [doubt_about([each.document for each in found]), _also_found(known) if known else ""]
+        said = " ".join(filter(None, notes)) if found else NOTHING_FOUND
+        note = {"note": said} if said else {}
         new = self._passages([each.document for each in found if each.is_new])
         return _Answer(SearchResult(results=new, **note), source_blocks(found))
 

@@ -3,7 +3,8 @@
 An answer comes as lines: the windows first, then the statements as they come, then the citations. A line is one of
 
 - ``{"question": "..."}``: of a follow-up, the question that is searched with,
-- ``{"windows": [...], "seconds": s}``: the cards of the windows that the model is shown,
+- ``{"windows": [...], "doubt": "...", "seconds": s}``: the cards of the windows that the model is shown, and a sentence
+  if they may not answer the question,
 - ``{"text": "...", "quotes": [...]}``: what the answer grows by, and the quotes of it that were verified,
 - ``{"done": {...}}``: the whole ``answer``, its ``citations`` and ``quotes``, and the ``seconds`` that it took.
 
@@ -40,7 +41,13 @@ from langchain_sentence_window.answering.citations import LOCATION, NUMBER, SOUR
 from langchain_sentence_window.answering.content_blocks import MARK, citation_blocks
 from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.links import link_to
-from langchain_sentence_window.answering.locations import describe_location, document_title, name_of, numbered_place
+from langchain_sentence_window.answering.locations import (
+    describe_location,
+    document_title,
+    doubt_about,
+    name_of,
+    numbered_place,
+)
 from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, answer_with_numbers, quotes_as_cited
 from langchain_sentence_window.answering.quotes.verification import VerifiedQuote, verify_quotes
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, SOURCE, START_INDEX
@@ -81,13 +88,14 @@ def routes() -> list[BaseRoute]:
 async def ask(studio: Studio, given: Query) -> object:
     """Return the windows of a question as cards.
 
-    With them come the ``seconds`` that the retriever took, and ``limits``: advice on the settings by which it may have
-    left something out, if it found nothing.
+    With them come ``doubt``, a sentence if they may not answer it, the ``seconds`` that the retriever took, and
+    ``limits``: advice on the settings by which it may have left something out, if it found nothing.
     """
     retriever, settings = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     windows, seconds = await search(retriever, settings, given.query)
     return {
         "windows": [card(window, rank) for rank, window in enumerate(windows, 1)],
+        "doubt": doubt_about(windows),
         "seconds": seconds,
         "limits": [] if windows else _limits(retriever, settings),
     }
@@ -219,7 +227,8 @@ async def _answered(
         yield {"question": standalone}
         found = await search(standalone)
     windows, seconds = found
-    yield {"windows": [card(window, rank) for rank, window in enumerate(windows, 1)], "seconds": seconds}
+    cards = [card(window, rank) for rank, window in enumerate(windows, 1)]
+    yield {"windows": cards, "doubt": doubt_about(windows), "seconds": seconds}
     text, quotes = "", list[VerifiedQuote]()
     # Without sources there is nothing that a model could answer from.
     if windows:

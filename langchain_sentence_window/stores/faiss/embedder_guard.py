@@ -1,23 +1,13 @@
-"""Embeds, and proves that the store's vectors are from its embedder.
-
-The closest matches of sentences that are embedded as questions are: the flow, from the sample to the search.
-
-Most embedders give a text the same vector as a document and as a question. Then the sample is embedded in one call.
-Others put a prompt before questions, or run another model. As LangChain embeds questions one by one, fewer sentences
-make the scale then.
-"""
+"""Embeds, and proves that the store's vectors are from its embedder."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import TypeVar
 
-import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.embedder import (
-    MIN_SAME_COSINE,
     QueryEmbedder,
     check_same_embedder,
     embed_in_slices,
@@ -25,9 +15,7 @@ from langchain_sentence_window.embedding.embedder import (
 from langchain_sentence_window.embedding.embedder_state import Watch, describe_embedder, watch_of
 from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddings
 from langchain_sentence_window.errors import IndexMismatchError
-from langchain_sentence_window.ranking.candidates import Numbers
 
-from .estimates import ClosestMatches, Sample
 from .origin import Origin, RecordedEmbedder, UnprovenError
 from .session import IndexSession
 
@@ -151,52 +139,3 @@ class EmbedderGuard:
     def recorded(self) -> RecordedEmbedder:
         """Return what is recorded about the embedder of the vectors."""
         return self._session.read(lambda state: Origin.recorded(state.snapshot))
-
-
-ASKED = 32
-"""Sentences that are embedded one by one, if questions have other vectors than documents."""
-
-
-async def closest_matches(io: IO, matches: ClosestMatches, guard: EmbedderGuard, size: int) -> Numbers:
-    """Return how close a sample of sentences comes to others elsewhere; see `FaissStore.closest_matches`.
-
-    Two calls at the same time may both embed a sample; their results are the same.
-
-    Args:
-        io: Makes the calls.
-        matches: Finds them, and keeps what was found.
-        guard: Embeds.
-        size: The most sentences to embed.
-    """
-    kept: Numbers | None = await io.in_thread(matches.kept, size)
-    if kept is not None:
-        return kept
-    sample: Sample = await io.in_thread(matches.sample, size)
-    sample, vectors = await _as_questions(io, guard, sample)
-    find = partial(matches.find, sample, vectors)
-    found: Numbers = await io.in_thread(guard.run_proven, find)
-    return found
-
-
-async def _as_questions(io: IO, guard: EmbedderGuard, sample: Sample) -> tuple[Sample, Vectors]:
-    """Embed a sample, or fewer of its sentences; return those with their vectors."""
-    if not sample.texts:
-        return sample, np.empty((0, 0), dtype=np.float32)
-    first = await guard.queries.ask(io, sample.texts[0])
-    vectors: list[Vectors] = []
-
-    async def keep(_: Sequence[str], part: Vectors) -> None:
-        vectors.append(part)
-
-    await guard.embed(io, sample.texts, keep, show_progress=False)
-    as_documents = np.concatenate(vectors)
-    if _is_same(first, as_documents[0]):
-        return sample, as_documents
-    fewer = np.linspace(0, len(sample.texts) - 1, min(ASKED, len(sample.texts))).astype(int).tolist()
-    texts = [sample.texts[at] for at in fewer]
-    sample = sample._replace(rows=[sample.rows[at] for at in fewer], texts=texts)
-    return sample, np.stack([await guard.queries.ask(io, text) for text in texts])
-
-
-def _is_same(one: Vectors, other: Vectors) -> bool:
-    return one.shape == other.shape and (float(one @ other) >= MIN_SAME_COSINE or not (one.any() or other.any()))

@@ -27,7 +27,6 @@ from .database.schema import Record, of_documents, with_ids
 from .database.store_files import DATABASE_FILE, as_folder
 from .database.transaction import Transaction
 from .embedder_guard import EmbedderGuard
-from .estimates import ClosestMatches
 from .index_state import checked_effort
 from .session import IndexSession
 from .store_searches import IndexSearch
@@ -107,7 +106,6 @@ class FaissStore(OpenFiles, IndexSearch):
             search_effort=effort,
             read_only=read_only,
         )
-        self._matches = ClosestMatches(self._session)
         try:
             self._guard = EmbedderGuard(self._embedding, watch, self._session)
             self._writer = StoreWriter(self._session, self._guard)

@@ -19,11 +19,12 @@ from langchain_sentence_window.embedding.vectors import mix_some
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, fused_scores, spread
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES, Unrelated, unrelated_to
 
 from .database.conditions import Condition, for_few
 from .database.filters import Filter, compile_filter, filter_keys
 from .database.reads import MAX_ROWS_AROUND, are_in, neighbors, vectors_around
-from .database.schema import Record, Version
+from .database.schema import Record, State, Version
 from .database.snapshot import Snapshot
 from .dense.dense_index import DenseIndex
 from .dense.quantized import QuantizedIndex
@@ -54,6 +55,7 @@ class SearchCache:
         """Start empty."""
         self.filters, self.absent_keys, self.naming = FilterCache(), AbsentKeys(), Naming()
         self.evidence: tuple[Version, Any, Evidence] | None = None
+        self.sample: tuple[State, Vectors] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +204,18 @@ class IndexState:
             kept = self.cache.evidence = *asked, found
         return kept[2]
 
+    def unrelated_to(self, vector: Vectors) -> Unrelated | None:
+        """Look how close sentences are that have little to do with a question; see `judge_relevance`.
+
+        Args:
+            vector: The unit vector of the question.
+        """
+        kept = self.cache.sample
+        if kept is None or not _still_holds(kept[0], self.snapshot):
+            sampled = self.snapshot.sample_vectors(SAMPLED_SENTENCES)
+            kept = self.cache.sample = self.snapshot.state, sampled
+        return unrelated_to(vector, kept[1], kept[0].sentences)
+
     def allowed(self, where: Condition | None) -> Rows | None:
         """Return the rows that meet a condition, in order; ``None`` for all."""
         return None if where is None else self.cache.filters.rows_for(self.snapshot, where)
@@ -259,6 +273,22 @@ class IndexState:
                 "the database lacks sentences that its index contains, so it is damaged; restore it from a backup"
             )
         return [(records[row], score) for row, score in found]
+
+
+MAX_CHANGE = 0.1
+"""The share of the sentences that may be added, and that may be removed, before another sample is taken."""
+
+
+def _still_holds(sampled: State, snapshot: Snapshot) -> bool:
+    """Return whether few sentences have changed since a sample.
+
+    An index has to be emptied before another embedder can fill it, so many have changed then.
+    """
+    if (sampled.generation, sampled.token) == snapshot.version:
+        return True
+    state, most = snapshot.state, MAX_CHANGE * sampled.sentences
+    added, removed = state.last_row - sampled.last_row, state.last_removal - sampled.last_removal
+    return 0 <= added <= most and 0 <= removed <= most
 
 
 # The FAISS index
@@ -344,22 +374,6 @@ class IndexAtState:
         found |= index.search(vector, k, allowed, effort)
         rows = np.fromiter(found, dtype=np.int64, count=len(found))
         return rows, np.fromiter(found.values(), dtype=np.float32, count=len(found))
-
-    def search_together(self, vectors: Vectors, k: int) -> list[Pairs]:
-        """Find the vectors nearest to each of several, by the index's codes.
-
-        Args:
-            vectors: Unit vectors of shape ``(n, dimension)``.
-            k: The maximum number of results for each; an approximate search may find fewer.
-        """
-        if not isinstance(self.index, QuantizedIndex):
-            return self.index.search_together(vectors, k)
-        found: list[Pairs] = []
-        for vector in vectors:
-            rows, cosines = self.candidates(vector, k, None)
-            order = np.lexsort((rows, -cosines))[:k]
-            found.append(list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True)))
-        return found
 
 
 def exact_cosines(snapshot: Snapshot, vector: Vectors, rows: Rows, weights: Sequence[float]) -> Vectors:

@@ -20,16 +20,14 @@ from langchain_sentence_window.documents.indexed_documents import IndexedDocumen
 from langchain_sentence_window.documents.keys import checked_ids
 from langchain_sentence_window.embedding.vectors import normalized
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.candidates import Numbers
-from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES
 
 from .conversion import to_documents, to_indexed_documents
 from .database.filters import Filter, compile_filter, compile_for_sources
 from .database.reads import count_sources, list_sources
 from .database.restoring import restore_index
 from .database.store_files import as_folder
-from .embedder_guard import TEXTS_TO_WRITE, EmbedderGuard, closest_matches
-from .estimates import ClosestMatches, RecallEstimate, estimate_recall
+from .embedder_guard import TEXTS_TO_WRITE, EmbedderGuard
+from .estimates import RecallEstimate, estimate_recall
 from .index_state import checked_effort
 from .session import IndexSession
 from .soundness import StoreStats
@@ -47,7 +45,6 @@ class OpenIndex(VectorStore):
 
     _session: IndexSession
     _guard: EmbedderGuard
-    _matches: ClosestMatches
 
     # Reading
 
@@ -122,37 +119,6 @@ class OpenIndex(VectorStore):
         may give the same vectors for short ones.
         """
         return self._guard.sample(TEXTS_TO_WRITE)[1]
-
-    def closest_matches(self, sample: int = SAMPLED_SENTENCES) -> Numbers:
-        """Return how close sentences usually come to others elsewhere in the store, by which a query can be judged.
-
-        A query whose best cosine is far below these asks about something that the store doesn't speak of; see
-        `langchain_sentence_window.ranking.relevance`. The sentences are spread evenly over the whole store, so the
-        cosines are the same whatever filter a query has.
-
-        The sentences are embedded again as a question is, without a heading: in one call of the embedder, and one more
-        for a single text, which tells whether it embeds questions otherwise than documents. If it does, up to 32
-        sentences are embedded one by one instead. The cosines are kept in memory until more than a tenth of the
-        sentences were added or removed.
-
-        Args:
-            sample: The most sentences to search with. Fewer are, if the store is large.
-
-        Returns:
-            For each sentence, the cosine of its text alone and the nearest vector that is searched, other than those up
-            to `NEARBY` sentences away in the same document and those whose text differs in case and white space only.
-            Sentences without such a match are left out, so there is none for an empty store.
-
-        Raises:
-            InvalidInputError: ``sample`` isn't a whole number above 0.
-            EmbeddingError: The embedder's vectors are unusable, or of another length than the store's.
-            IndexMismatchError: The store's vectors are from another embedder.
-        """
-        return run(closest_matches(BLOCKING, self._matches, self._guard, checked_count("sample", sample)))
-
-    async def aclosest_matches(self, sample: int = SAMPLED_SENTENCES) -> Numbers:
-        """Async version of `closest_matches`."""
-        return await closest_matches(ASYNC, self._matches, self._guard, checked_count("sample", sample))
 
     def is_made_with(self, embedding: Embeddings) -> bool:
         """Return whether an embedder is known to have made the vectors, without embedding anything."""

@@ -1,6 +1,7 @@
 """Test what the tools say of themselves, take and return."""
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
@@ -11,7 +12,7 @@ from mcp import Client
 from langchain_sentence_window import SentenceWindowRetriever, create_tools
 from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from tests.answering.mcp.conftest import TEXT, Call, called, text_of
-from tests.toys import WordEmbeddings, document
+from tests.toys import VOCABULARY, WordEmbeddings, document
 
 PLACES = {
     *("id", "title", "url", "doc_id", "location", "start", "end", "sentences", "pages", "heading", "score", "text"),
@@ -238,3 +239,15 @@ async def test_nothing_found_says_what_to_do(words: WordEmbeddings) -> None:
         result = await called(create_mcp_server(retriever, text=text), "search", {"query": "card"})
         assert result.structured_content == {"results": [], "note": "Nothing was found. Search again in other words."}
         assert "Search again in other words" in text_of(result)
+
+
+async def test_a_note_says_that_passages_may_not_answer(words: WordEmbeddings) -> None:
+    text = " ".join(f"A {one} {other}." for one, other in pairwise(VOCABULARY))
+    retriever = SentenceWindowRetriever.from_documents([document(text, "terms", source="terms.md")], words, k=1)
+    doubted, answered = [
+        await called(create_mcp_server(retriever), "search", {"query": query})
+        for query in ("Whose dog barks whenever a passing train whistles?", text.split(".")[0])
+    ]
+    assert len(json.loads(text_of(doubted))["results"]) == 1
+    assert json.loads(text_of(doubted))["note"] == "These passages may not answer the question."
+    assert json.loads(text_of(answered)).get("note") is None

@@ -169,6 +169,7 @@ function createTurn({ query, isFollowUp, onPlace, onChange }) {
     if (event.question) fill(status, `Searching with “${event.question}”…`);
     else if (event.windows) {
       state.windows = event.windows;
+      state.doubt = event.doubt;
       fill(status, event.windows.length ? `Waiting for the model, which is shown ${count(event.windows.length, "window")}…` : "");
     } else if (event.done) {
       state = { ...state, ...event.done };
@@ -194,7 +195,7 @@ function createTurn({ query, isFollowUp, onPlace, onChange }) {
   function summary() {
     if (!state.windows.length) return "Nothing was found, so there is nothing to answer from.";
     if (!state.answer) return "The model wrote nothing.";
-    return `Answered in ${state.seconds.toFixed(1)} s from ${count(state.windows.length, "window")}. ${verdictSummary(state.quotes)}`;
+    return `Answered in ${state.seconds.toFixed(1)} s from ${count(state.windows.length, "window")}. ${[state.doubt, verdictSummary(state.quotes)].filter(Boolean).join(" ")}`;
   }
 
   return {

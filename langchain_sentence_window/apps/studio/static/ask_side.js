@@ -127,14 +127,14 @@ export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk
   /** Show the windows, with what differs from those of another side if its result is given. */
   function show(other = null) {
     if (!result) return;
-    const { windows, seconds, limits } = result;
+    const { windows, doubt, seconds, limits } = result;
     if (!windows.length) return settle(`Nothing was found · ${times(seconds, took)}`, nothing(limits));
     const scores = windows.map((each) => each.score).filter((each) => typeof each === "number");
     const scale = [Math.min(...scores), Math.max(...scores)];
     const documents = new Set(windows.map((each) => each.doc_id)).size;
     const compared = other && compare(windows, other.windows);
     const parts = [`${count(windows.length, "window")} of ${count(documents, "document")}`, tokens(windows, other?.windows), times(seconds, took)];
-    settle(parts.join(" · "));
+    settle(parts.join(" · "), doubt ? el("p", { class: "doubt" }, doubt) : null);
     shown = windows.map((card, i) => ({ card, element: windowCard(card, {
       onOpen, scale, addressOf, changes: compared ? differences(compared[i], name, name === "A" ? "B" : "A") : [], own: compared?.[i].own,
     }) }));

@@ -7,7 +7,7 @@ one step in Python, and other threads run meanwhile.
 import json
 import sqlite3
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,10 +18,9 @@ import orjson
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.embedding.vectors import NOWHERE, Positions
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.relevance import PlacedText
 
 from .conditions import Condition
-from .schema import TEXT, from_halves
+from .schema import from_halves
 
 BATCH_SIZE = 300
 """Rows of one statement. Old releases of SQLite take no more than 999 parameters; some statements take each thrice."""
@@ -110,7 +109,6 @@ _NEIGHBORS = """
     ORDER BY hit.sentence_index
 """
 _TEXTS = "SELECT document, sentence_index, section, text FROM sentences WHERE row IN ({})"
-_PLACED_TEXTS = "SELECT row, document, sentence_index, text FROM sentences WHERE row IN ({})"
 _PLACES = """
     SELECT json_group_array(json_array(
         row, CASE WHEN section_key IS NULL THEN id ELSE ifnull(doc_id, '') END, ifnull(sentence_index, 0)
@@ -133,12 +131,6 @@ def neighbors(execute: Execute, rows: Sequence[int], reach: int) -> list[tuple[i
 def texts_by_place(execute: Execute, rows: Sequence[int]) -> dict[Place, bytes]:
     """Return the stored texts of rows by their places; rows that don't exist are left out."""
     return {(document, index, section): text for document, index, section, text in select_rows(execute, _TEXTS, rows)}
-
-
-def placed_texts(execute: Execute, rows: Iterable[int]) -> dict[int, PlacedText]:
-    """Return texts by row, with where they stand; rows that don't exist are left out."""
-    found = select_rows(execute, _PLACED_TEXTS, list(rows))
-    return {row: PlacedText(document, index, text.decode(*TEXT)) for row, document, index, text in found}
 
 
 def places_of(execute: Execute, rows: Sequence[int]) -> dict[int, tuple[str, int]]:

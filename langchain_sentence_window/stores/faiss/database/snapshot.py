@@ -235,7 +235,8 @@ class Snapshot:
         found = self.execute(f"SELECT vector FROM vectors WHERE {IS_ONE_OF.format('row')}", [rows]).fetchall()  # noqa: S608
         if not found:
             found = self.execute("SELECT vector FROM vectors LIMIT ?", [size]).fetchall()
-        return from_halves(b"".join(chain.from_iterable(found))).reshape(len(found), -1)
+        joined = from_halves(b"".join(chain.from_iterable(found)))
+        return joined.reshape(len(found), len(joined) // max(1, len(found)))
 
     def vectors_after(
         self, row: int, until: int = _LAST_ROW, *, of_no_document: bool = False

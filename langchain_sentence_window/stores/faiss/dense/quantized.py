@@ -200,12 +200,6 @@ class QuantizedIndex:
             positions = positions[np.diff(positions, prepend=NO_POSITION) > 0]
         return self._compared(vector, positions)
 
-    def spread_rows(self, size: int) -> Rows:
-        """Return up to ``size`` rows, spread evenly over all of them, in order."""
-        live = np.flatnonzero(self._is_live.filled)
-        at = live[np.linspace(0, len(live) - 1, min(size, len(live))).astype(np.int64)]
-        return np.sort(self._positions.rows_at(at))
-
     def decoded(self, rows: Rows) -> Vectors:
         """Return the vectors of some rows as their records have them, shape ``(len(rows), dimension)``."""
         return self.fine.decoded(self._positions_of(rows))

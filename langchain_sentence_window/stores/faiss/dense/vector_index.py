@@ -21,7 +21,6 @@ from .faiss_factory import (
     GrowableArray,
     arrange_centroids,
     clusters_of,
-    compare_in_blocks,
     has_codes,
     is_exact,
     is_left_in_file,
@@ -173,29 +172,6 @@ class VectorIndex:
 
         with threads_for(1):
             return with_tied(find, k)
-
-    def search_together(self, vectors: Vectors, k: int) -> list[list[tuple[int, float]]]:
-        """Find the vectors nearest to each of several, with less work for each than `search`.
-
-        Args:
-            vectors: Unit vectors of shape ``(n, dimension)``.
-            k: The maximum number of results for each; an approximate search may find fewer.
-
-        Returns:
-            For each vector ``(row, cosine)``, best first, ties by row.
-        """
-        if not len(self):
-            return [[] for _ in vectors]
-        k = min(k, len(self))
-        with threads_for(1):
-            if self._is_codes:
-                return self._pairs(*compare_in_blocks(self.faiss_index, vectors, k))
-            return self._nearest(vectors, k, self._rows.filled != _DEAD if self.tombstones else None, 1.0)
-
-    def spread_rows(self, size: int) -> Rows:
-        """Return up to ``size`` rows, spread evenly over all of them, in order."""
-        rows = np.sort(self._rows.filled[self._rows.filled != _DEAD])
-        return rows[np.linspace(0, len(rows) - 1, min(size, len(rows))).astype(np.int64)]
 
     def cosines_of(self, vector: Vectors, rows: Rows) -> dict[int, float]:
         """Return the cosines of a unit vector and those of some rows; rows without a vector are left out.
