@@ -5,6 +5,7 @@ searched; then what it names is searched alone, with the question without the na
 by what a search found, and one more search follows.
 """
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
@@ -311,7 +312,9 @@ def joined(named: Heard, first: Found, others: Found | None = None) -> Found:
     doc_ids = {each.doc_id for each in named.documents}
     inside = [pair for pair in zip(first.sentences, first.hits, strict=True) if pair[0].doc_id in doc_ids]
     known = {sentence.key for sentence, _ in inside}
-    lowest = min((hit.score for _, hit in inside), default=float("inf"))
+    lowest = math.nextafter(
+        min((hit.score for _, hit in inside), default=math.inf), -math.inf
+    )  # equal texts stay behind
     outside = [
         (sentence, replace(hit, score=min(hit.score, lowest)))
         for sentence, hit in zip(others.sentences, others.hits, strict=True)
