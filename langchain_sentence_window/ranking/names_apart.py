@@ -31,7 +31,8 @@ _WHERE = frozenset({"at", "from", "in", "under", "within"})
 _PIECE = re.compile(r"\d{1,2}[a-z](?![^\W_])|[a-z]\d{1,2}(?!\d)|\d+|[^\W\d_]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _PERIOD = re.compile(r"\d{1,2}[a-z]|[a-z]\d{1,2}")
-_STEM = re.compile(r"(.{4,}?)(?:i?[ae]n|ese|ic|i?sh|isch|[aeiosy])*")
+_ENDINGS = ("isch", "ian", "ien", "ese", "ish", "an", "en", "ic", "sh", "a", "e", "i", "o", "s", "y")
+_MIN_STEM_CHARS, _MAX_STEMMED_CHARS = 4, 40
 _GAP = re.compile(r"[\s\-.&'’]*")
 _PART_END = re.compile(r"\s-\s|[,;:()]|\.\s")
 _QUARTERS = {"first": "q1", "second": "q2", "third": "q3", "fourth": "q4"}
@@ -89,8 +90,14 @@ def keys_of_name(name: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
-    match = _STEM.fullmatch(word) if word.isalpha() else None
-    return match[1] if match else word
+    if len(word) > _MAX_STEMMED_CHARS or not word.isalpha():
+        return word
+    while len(word) > _MIN_STEM_CHARS and word.endswith(_ENDINGS):
+        ending = next(each for each in _ENDINGS if word.endswith(each))
+        if len(word) - len(ending) < _MIN_STEM_CHARS:
+            break
+        word = word[: -len(ending)]
+    return word
 
 
 def telling_keys(query: str, tokens: Sequence[Token]) -> dict[str, str]:
@@ -103,6 +110,8 @@ def telling_keys(query: str, tokens: Sequence[Token]) -> dict[str, str]:
     Returns:
         The only word of each key; an empty one for a key of several words or of initials.
     """
+    if not any(token.is_name for token in tokens):
+        return {}
     return {
         each.key: "" if each.end - each.first > 1 or each.key[0] == _INITIALS else tokens[each.first].word
         for each in keys_of(query)

@@ -1,5 +1,7 @@
 """Documents that are nearly alike, told apart by their names: rules worked out by hand."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from langchain_sentence_window.ranking.names import DocumentNames, Evidence, hear, query_words
@@ -22,7 +24,7 @@ REPORTS = {
 }
 
 
-def heard(query: str, names: dict[str, tuple[str, ...]], common: frozenset[str] | None = frozenset()) -> list[str]:
+def heard(query: str, names: Mapping[str, tuple[str, ...]], common: frozenset[str] | None = frozenset()) -> list[str]:
     documents = {doc_id: DocumentNames(DEAR, of_it, common) for doc_id, of_it in names.items()}
     found = hear(query, Evidence({}, documents))
     return sorted(each.doc_id for each in found.documents) if found else []
