@@ -14,6 +14,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 
+from .names_apart import (
+    ARTICLES,
+    CONNECTORS,
+    MAX_NAMED,
+    PLACING,
+    NamesToMatch,
+    clauses_that_place,
+    says_where,
+    telling_keys,
+    told_apart,
+)
 from .words import Token, is_small, runs_of, tokens_of, words_of
 
 HEAD_CHARS = 1_500
@@ -21,9 +32,6 @@ HEAD_CHARS = 1_500
 
 MAX_WORDS = 64
 """The most words of a question that are looked up; a longer question is a text, and names nothing by itself."""
-
-MAX_NAMED = 3
-"""The most documents that a question names, or that share a name, as versions do."""
 
 MIN_SHARE = 0.8
 """The least share of the sentences with a name word that are in its documents."""
@@ -39,10 +47,12 @@ class QueryWords:
     Attributes:
         written: Those that it writes as names; see `Token`.
         others: The others.
+        keys: Keys that may tell documents apart, each with its only word; see `telling_keys`.
     """
 
     written: tuple[str, ...]
     others: tuple[str, ...]
+    keys: tuple[tuple[str, str], ...] = ()
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -70,10 +80,12 @@ class DocumentNames:
     Attributes:
         head: Its first characters; see `HEAD_CHARS`.
         names: Its title, its file name and folder, and other values of metadata.
+        common: The words of them that names of many others hold; ``None`` if the question can't tell it apart by names.
     """
 
     head: str
     names: Sequence[str] = ()
+    common: Set[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,10 +144,13 @@ def query_words(query: str) -> QueryWords:
 
     There are none if the question has more than `MAX_WORDS` different words.
     """
-    tokens = [token for token in tokens_of(query) if len(token.word) > 1]
+    every = tokens_of(query)
+    tokens = [token for token in every if len(token.word) > 1]
     written = dict.fromkeys(token.word for token in tokens if token.is_name)
     others = dict.fromkeys(token.word for token in tokens if token.word not in written)
-    return QueryWords(tuple(written), tuple(others)) if len(written) + len(others) <= MAX_WORDS else QueryWords((), ())
+    if len(written) + len(others) > MAX_WORDS:
+        return QueryWords((), ())
+    return QueryWords(tuple(written), tuple(others), tuple(telling_keys(query, every).items()))
 
 
 def hear(query: str, evidence: Evidence) -> Heard | None:
@@ -166,12 +181,16 @@ def hear(query: str, evidence: Evidence) -> Heard | None:
         named += [each for each in others if each.doc_id not in {known.doc_id for known in named}]
     else:
         named = named_by_words(question)
+    told = {} if is_plain else _told_apart(question, named)
+    if told:
+        named = [NamedDocument(each, tuple(question.tokens[at].word for at in of_it)) for each, of_it in told.items()]
+        of_whole = says_where(question.tokens, told)
     if not 0 < len(named) <= MAX_NAMED:
         return None
-    if len(named) > 1:  # a word that is left would favor its document
+    if len(named) > 1 and not told:  # a word that is left would favor its document
         alone = {each.words for each in named if len(each.words) == 1}
         of_whole |= {at for at, token in enumerate(question.tokens) if (token.word,) in alone}
-    naming = [(question.known[each.doc_id].words, frozenset(each.words)) for each in named]
+    naming = [(question.known[each.doc_id].words, frozenset(each.words)) for each in named if not told]
     without, removed = left_out(query, question.tokens, naming, of_whole)
     return Heard(tuple(named), without, removed)
 
@@ -223,12 +242,14 @@ class KnownDocument:
         capitals: Those of them that begin with a capital or a digit somewhere.
         only_capitals: Those that begin so wherever they stand in the head.
         of_names: The words of its names.
+        small: Those of its head that it writes small.
     """
 
     words: Set[str]
     capitals: Set[str]
     only_capitals: Set[str]
     of_names: Set[str]
+    small: Set[str]
 
 
 @dataclass(eq=False, repr=False)
@@ -247,7 +268,7 @@ class _KnownDocuments(dict[str, KnownDocument]):
         capitals = {word.lower() for word in (*head, *of_names) if not is_small(word)}
         small = {word.lower() for word in head if is_small(word)}
         own = frozenset(map(str.lower, of_names))
-        known = self[doc_id] = KnownDocument(own.union(map(str.lower, head)), capitals, capitals - small, own)
+        known = self[doc_id] = KnownDocument(own.union(map(str.lower, head)), capitals, capitals - small, own, small)
         return known
 
 
@@ -270,6 +291,19 @@ class Question:
     evidence: Evidence
     known: _KnownDocuments
     written: Set[str]
+
+
+def _told_apart(question: Question, named: Sequence[NamedDocument]) -> dict[str, list[int]]:
+    """Return the documents that are told apart by names, unless others are named by more words."""
+    names = {
+        doc_id: NamesToMatch(document.names, document.common, question.known[doc_id].small)
+        for doc_id, document in question.evidence.documents.items()
+        if document.common is not None
+    }
+    told = told_apart(question.query, question.tokens, names) if names else {}
+    words = {question.tokens[at].word for of_it in told.values() for at in of_it}
+    is_known = {each.doc_id for each in named} == told.keys() and any(len(each.words) > 1 for each in named)
+    return {} if is_known or any(not words.issuperset(each.words) for each in named) else told
 
 
 def named_by_words(question: Question) -> list[NamedDocument]:
@@ -458,26 +492,9 @@ MIN_RUN = 5
 MIN_LEFT = 4
 """The least number of words that a question keeps."""
 
-MAX_CLAUSE_REST = 2
-"""The most words but a name and small words in a clause that only says where to look: "In the Zebra contract, …"."""
-
-_PLACING = frozenset({"as", "at", "between", "by", "for", "from", "in", "of", "on", "to", "under", "with"})
-_ARTICLES = frozenset({"a", "an", "the"})
-_JOINING = frozenset({"and", "or", "s"})
-_OF_OTHERS = frozenset({"de", "del", "der", "des", "du", "la", "las", "les", "los", "und", "von", "y"})
-CONNECTORS = _PLACING | _ARTICLES | _JOINING | _OF_OTHERS
-"""Small words that names hold, and that lead to them. Without those of a language, less is left out."""
-
 _MAX_CONNECTORS = 3
 _MAX_BESIDE = 8
-_CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s")
 _BREAK = re.compile(r"[;:?!\n]")
-_OPENERS = frozenset(
-    {
-        "according", "at", "by", "concerning", "consider", "for", "from", "in", "per", "regarding", "see", "under",
-        "bei", "für", "gemäß", "laut", "nach", "dans", "selon", "en", "según", "secondo",
-    }
-)  # fmt: skip
 
 
 def left_out(
@@ -504,10 +521,7 @@ def left_out(
                 around.update(whole_run)
                 if sum(_is_part(token, known) for token in tokens[first : last + 1]) >= MIN_RUN:
                     gone.update(range(_led_to(query, tokens, whole_run.start), whole_run.stop))
-    for first, end in _clauses(query, tokens):
-        inside = around.intersection(range(first, end))
-        if inside and _only_says_where(query, tokens, first, end, inside):
-            gone.update(range(first, end))
+    gone.update(clauses_that_place(query, tokens, around))
     if not gone or len(tokens) - len(gone) < MIN_LEFT:
         return query, ()
     return _without(query, tokens, gone)
@@ -548,7 +562,7 @@ def is_glued(gap: str) -> bool:
 
 def _led_to(query: str, tokens: Sequence[Token], first: int) -> int:
     """Return the position of the first of the small words that lead to a word: of "in the lease", that of "in"."""
-    while first and tokens[first - 1].word in _PLACING | _ARTICLES:
+    while first and tokens[first - 1].word in PLACING | ARTICLES:
         if _BREAK.search(query[tokens[first - 1].end : tokens[first].start]):
             break
         first -= 1
@@ -570,22 +584,6 @@ def _next_part(query: str, tokens: Sequence[Token], known: Set[str], last: int) 
         if not is_glued(gap) and tokens[at].word not in CONNECTORS:
             return None
     return None
-
-
-def _clauses(query: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Yield the position of the first word of each clause, and one past its last."""
-    first = 0
-    for at in range(1, len(tokens) + 1):
-        if at == len(tokens) or _CLAUSE_END.search(query, tokens[at - 1].end, tokens[at].start):
-            yield first, at
-            first = at
-
-
-def _only_says_where(query: str, tokens: Sequence[Token], first: int, end: int, inside: Set[int]) -> bool:
-    small = CONNECTORS | _OPENERS
-    rest = [at for at in range(first, end) if at not in inside and tokens[at].word not in small]
-    is_label = end < len(tokens) and ":" in query[tokens[end - 1].end : tokens[end].start]
-    return len(rest) <= MAX_CLAUSE_REST and (is_label or tokens[first].word in _OPENERS)
 
 
 def _without(query: str, tokens: Sequence[Token], gone: Set[int]) -> tuple[str, tuple[str, ...]]:

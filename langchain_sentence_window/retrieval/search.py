@@ -5,12 +5,14 @@ searched; then what it names is searched alone, with the question without the na
 by what a search found, and one more search follows.
 """
 
+import math
 import warnings
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -35,7 +37,6 @@ from langchain_sentence_window.ranking.candidates import (
 )
 from langchain_sentence_window.ranking.names import (
     HEAD_CHARS,
-    MAX_NAMED,
     DocumentNames,
     Heard,
     WordUse,
@@ -43,6 +44,7 @@ from langchain_sentence_window.ranking.names import (
     query_words,
 )
 from langchain_sentence_window.ranking.names import Evidence as NameEvidence
+from langchain_sentence_window.ranking.names_apart import MAX_NAMED, closest, common_words, keys_of_name
 from langchain_sentence_window.ranking.ranking import Evidence, Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import NEEDED, Relevance, Unrelated, judge_relevance
 from langchain_sentence_window.ranking.words import words_of
@@ -191,7 +193,7 @@ class _IndexRead:
             if named.question not in self.vectors:
                 return named.question
             first, source = self._find(state, named.question, inside, named_depth(named, self.k))
-            first, others, sources = balanced(first, self.k), None, [source]
+            first, others, sources = balanced(first, self.k, named), None, [source]
             if len(first.hits) < self.k:
                 others, source = self._find(state, query, self.scope, self.k)
                 sources.append(source)
@@ -266,7 +268,7 @@ async def named_search(
         everywhere = await find(query, scope, k)
         # Of what was found, two words tell a document, both written as names; a whole name is told by the names alone.
         telling = () if len(words.written) == 1 else words.all
-        evidence = found_evidence(telling, everywhere.sentences, keys)
+        evidence = found_evidence(telling, everywhere.sentences, keys, dict(words.keys))
     named = hear(query, evidence)
     inside = None if named is None else within_named(scope, named)
     if named is None or inside is None:
@@ -274,7 +276,7 @@ async def named_search(
         if named is None or everywhere is None:
             return found
         return replace(joined(named, found, found), candidates=found.candidates)
-    first = balanced(await find(named.question, inside, named_depth(named, k)), k)
+    first = balanced(await find(named.question, inside, named_depth(named, k)), k, named)
     if everywhere is not None:
         found = joined(named, first, everywhere)
         return replace(found, candidates=[*everywhere.candidates, *first.candidates])
@@ -286,16 +288,24 @@ def named_depth(named: Heard, k: int) -> int:
     return k if len(named.documents) == 1 else max(k, CANDIDATES)
 
 
-def balanced(found: Found, k: int) -> Found:
+def balanced(found: Found, k: int, named: Heard) -> Found:
     """Take the best ``k`` of named documents.
 
     Each of several is as likely to hold a part of the answer, as in a comparison, so their best hits count the same.
+    But where no word names a document that doesn't name another too, as a company names its reports, its hits don't.
     """
+    words = {each.doc_id: frozenset(each.words) for each in named.documents}
+    like_others = {
+        doc_id
+        for doc_id, own in words.items()
+        if any(own <= of_it for other, of_it in words.items() if other != doc_id)
+    }
     best: dict[str, float] = {}
     places: Counter[str] = Counter()
     raised: list[tuple[StoredSentence, Hit, int]] = []
     for sentence, hit in zip(found.sentences, found.hits, strict=True):
-        missing = found.hits[0].score - best.setdefault(hit.doc_id, hit.score)
+        behind = found.hits[0].score - best.setdefault(hit.doc_id, hit.score)
+        missing = 0.0 if hit.doc_id in like_others else behind
         raised.append((sentence, replace(hit, score=hit.score + missing), places[hit.doc_id]))
         places[hit.doc_id] += 1
     if len(best) > 1:
@@ -314,7 +324,9 @@ def joined(named: Heard, first: Found, others: Found | None = None) -> Found:
     doc_ids = {each.doc_id for each in named.documents}
     inside = [pair for pair in zip(first.sentences, first.hits, strict=True) if pair[0].doc_id in doc_ids]
     known = {sentence.key for sentence, _ in inside}
-    lowest = min((hit.score for _, hit in inside), default=float("inf"))
+    lowest = math.nextafter(
+        min((hit.score for _, hit in inside), default=math.inf), -math.inf
+    )  # equal texts stay behind
     outside = [
         (sentence, replace(hit, score=min(hit.score, lowest)))
         for sentence, hit in zip(others.sentences, others.hits, strict=True)
@@ -345,7 +357,10 @@ def within_named(scope: Scope, named: Heard) -> Scope | None:
 
 
 def found_evidence(
-    words: Collection[str], sentences: Iterable[StoredSentence], keys: Sequence[str] = ()
+    words: Collection[str],
+    sentences: Iterable[StoredSentence],
+    keys: Sequence[str] = (),
+    name_keys: Mapping[str, str] = MappingProxyType({}),
 ) -> NameEvidence:
     """Collect what sentences that a search found tell about the names of their documents.
 
@@ -353,13 +368,15 @@ def found_evidence(
         words: The words of the question that may tell a document, in lower case; none to collect the names alone.
         sentences: The sentences, in any order.
         keys: Keys of metadata that hold names, beside the title, the file name and its folder.
+        name_keys: The question's keys that may tell documents apart, with the only word of each.
     """
     uses: dict[str, dict[str, int]] = {}
     heads: dict[str, list[StoredSentence]] = {}
     names: dict[str, dict[str, None]] = {}
     asked = frozenset(words)
     source: Mapping[str, Any] = {}
-    for sentence in sorted(sentences, key=lambda each: each.key):
+    in_order = sorted(sentences, key=lambda each: each.key)
+    for sentence in in_order:
         for word in asked and asked.intersection(words_of(f"{sentence.heading}\n{sentence.text}")):
             of_word = uses.setdefault(word, {})
             of_word[sentence.doc_id] = of_word.get(sentence.doc_id, 0) + 1
@@ -374,15 +391,38 @@ def found_evidence(
     for doc_id, of_it in names.items():
         for word in asked.intersection(word for name in of_it for word in words_of(name)) - uses.keys():
             in_names.setdefault(word, {})[doc_id] = 0
+    common = _names_apart(names, name_keys, in_order)
     return NameEvidence(
         {word: WordUse(sum(of_it.values()), _most_used(of_it)) for word, of_it in uses.items()}
         | {word: WordUse(0, of_it) for word, of_it in in_names.items()},
         {
-            doc_id: DocumentNames("\n".join(each.text for each in heads.get(doc_id, ())), tuple(of_it))
+            doc_id: DocumentNames(
+                "\n".join(each.text for each in heads.get(doc_id, ())), tuple(of_it), common.get(doc_id)
+            )
             for doc_id, of_it in names.items()
         },
         is_complete=False,
     )
+
+
+def _names_apart(
+    names: Mapping[str, Iterable[str]], name_keys: Mapping[str, str], sentences: Sequence[StoredSentence]
+) -> dict[str, Set[str]]:
+    """Return the documents that names may tell apart, each with the common words of its names."""
+    places: dict[str, set[str]] = {}
+    for doc_id, of_it in names.items():
+        for key in name_keys.keys() & set[str]().union(*map(keys_of_name, of_it)):
+            places.setdefault(key, set()).add(doc_id)
+    if not places:
+        return {}
+    # A word that most documents speak of is a topic.
+    holds = {
+        (each.doc_id, word) for each in sentences for word in {*words_of(each.text)}.intersection(name_keys.values())
+    }
+    spread = Counter(word for _, word in holds)
+    told = closest({key: of_it for key, of_it in places.items() if 2 * spread[name_keys[key]] <= len(names)})
+    words = Counter(word for of_it in names.values() for word in {*words_of(" ".join(of_it))})
+    return dict.fromkeys(told, common_words(words, len(names)))
 
 
 def _most_used(counts: dict[str, int]) -> dict[str, int]:

@@ -1,6 +1,6 @@
 """A search that goes to the documents which a query names first, in stores with and without a lexical index."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -161,3 +161,44 @@ def test_one_word_written_as_a_name_tells_nothing_but_a_whole_name(query: str, n
     by_names, by_all = (hear(query, found_evidence(given, found)) for given in ((), words.all))
     assert by_names == by_all
     assert [each.doc_id for each in (by_all.documents if by_all else [])] == named
+
+
+def letter(country: str, days: int) -> Document:
+    text = f"# Offer\n\nWe offer you work in {country}. The notice is {days} days. Each of us may end it. Rest is paid."
+    return Document(text, id=country.lower(), metadata={"source": f"letters/{country}.md"})
+
+
+@pytest.mark.parametrize("io", [BLOCKING, ASYNC])
+@pytest.mark.parametrize("make", [FaissStore, InMemoryVectorStore])
+async def test_letters_are_told_apart_by_a_name_in_passing(
+    make: Callable[[WordEmbeddings], VectorStore], io: IO, words: WordEmbeddings
+) -> None:
+    store = make(words)
+    letters = [letter(country, 10 + at) for at, country in enumerate(("Norland", "Ostland", "Sudland", "Westland"))]
+    SentenceWindowRetriever(vectorstore=store).add_documents(letters)
+    for query, named in [
+        ("How many days is the notice of a clerk in Sudland?", ["sudland"]),
+        ("How many days is the notice of a Norlandish clerk?", ["norland"]),
+        ("Is the notice in Ostland as many days as in Westland?", ["ostland", "westland"]),
+        ("How many days is the notice of a clerk in Iceland?", []),
+    ]:
+        found = await named_search(io, scope_of(store, {}), query, Searches(io), k=50)
+        assert sorted(each.doc_id for each in found.named.documents) == named if found.named else not named
+        if named:
+            assert found.sentences[0].doc_id in named
+
+
+def test_of_equal_texts_the_one_of_the_named_document_is_returned(words: WordEmbeddings) -> None:
+    text = "The notice of a clerk is 30 days."
+    retriever = SentenceWindowRetriever.from_documents(
+        [
+            Document(text, id=country, metadata={"source": f"letters/{country}.md"})
+            for country in ("Norland", "Ostland")
+        ],
+        words,
+        k=3,
+    )
+    for country, other in (("Norland", "Ostland"), ("Ostland", "Norland")):
+        (found,) = retriever.invoke(f"How long is the notice of a clerk in {country}?")
+        assert found.metadata["doc_id"] == country
+        assert [each["doc_id"] for each in found.metadata["also_in"]] == [other]

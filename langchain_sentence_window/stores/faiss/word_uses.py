@@ -16,8 +16,9 @@ Questions repeat words, so samples are kept until the next write.
 import json
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import groupby, islice
 from operator import attrgetter
 from typing import NamedTuple
@@ -28,7 +29,6 @@ from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.ranking.names import (
     HEAD_CHARS,
-    MAX_NAMED,
     MIN_SENTENCES,
     MIN_SHARE,
     DocumentNames,
@@ -36,6 +36,7 @@ from langchain_sentence_window.ranking.names import (
     QueryWords,
     WordUse,
 )
+from langchain_sentence_window.ranking.names_apart import MAX_NAMED, closest, common_words, keys_of_name
 from langchain_sentence_window.ranking.words import words_of
 
 from .conversion import read_metadata
@@ -62,6 +63,9 @@ _FEW, _MANY = 9, 200
 
 _MIN_SHARE_OF_FEW = 0.5
 
+_MAX_TELLING = 60
+"""Sentences that may hold a word that tells documents apart, unless most are in few documents. A topic is in more."""
+
 _MAX_DOCUMENTS = 8
 """The most documents whose heads are read: those with the most words."""
 
@@ -69,6 +73,10 @@ _MAX_HEAD_SENTENCES = 60
 
 _Uses = dict[str, tuple[int, Counter[int]]]
 """The number of sentences that were looked at, and how many of them are in each document, by word."""
+
+
+_Common = Callable[[Sequence[str]], Set[str]]
+"""Returns the words of names that names of many other documents hold."""
 
 
 class Naming:
@@ -107,10 +115,12 @@ class Naming:
         if not are_several:
             return Evidence({}, {})
         uses: _Uses = {}
-        places = self._catalog.find(snapshot, words.all, keys)
+        places = self._catalog.find(snapshot, list(dict.fromkeys([*words.all, *dict(words.keys)])), keys)
         if allowed is not None:
             places = {word: [each for each in found if _is_in(each.row, allowed)] for word, found in places.items()}
-        named = {word: {each.document for each in found} for word, found in places.items() if found}
+        in_names = {word: {each.document for each in found} for word, found in places.items() if found}
+        named = {word: in_names[word] for word in words.all if word in in_names}
+        told = self._told(snapshot, searcher, words, in_names, allowed)
         for group in (words.written, words.others):
             # A name has a word that is written as one, if the query writes any word so.
             if group is words.others and words.written and not uses and not named:
@@ -134,7 +144,26 @@ class Naming:
                 for word in likely
                 if _are_few(samples[word].documents, MIN_SHARE)
             }
-        return _evidence(snapshot, words, uses, named, keys=keys, allowed=allowed)
+        common = dict.fromkeys(told, partial(self._catalog.common, keys=keys))
+        return _evidence(snapshot, words, uses, named, common, keys=keys, allowed=allowed)
+
+    def _told(
+        self,
+        snapshot: Snapshot,
+        searcher: LexicalSearcher,
+        words: QueryWords,
+        in_names: Mapping[str, set[int]],
+        allowed: Rows | None,
+    ) -> set[int]:
+        """Return the documents that names may tell apart; a word that all documents speak of is a topic."""
+        keys = {key: word for key, word in words.keys if key in in_names}
+        samples = self._samples.find(snapshot, searcher, [*filter(None, keys.values())], _FEW, allowed) if keys else {}
+        topics = {
+            word
+            for word, sample in samples.items()
+            if sample.sentences > _MAX_TELLING and not _are_few(sample.documents, _MIN_SHARE_OF_FEW)
+        }
+        return closest({key: in_names[key] for key, word in keys.items() if word not in topics})
 
 
 def _are_few(documents: Counter[int], share: float) -> bool:
@@ -175,6 +204,7 @@ def _evidence(
     words: QueryWords,
     uses: _Uses,
     named: Mapping[str, set[int]],
+    common: Mapping[int, _Common],
     *,
     keys: Sequence[str],
     allowed: Rows | None,
@@ -184,6 +214,7 @@ def _evidence(
     # For a document of which names hold two words or more, each counts once more.
     counts = Counter(document for documents in named.values() for document in documents)
     score.update({document: count for document, count in counts.items() if count > 1})
+    score.update(dict.fromkeys(common, _MAX_DOCUMENTS))
     score.pop(NO_DOCUMENT, None)
     if not score:
         return Evidence({}, {})
@@ -200,9 +231,11 @@ def _evidence(
         word: WordUse(count, {doc_ids[each]: of_it for each, of_it in documents.items() if each in doc_ids})
         for word, (count, documents) in uses.items()
     }
-    return Evidence(
-        known, {doc_id: _names(of_it, keys, set(words.all), named) for doc_id, of_it in by_document.items()}
-    )
+    every = {doc_id: _names(of_it, keys, set(words.all), named) for doc_id, of_it in by_document.items()}
+    for document, find in common.items():
+        if doc_id := doc_ids.get(document):
+            every[doc_id] = replace(every[doc_id], common=find(every[doc_id].names))
+    return Evidence(known, every)
 
 
 def _names(
@@ -255,20 +288,26 @@ class NamePlace(NamedTuple):
 
 
 class _ByWord(NamedTuple):
-    """Where words stand in names: the hash of a word, in order, and a document and a row for it.
+    """Where words and their keys stand in names: the hash of one, in order, and a document and a row for it.
 
-    Those of a document are together.
+    Those of a document are together. ``size`` documents have names.
     """
 
     hashes: Rows
     documents: Rows
     rows: Rows
+    size: int
 
     def places(self, word: str) -> list[NamePlace]:
         """Return the places of a word, each document once, unless its parts stand apart."""
         first, last = np.searchsorted(self.hashes, hash(word)), np.searchsorted(self.hashes, hash(word), "right")
         found = map(NamePlace, self.documents[first:last].tolist(), self.rows[first:last].tolist())
         return [next(of_document) for _, of_document in groupby(found, attrgetter("document"))]
+
+    def count(self, word: str) -> int:
+        """Count the documents with a word."""
+        first, last = np.searchsorted(self.hashes, hash(word)), np.searchsorted(self.hashes, hash(word), "right")
+        return len(np.unique(self.documents[first:last]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +363,11 @@ class NameCatalog:
         }
         return {word: places for word, places in found.items() if 0 < len(places) <= _MAX_PLACES}
 
+    def common(self, names: Sequence[str], keys: Sequence[str]) -> frozenset[str]:
+        """Return the words of names that names of many documents hold."""
+        kept = self._kept[tuple(keys)].all
+        return common_words({word: kept.count(word) for name in names for word in words_of(name)}, kept.size)
+
 
 _SOURCES = "SELECT document, source_key, metadata FROM sources"
 
@@ -338,18 +382,27 @@ def _source_metadata(snapshot: Snapshot, documents: Sequence[int] | None) -> Ite
 
 def _by_word(sources: Iterator[tuple[int, int, str]], keys: Sequence[str]) -> _ByWord:
     hashes, documents, rows, count = array("q"), array("q"), array("q"), 0
+    known = set[int]()
     while found := list(islice(sources, _BATCH_SIZE)):
         count += len(found)
         if count > MAX_SOURCES:
             return _by_word(iter(()), keys)
         for (document, row, _), metadata in zip(found, read_metadata([each for _, _, each in found]), strict=True):
-            words = {word for name in names_in(metadata, keys) for word in words_of(name)}
+            words = set[str]().union(*map(_words_and_keys, names_in(metadata, keys)))
+            known.add(document)
             hashes.extend(map(hash, words))
             documents.extend([document] * len(words))
             rows.extend([row] * len(words))
     columns = [np.array(each, dtype=np.int64) for each in (hashes, documents, rows)]
     order = np.argsort(columns[0], kind="stable")
-    return _ByWord(*(column[order] for column in columns))
+    in_order = [column[order] for column in columns]
+    return _ByWord(in_order[0], in_order[1], in_order[2], len(known))
+
+
+@lru_cache(_BATCH_SIZE)
+def _words_and_keys(name: str) -> frozenset[str]:
+    """Return the words of a name and their keys; folders repeat."""
+    return frozenset(keys_of_name(name).union(words_of(name)))
 
 
 NO_DOCUMENT = -1
