@@ -16,6 +16,7 @@ from itertools import groupby, pairwise
 
 from .names_apart import (
     ARTICLES,
+    COMPARES,
     CONNECTORS,
     MAX_NAMED,
     PLACING,
@@ -210,10 +211,6 @@ MIN_LIKENESS = 0.6
 MAX_RIVAL_SHARE = 1 / 3
 """The largest share of its name words that a document may have which isn't named."""
 
-_COMPARES = re.compile(
-    r"\b(?:compar\w*|differ\w*|versus|vs|vergl(?:eich|ich)\w*|unterschie\w*|diff[ée]r\w*|diferen\w*|confront\w*)\b",
-    re.IGNORECASE,
-)
 _MIN_WORDS = 2
 _MIN_WORDS_OF_PART = 3
 _MIN_PLAIN_WORDS = 3  # of a whole name in a question that writes no word as a name
@@ -339,7 +336,7 @@ def named_alone(
     whole = _one_word_names(question)
     if names_another or named or any(_is_sure_of_whole(doc_id, word, question) for doc_id, word in whole.items()):
         named |= whole  # what a question names next to a name is a name more likely than a topic
-    if len(named) == 1 and not names_another and _COMPARES.search(question.query):
+    if len(named) == 1 and not names_another and COMPARES.search(question.query):
         (known,) = (question.known[doc_id] for doc_id in named)
         if not question.written <= known.words:
             return []  # the other side would be found nowhere

@@ -27,6 +27,12 @@ _OF_OTHERS = frozenset({"de", "del", "der", "des", "du", "la", "las", "les", "lo
 CONNECTORS = PLACING | ARTICLES | _JOINING | _OF_OTHERS
 """Small words that names hold, and that lead to them. Without those of a language, less is left out."""
 
+COMPARES = re.compile(
+    r"\b(?:compar\w*|differ\w*|versus|vs|vergl(?:eich|ich)\w*|unterschie\w*|diff[ée]r\w*|diferen\w*|confront\w*)\b",
+    re.IGNORECASE,
+)
+"""Matches a word of a question that compares."""
+
 _WHERE = frozenset({"at", "from", "in", "under", "within"})
 _PIECE = re.compile(r"\d{1,2}[a-z](?![^\W_])|[a-z]\d{1,2}(?!\d)|\d+|[^\W\d_]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -227,8 +233,12 @@ def told_apart(query: str, tokens: Sequence[Token], documents: Mapping[str, Name
             doc_id: each for doc_id, each in best.items() if each.is_whole or not any(w.all >= each.all for w in whole)
         }
         if len(best) <= MAX_NAMED:
-            return {doc_id: sorted(each.letters | each.numbers) for doc_id, each in best.items()}
-    return {}
+            break
+    told = {doc_id: sorted(each.letters | each.numbers) for doc_id, each in best.items()}
+    is_one = len(told) == 1 or (told and set.intersection(*map(set, told.values())))
+    # Of "works on A, B and C", not all are documents.
+    is_sure = is_one or COMPARES.search(query) or all(says_where(tokens, {each: told[each]}) for each in told)
+    return told if len(told) <= MAX_NAMED and is_sure else {}
 
 
 def _match(tokens: Sequence[Token], asked: Sequence[NameKey], document: NamesToMatch) -> _Match | None:

@@ -19,7 +19,7 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import window_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM
+from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE_ROW
 from langchain_sentence_window.windows.assembly import NEAR
 from langchain_sentence_window.windows.completion import (
     MIN_CHARS,
@@ -321,6 +321,7 @@ def line_of(sentence: StoredSentence) -> Line:
         sentence.text,
         sentence.kind == HEADING,
         sentence.kind == LIST_ITEM,
+        sentence.kind == TABLE_ROW,
         sentence.lead_in is not None,
         sentence.pieces,
     )

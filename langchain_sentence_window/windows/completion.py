@@ -3,6 +3,7 @@
 - A heading isn't left alone: what stands under it belongs to it.
 - A sentence that ends at a colon goes on to what it announces.
 - An item of a list is whole.
+- A short table or list is whole, and a longer one of which several rows or items were hit.
 - A long sentence that was cut into pieces is whole.
 - A sentence that refers back, as "It is…" and "In that case…" do, has what it refers to before it.
 
@@ -12,6 +13,7 @@ Everything stays inside the section. How far ``auto`` expands a hit, and which h
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import TypeAlias
 
 from langchain_sentence_window._primitives import COLONS, ENDS_OF_SENTENCES, SentenceKey, Span
@@ -40,6 +42,9 @@ MAX_FORWARD_OF_ANSWER = 8
 
 MAX_STRONG_SHARE = 0.25
 """Share of the range of scores, from the best down, in which hits are strong. See the benchmarks page."""
+
+SHORT_CHARS = 400
+"""Characters of a table or a list that is whole in a window, for each of its rows or items that was hit."""
 
 MAX_LABEL_CHARS = 90
 """A line from this length on says something itself."""
@@ -133,7 +138,8 @@ MAX_ADDED = 3
 _MAX_ROUNDS = 3
 
 MAX_COMPLETED = 2 * _MAX_ROUNDS * MAX_ADDED
-"""The most sentences that are added on a side of a window: two rules may add to each."""
+"""The most sentences that are added on a side of a window, beside the rest of a short table or list: two rules may add
+to each."""
 
 _ENDS_OF_LINES = (*ENDS_OF_SENTENCES, "|")
 
@@ -162,6 +168,7 @@ class Line:
         text: Its text.
         is_heading: Whether it is a heading.
         in_list: Whether it belongs to an item of a list.
+        in_table: Whether it is a row of a table.
         has_lead_in: Whether a lead-in is shown above a window that begins with it.
         pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
     """
@@ -169,6 +176,7 @@ class Line:
     text: str
     is_heading: bool = False
     in_list: bool = False
+    in_table: bool = False
     has_lead_in: bool = False
     pieces: Span | None = None
 
@@ -186,11 +194,11 @@ def complete(
         window: The window.
         lookup: Returns sentences of its document.
         opens_backward: Whether a sentence that refers back gets what stands before it.
-        keeps_sentences_whole: Whether a piece of a long sentence gets the others.
+        keeps_sentences_whole: Whether a piece of a long sentence gets the others, and a row of a table those around it.
 
     Returns:
-        A window that holds the given one, in the same section. A rule adds `MAX_ADDED` sentences on a side at most, and
-        is applied three times at most.
+        A window that holds the given one, in the same section. A rule adds `MAX_ADDED` sentences on a side at most,
+        beside the rest of a short table or list, and is applied three times at most.
     """
     around = _Around(window, lookup)
     first, last = window.first, window.last
@@ -199,7 +207,7 @@ def complete(
     for _ in range(_MAX_ROUNDS):  # what one rule adds may need another
         before = first, last
         if keeps_sentences_whole:
-            first, last = _whole_sentences(around, first, last)
+            first, last = _whole_structures(around, *_whole_sentences(around, first, last))
         first, last = _whole_items(around, first, last)
         last = _past_what_announces(around, first, last)
         first = _before_what_refers(around, first, opens_backward=opens_backward)
@@ -220,6 +228,8 @@ def needs_nothing(first: Line, last: Line) -> bool:
         or last.pieces
         or first.in_list
         or last.in_list
+        or first.in_table
+        or last.in_table
         or refers_back(first.text)
         or _begins_item(first.text)
         # Of most sentences, the last character tells that they neither announce something nor are a label.
@@ -278,6 +288,7 @@ class _Around:
 
     def __init__(self, window: Window, lookup: Lookup) -> None:
         self._doc_id, self._lookup = window.doc_id, lookup
+        self.hits = [hit.index for hit in window.hits]
         first, *others = window.hits
         self.start, self.end = first.section_start, first.section_end
         for hit in others:
@@ -298,6 +309,24 @@ def _whole_sentences(around: _Around, first: int, last: int) -> tuple[int, int]:
         first = min(first, start[0])
     if end is not None and all(around.line(index) is not _NO_LINE for index in range(last + 1, end[1])):
         last = max(last, end[1] - 1)
+    return first, last
+
+
+def _whole_structures(around: _Around, first: int, last: int) -> tuple[int, int]:
+    """Add the rest of a table or a list that is short for the number of its rows or items that were hit."""
+    for is_part in (attrgetter("in_table"), attrgetter("in_list")):
+        limit = SHORT_CHARS * sum(is_part(around.line(index)) for index in around.hits if first <= index <= last)
+        low, high, size = first, last, 0
+        if limit:
+            size = sum(len(around.line(index).text) for index in range(first, last + 1))
+        while size <= limit and is_part(around.line(low)) and is_part(around.line(low - 1)):
+            low -= 1
+            size += 1 + len(around.line(low).text)
+        while size <= limit and is_part(around.line(high)) and is_part(around.line(high + 1)):
+            high += 1
+            size += 1 + len(around.line(high).text)
+        if size <= limit:
+            first, last = low, high
     return first, last
 
 

@@ -14,11 +14,12 @@ SAYS = Line("The buyer pays the audit of each year.")
 HEADING = Line("# Audit", is_heading=True)
 LABEL = Line("Costs of the audit")
 COLON = Line("The buyer pays for:")
-ITEM = Line("- the audit.", in_list=True)
-LED_ITEM = Line("- the audit.", in_list=True, has_lead_in=True)
+ITEM = Line(f"- the audit{' of each year' * 20}.", in_list=True)  # so long that a list of two isn't short
+LED_ITEM = Line(ITEM.text, in_list=True, has_lead_in=True)
+ROW = Line("| audit | 9 |", in_table=True, has_lead_in=True)
 REST = Line("It takes place each year.", in_list=True)
 BACK = Line("It ends in May.")
-KINDS = (SAYS, SAYS, SAYS, HEADING, LABEL, COLON, ITEM, LED_ITEM, REST, BACK)
+KINDS = (SAYS, SAYS, SAYS, HEADING, LABEL, COLON, ITEM, LED_ITEM, REST, BACK, ROW)
 
 
 class Lines:

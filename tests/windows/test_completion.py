@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from langchain_sentence_window.windows.completion import (
     MAX_ADDED,
     MAX_LABEL_CHARS,
+    SHORT_CHARS,
     Line,
     complete,
     ending_well,
@@ -26,6 +27,7 @@ from tests.windows.sections import (
     LABEL,
     LED_ITEM,
     REST,
+    ROW,
     SAYS,
     Lines,
     Search,
@@ -33,6 +35,8 @@ from tests.windows.sections import (
     searches,
     window,
 )
+
+SHORT_ITEM = Line("- the audit.", in_list=True, has_lead_in=True)
 
 
 def completed(lines: list[Line | None], first: int, last: int | None = None, **how: bool) -> tuple[int, int]:
@@ -83,6 +87,21 @@ def completed(lines: list[Line | None], first: int, last: int | None = None, **h
 )
 def test_rules(lines: list[Line | None], given_run: tuple[int, int], expected: tuple[int, int]) -> None:
     assert completed(lines, *given_run) == expected
+
+
+@pytest.mark.parametrize("part", [ROW, SHORT_ITEM], ids=["table", "list"])
+def test_a_short_table_or_list_is_whole(part: Line) -> None:
+    fitting = (SHORT_CHARS + 1) // (len(part.text) + 1)
+    short, long = [SAYS, *[part] * fitting, SAYS], [SAYS, *[part] * (fitting + 1), SAYS]
+    for index in range(1, fitting + 1):
+        assert completed(short, index) == (1, fitting)
+    assert completed(long, 3) == (3, 3)
+    # One of which two were hit may have twice as many characters.
+    both = Window("a", 3, 3, (Hit("a", 3, 0, len(long), 1.0),)), Window("a", 4, 4, (Hit("a", 4, 0, len(long), 0.5),))
+    joined = Window("a", 3, 4, (*both[0].hits, *both[1].hits))
+    assert run_of(complete(joined, Lines(a=long))) == (1, fitting + 1)
+    assert completed([SAYS, part, SAYS, part], 3) == (3, 3)  # another one
+    assert completed([SAYS, part, part], 2, keeps_sentences_whole=False) == (2, 2)
 
 
 def test_references_are_followed_only_if_that_is_wanted() -> None:
