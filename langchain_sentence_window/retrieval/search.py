@@ -8,11 +8,10 @@ by what a search found, and one more search follows.
 import math
 import warnings
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -23,7 +22,6 @@ from langchain_sentence_window._primitives import SentenceKey, Vectors
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import Scored, StoreAdapter
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
-from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.ranking.candidates import (
     CANDIDATES,
@@ -36,18 +34,12 @@ from langchain_sentence_window.ranking.candidates import (
     spread,
 )
 from langchain_sentence_window.ranking.names import (
-    HEAD_CHARS,
-    DocumentNames,
     Heard,
-    WordUse,
     hear,
     query_words,
 )
-from langchain_sentence_window.ranking.names import Evidence as NameEvidence
-from langchain_sentence_window.ranking.names_apart import MAX_NAMED, closest, common_words, keys_of_name
 from langchain_sentence_window.ranking.ranking import Evidence, Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import NEEDED, Relevance, Unrelated, judge_relevance
-from langchain_sentence_window.ranking.words import words_of
 from langchain_sentence_window.splitting.blocks import CODE
 from langchain_sentence_window.stores.bm25_index import BM25Index
 from langchain_sentence_window.stores.faiss.index_state import IndexState
@@ -55,6 +47,7 @@ from langchain_sentence_window.stores.faiss.search_reads import FoundCandidates
 from langchain_sentence_window.windows.geometry import Hit
 
 from .expansion import ReadAhead, Wanted
+from .stored_sentences import found_evidence
 
 MinRelevance: TypeAlias = Literal["auto"] | None
 """``auto`` leaves out what the question doesn't support, see `langchain_sentence_window.ranking.relevance`."""
@@ -354,82 +347,6 @@ def within_named(scope: Scope, named: Heard) -> Scope | None:
         return None
     filters = [*scope.filters, of_named]
     return replace(scope, filter=scope.adapter.join(filters), filters=filters)
-
-
-def found_evidence(
-    words: Collection[str],
-    sentences: Iterable[StoredSentence],
-    keys: Sequence[str] = (),
-    name_keys: Mapping[str, str] = MappingProxyType({}),
-) -> NameEvidence:
-    """Collect what sentences that a search found tell about the names of their documents.
-
-    Args:
-        words: The words of the question that may tell a document, in lower case; none to collect the names alone.
-        sentences: The sentences, in any order.
-        keys: Keys of metadata that hold names, beside the title, the file name and its folder.
-        name_keys: The question's keys that may tell documents apart, with the only word of each.
-    """
-    uses: dict[str, dict[str, int]] = {}
-    heads: dict[str, list[StoredSentence]] = {}
-    names: dict[str, dict[str, None]] = {}
-    asked = frozenset(words)
-    source: Mapping[str, Any] = {}
-    in_order = sorted(sentences, key=lambda each: each.key)
-    for sentence in in_order:
-        for word in asked and asked.intersection(words_of(f"{sentence.heading}\n{sentence.text}")):
-            of_word = uses.setdefault(word, {})
-            of_word[sentence.doc_id] = of_word.get(sentence.doc_id, 0) + 1
-        if sentence.start < HEAD_CHARS:
-            heads.setdefault(sentence.doc_id, []).append(sentence)
-        if sentence.doc_id not in names or sentence.source != source:  # all of a document have the same, as a rule
-            names.setdefault(sentence.doc_id, {}).update(dict.fromkeys(names_in(sentence.source, keys)))
-            source = sentence.source
-    if len(names) <= 1:
-        return NameEvidence({}, {})  # all words of a single document are its own
-    in_names: dict[str, dict[str, int]] = {}
-    for doc_id, of_it in names.items():
-        for word in asked.intersection(word for name in of_it for word in words_of(name)) - uses.keys():
-            in_names.setdefault(word, {})[doc_id] = 0
-    common = _names_apart(names, name_keys, in_order)
-    return NameEvidence(
-        {word: WordUse(sum(of_it.values()), _most_used(of_it)) for word, of_it in uses.items()}
-        | {word: WordUse(0, of_it) for word, of_it in in_names.items()},
-        {
-            doc_id: DocumentNames(
-                "\n".join(each.text for each in heads.get(doc_id, ())), tuple(of_it), common.get(doc_id)
-            )
-            for doc_id, of_it in names.items()
-        },
-        is_complete=False,
-    )
-
-
-def _names_apart(
-    names: Mapping[str, Iterable[str]], name_keys: Mapping[str, str], sentences: Sequence[StoredSentence]
-) -> dict[str, Set[str]]:
-    """Return the documents that names may tell apart, each with the common words of its names."""
-    places: dict[str, set[str]] = {}
-    for doc_id, of_it in names.items():
-        for key in name_keys.keys() & set[str]().union(*map(keys_of_name, of_it)):
-            places.setdefault(key, set()).add(doc_id)
-    if not places:
-        return {}
-    # A word that most documents speak of is a topic.
-    holds = {
-        (each.doc_id, word) for each in sentences for word in {*words_of(each.text)}.intersection(name_keys.values())
-    }
-    spread = Counter(word for _, word in holds)
-    told = closest({key: of_it for key, of_it in places.items() if 2 * spread[name_keys[key]] <= len(names)})
-    words = Counter(word for of_it in names.values() for word in {*words_of(" ".join(of_it))})
-    return dict.fromkeys(told, common_words(words, len(names)))
-
-
-def _most_used(counts: dict[str, int]) -> dict[str, int]:
-    """Return the `MAX_NAMED` largest counts, the largest first."""
-    if len(counts) == 1:  # the usual case, told quickly
-        return counts
-    return dict(sorted(counts.items(), key=lambda each: -each[1])[:MAX_NAMED])
 
 
 async def _find(io: IO, search: Search, text: str, scope: Scope, k: int) -> Found:

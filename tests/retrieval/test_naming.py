@@ -12,7 +12,8 @@ from langchain_sentence_window._io import ASYNC, BLOCKING, IO
 from langchain_sentence_window.adapters.scope import Scope, scope_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
 from langchain_sentence_window.ranking.names import Evidence, hear, query_words
-from langchain_sentence_window.retrieval.search import Found, found_evidence, named_search
+from langchain_sentence_window.retrieval.search import Found, named_search
+from langchain_sentence_window.retrieval.stored_sentences import found_evidence
 from tests.toys import WordEmbeddings
 
 QUERY = "Under the contract between Zebra and Motorola, when is the fee due at last?"

@@ -13,7 +13,6 @@ The index, which knows no LangChain:
     index_state: `IndexState`: what a read searches.
     search_reads: What a search found: its order, equal scores by document and index, and what is read of its rows.
     word_uses: Evidence of names in a query.
-    estimates: How close sentences come to others, and what searches find.
     origin: Checks that all vectors are from one embedder.
     soundness: Measures an index, and checks everything that it holds.
     lexical_index: The tantivy index, a cache of the database.

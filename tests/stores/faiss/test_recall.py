@@ -9,7 +9,7 @@ import pytest
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.dense import quantized
-from langchain_sentence_window.stores.faiss.estimates import _interval
+from langchain_sentence_window.stores.faiss.open_index import _interval
 from tests.conftest import Invoke
 from tests.torture.corpus import TextEmbeddings
 
