@@ -61,13 +61,13 @@ UNKNOWN_COVERAGE = 0.25
 """Stands for the coverage where no word of the query stands near any candidate, as in another language: then words say
 nothing."""
 
-COVERAGE_ALONE_WEIGHT, START_ALONE = 16.0, -3.3
+COVERAGE_ALONE_WEIGHT, START_ALONE = 16.0, -3.8
 """The weight of a coverage of 1, and the logit for one of 0, where words alone tell."""
 
-NEEDED = 0.05
+NEEDED = 0.03
 """The probability that a query needs for ``min_relevance="auto"`` to return something. See the benchmarks page."""
 
-DOUBTFUL = 0.15
+DOUBTFUL = 0.05
 """The probability below which people and models are told that what was found may not answer."""
 
 MIN_SHARE = 0.1

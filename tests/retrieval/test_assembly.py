@@ -89,7 +89,7 @@ async def test_windows_are_completed_under_auto_alone(way: Invoke) -> None:
     retriever = made([document(LIST)], k=1, fetch_k=1)
     for query, expected in {
         "card": "The card pays for:\n\n- a seat. It is soft.\n- a trial.",
-        "trial": "- a trial.",
+        "trial": "- a seat. It is soft.\n- a trial.",  # of a short list
         "backup": "A page is there. It has a backup.",
     }.items():
         (found,) = await way(retriever, "invoke", query)

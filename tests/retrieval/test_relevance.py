@@ -185,13 +185,13 @@ async def test_nothing_but_the_question_is_embedded(way: Invoke, words: WordEmbe
     assert words.calls == before
 
 
-async def test_unrelated_sentences_are_looked_at_again_when_much_has_changed(
+async def test_unrelated_sentences_are_looked_at_again_when_something_has_changed(
     way: Invoke, words: WordEmbeddings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, words)
     sampled: list[str] = []
     monkeypatch.setattr(Snapshot, "sample_vectors", noting("sampled", Snapshot.sample_vectors, sampled))
-    for documents, times in (([], 1), (DOCUMENTS[:1], 1), ([Document("Other. " * len(DOCUMENTS), id="o")], 2)):
+    for documents, times in (([], 1), ([Document("Other.", id="o")], 2)):
         retriever.add_documents(documents)
         for _ in range(2):
             await way(retriever, "invoke", ON_SUBJECT)

@@ -211,7 +211,7 @@ class IndexState:
             vector: The unit vector of the question.
         """
         kept = self.cache.sample
-        if kept is None or not _still_holds(kept[0], self.snapshot):
+        if kept is None or kept[0] != self.snapshot.state:
             sampled = self.snapshot.sample_vectors(SAMPLED_SENTENCES)
             kept = self.cache.sample = self.snapshot.state, sampled
         return unrelated_to(vector, kept[1], kept[0].sentences)
@@ -273,22 +273,6 @@ class IndexState:
                 "the database lacks sentences that its index contains, so it is damaged; restore it from a backup"
             )
         return [(records[row], score) for row, score in found]
-
-
-MAX_CHANGE = 0.1
-"""The share of the sentences that may be added, and that may be removed, before another sample is taken."""
-
-
-def _still_holds(sampled: State, snapshot: Snapshot) -> bool:
-    """Return whether few sentences have changed since a sample.
-
-    An index has to be emptied before another embedder can fill it, so many have changed then.
-    """
-    if (sampled.generation, sampled.token) == snapshot.version:
-        return True
-    state, most = snapshot.state, MAX_CHANGE * sampled.sentences
-    added, removed = state.last_row - sampled.last_row, state.last_removal - sampled.last_removal
-    return 0 <= added <= most and 0 <= removed <= most
 
 
 # The FAISS index
