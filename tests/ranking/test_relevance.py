@@ -71,6 +71,7 @@ def test_closeness_and_coverage_by_hand() -> None:
     found = judge([3.0, 2.0, 1.0, 0.0], [0.6, 0.3, 0.2, 0.1], [0.5, 0.25, 0.0, 1.0])
     # .4 above .2, and .8 from there to 1; a mean of .25 in the first three.
     assert logit(found) == pytest.approx(BASE + CLOSENESS_WEIGHT * 0.5 + COVERAGE_WEIGHT * 0.25)
+    assert found.probability is not None
     expected = {"best": 0.6, "unrelated": 0.2, "closeness": 0.5, "coverage": 0.25, "needed": NEEDED}
     assert found.numbers == pytest.approx(expected | {"relevance": found.probability})
 

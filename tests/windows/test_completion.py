@@ -92,6 +92,8 @@ def test_rules(lines: list[Line | None], given_run: tuple[int, int], expected: t
 @pytest.mark.parametrize("part", [ROW, SHORT_ITEM], ids=["table", "list"])
 def test_a_short_table_or_list_is_whole(part: Line) -> None:
     fitting = (SHORT_CHARS + 1) // (len(part.text) + 1)
+    short: list[Line | None]
+    long: list[Line | None]
     short, long = [SAYS, *[part] * fitting, SAYS], [SAYS, *[part] * (fitting + 1), SAYS]
     for index in range(1, fitting + 1):
         assert completed(short, index) == (1, fitting)
