@@ -62,7 +62,8 @@ UNKNOWN_COVERAGE = 0.25
 nothing."""
 
 COVERAGE_ALONE_WEIGHT, START_ALONE = 16.0, -3.8
-"""The weight of a coverage of 1, and the logit for one of 0, where words alone tell."""
+"""The weight of a coverage of 1, and the logit for one of 0, where words alone tell. The fitted logit is -3.3; this one
+puts a coverage near 0 below `NEEDED`."""
 
 NEEDED = 0.03
 """The probability that a query needs for ``min_relevance="auto"`` to return something. See the benchmarks page."""

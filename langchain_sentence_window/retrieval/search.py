@@ -33,11 +33,7 @@ from langchain_sentence_window.ranking.candidates import (
     fuse,
     spread,
 )
-from langchain_sentence_window.ranking.names import (
-    Heard,
-    hear,
-    query_words,
-)
+from langchain_sentence_window.ranking.names import Heard, hear, query_words
 from langchain_sentence_window.ranking.ranking import Evidence, Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import NEEDED, Relevance, Unrelated, judge_relevance
 from langchain_sentence_window.splitting.blocks import CODE
@@ -317,9 +313,8 @@ def joined(named: Heard, first: Found, others: Found | None = None) -> Found:
     doc_ids = {each.doc_id for each in named.documents}
     inside = [pair for pair in zip(first.sentences, first.hits, strict=True) if pair[0].doc_id in doc_ids]
     known = {sentence.key for sentence, _ in inside}
-    lowest = math.nextafter(
-        min((hit.score for _, hit in inside), default=math.inf), -math.inf
-    )  # equal texts stay behind
+    # Strictly below, so that of equal texts those of named documents are returned.
+    lowest = math.nextafter(min((hit.score for _, hit in inside), default=math.inf), -math.inf)
     outside = [
         (sentence, replace(hit, score=min(hit.score, lowest)))
         for sentence, hit in zip(others.sentences, others.hits, strict=True)

@@ -194,7 +194,7 @@ def complete(
         window: The window.
         lookup: Returns sentences of its document.
         opens_backward: Whether a sentence that refers back gets what stands before it.
-        keeps_sentences_whole: Whether a piece of a long sentence gets the others, and a row of a table those around it.
+        keeps_sentences_whole: Whether a piece of a long sentence gets the others, and a short table or list is whole.
 
     Returns:
         A window that holds the given one, in the same section. A rule adds `MAX_ADDED` sentences on a side at most,
@@ -316,17 +316,19 @@ def _whole_structures(around: _Around, first: int, last: int) -> tuple[int, int]
     """Add the rest of a table or a list that is short for the number of its rows or items that were hit."""
     for is_part in (attrgetter("in_table"), attrgetter("in_list")):
         limit = SHORT_CHARS * sum(is_part(around.line(index)) for index in around.hits if first <= index <= last)
-        low, high, size = first, last, 0
-        if limit:
-            size = sum(len(around.line(index).text) for index in range(first, last + 1))
-        while size <= limit and is_part(around.line(low)) and is_part(around.line(low - 1)):
-            low -= 1
-            size += 1 + len(around.line(low).text)
-        while size <= limit and is_part(around.line(high)) and is_part(around.line(high + 1)):
-            high += 1
-            size += 1 + len(around.line(high).text)
-        if size <= limit:
-            first, last = low, high
+        if not limit:
+            continue
+        low, high = first, last
+        size = sum(len(around.line(index).text) for index in range(first, last + 1))
+        while size <= limit:
+            if is_part(around.line(low)) and is_part(around.line(low - 1)):
+                low = added = low - 1
+            elif is_part(around.line(high)) and is_part(around.line(high + 1)):
+                high = added = high + 1
+            else:
+                first, last = low, high
+                break
+            size += 1 + len(around.line(added).text)
     return first, last
 
 

@@ -3,7 +3,7 @@
 What LangChain sees:
     faiss_store: `FaissStore`: opening, adding and deleting; on top of `IndexSearch` and `OpenIndex`.
     store_searches: `IndexSearch`: the searches.
-    open_index: `OpenIndex`: what a store holds, its size, its soundness, its files.
+    open_index: `OpenIndex`: what a store holds, its size, its soundness, its files, and what its searches find.
     store_writer: Writes: the vectors of new texts come first, then one transaction.
     embedder_guard: Embeds, and proves that the store's vectors are from its embedder.
     conversion: Converts Documents to records and back.

@@ -24,7 +24,7 @@ from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES, Unrel
 from .database.conditions import Condition, for_few
 from .database.filters import Filter, compile_filter, filter_keys
 from .database.reads import MAX_ROWS_AROUND, are_in, neighbors, vectors_around
-from .database.schema import Record, State, Version
+from .database.schema import Record, Version
 from .database.snapshot import Snapshot
 from .dense.dense_index import DenseIndex
 from .dense.quantized import QuantizedIndex
@@ -55,7 +55,7 @@ class SearchCache:
         """Start empty."""
         self.filters, self.absent_keys, self.naming = FilterCache(), AbsentKeys(), Naming()
         self.evidence: tuple[Version, Any, Evidence] | None = None
-        self.sample: tuple[State, Vectors] | None = None
+        self.sample: tuple[Version, Vectors] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,10 +211,9 @@ class IndexState:
             vector: The unit vector of the question.
         """
         kept = self.cache.sample
-        if kept is None or kept[0] != self.snapshot.state:
-            sampled = self.snapshot.sample_vectors(SAMPLED_SENTENCES)
-            kept = self.cache.sample = self.snapshot.state, sampled
-        return unrelated_to(vector, kept[1], kept[0].sentences)
+        if kept is None or kept[0] != self.snapshot.version:
+            kept = self.cache.sample = self.snapshot.version, self.snapshot.sample_vectors(SAMPLED_SENTENCES)
+        return unrelated_to(vector, kept[1], self.snapshot.state.sentences)
 
     def allowed(self, where: Condition | None) -> Rows | None:
         """Return the rows that meet a condition, in order; ``None`` for all."""

@@ -1,4 +1,4 @@
-"""An open index, as LangChain sees it: what it holds, its size, its soundness, its files."""
+"""An open index, as LangChain sees it: what it holds, its size, its soundness, its files, and what searches find."""
 
 import math
 from collections.abc import Iterator, Sequence
