@@ -5,7 +5,7 @@ put no spaces between words: those of Chinese, Japanese, Thai, Lao, Khmer and Bu
 There, each pair of neighboring characters is a word, as in Lucene's ``CJKAnalyzer``; a character that stands alone is
 one, too.
 
-Words are matched with each character in lower case, as in the lexical index. All texts are read at once as one array of
+Words are matched in lower case and without accents, as in the lexical index. All texts are read at once as one array of
 characters, so that the time hardly depends on how many texts and words there are.
 """
 
@@ -113,6 +113,43 @@ def separated(text: str) -> str:
     """Return the words of a text with spaces between them, for an index that knows nothing else of words."""
     blanked = _blanked(text)
     return blanked if text.isascii() else UNSPACED_RUN.sub(_pairs, blanked)
+
+
+_COMPOUND = re.compile(r"(?<![\w-])([^\W\d_]{1,30})[-\u2010\u2011]([^\W\d_]{1,30})(?![\w-])")
+
+
+def indexed(text: str) -> str:
+    """Return the words of a text as an index holds them, with spaces between them.
+
+    They are in lower case, letters of Latin and Greek without accents. A word with a hyphen is there in parts and as
+    one.
+    """
+    if "-" in text or not text.isascii():
+        text = _COMPOUND.sub(r"\g<0> \1\2", text)
+    words = separated(text)
+    return words.lower() if words.isascii() else words.translate(_PLAIN)
+
+
+class _Plain(dict[int, str]):
+    """Letters in lower case, and without accents, by code points; filled as texts need them."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        accent = "" if "\u0300" <= character < "\u0370" else None
+        plain = self[code] = _DOUBLE.get(character.lower(), accent) or (_lower(character) if accent is None else "")
+        return plain
+
+
+_DOUBLE = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
+_SINGLE = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i"}
+_PLAIN = _Plain()
+
+
+def in_other_number(word: str) -> str:
+    """Return the plural of an English word in lower case, or the singular of one with the ending of a plural."""
+    if len(word) > len("fee") and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
+    return f"{word[:-1]}ies" if word.endswith("y") and word[-2:-1] not in ("", *"aeou") else f"{word}s"
 
 
 def is_of_word(character: str) -> bool:
@@ -323,7 +360,14 @@ def _characters(start: int, end: int) -> str:
 
 def _lower(word: str) -> str:
     # Character by character, as "Σ" would depend on its neighbors, and "İ" would become two characters.
-    return word.lower() if word.isascii() else "".join(character.lower()[0] for character in word)
+    return word.lower() if word.isascii() else "".join(map(_plain_letter, word))
+
+
+def _plain_letter(character: str) -> str:
+    """Return a letter in lower case, one of Latin or Greek without accents."""
+    small = character.lower()[0]
+    base = _SINGLE.get(small) or unicodedata.normalize("NFD", small)[0]
+    return base if base.isascii() or "\u0370" <= base < "\u0400" else small
 
 
 def _matches(

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.ranking.words import runs_of, separated
+from langchain_sentence_window.ranking.words import (
+    find_words,
+    in_other_number,
+    indexed,
+    query_terms,
+    runs_of,
+    separated,
+)
 
 NAMES = re.compile(
     r"(?:CJK|HENTAIGANA|IDEOGRAPHIC (?!ANNOTATION|TALLY)\w+|HANGZHOU|VERTICAL (?:IDEOGRAPHIC|KANA)|MASU"
@@ -49,6 +56,46 @@ def is_unspaced(character: str) -> bool:
 )
 def test_words(text: str, words: list[str]) -> None:
     assert separated(text).split() == words
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("The fees", ["the", "fees"]),
+        ("Crème Brûlée, cafe\u0301s, łódź, ΑΘΉΝΑ", ["creme", "brulee", "cafes", "lodz", "αθηνα"]),
+        ("Straße Ærø œuvre", ["strasse", "aero", "oeuvre"]),
+        ("йод и ёлка", ["йод", "и", "ёлка"]),
+        ("re-entry of non‑profits", ["re", "entry", "reentry", "of", "non", "profits", "nonprofits"]),
+        ("1-2, a--b, state-of-the-art", ["1", "2", "a", "b", "state", "of", "the", "art"]),
+    ],
+)
+def test_words_of_an_index(text: str, words: list[str]) -> None:
+    """Small letters without accents, and both ways to write a compound."""
+    assert indexed(text).split() == words
+
+
+@pytest.mark.parametrize(
+    ("word", "other"),
+    [
+        ("fee", "fees"),
+        ("policy", "policies"),
+        ("day", "days"),
+        ("bus", "buss"),
+        ("this", "thiss"),
+        ("y", "ys"),
+    ],
+)
+def test_a_word_in_the_other_number(word: str, other: str) -> None:
+    assert in_other_number(word) == other
+    if len(word) > 2 and not word.endswith("s"):
+        assert in_other_number(other) == word
+
+
+@given(st.text(st.sampled_from("aeishxyé ъΆ退.-")))
+def test_a_text_holds_the_words_that_an_index_finds_it_by(text: str) -> None:
+    terms = query_terms(text)
+    assert set(terms.words) <= set(indexed(text).split())
+    assert find_words(terms, [text]).words.all()
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """The lexical index: kept in step with the database; texts by row, added, removed and searched with tantivy.
 
-Words are those of `langchain_sentence_window.ranking.words`, in lower case. There are no stop words and no stemming.
+Words are those of `langchain_sentence_window.ranking.words.indexed`. There are no stop words and no stemming.
 """
 
 import shutil
@@ -16,7 +16,7 @@ import numpy as np
 
 from langchain_sentence_window._primitives import Rows, encodable
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.words import separated
+from langchain_sentence_window.ranking.words import in_other_number, indexed
 
 from .conversion import texts_with_headings
 from .database.database import Database
@@ -34,7 +34,7 @@ MAX_WRITTEN_ANEW = 2_000
 """The most rows of an index that is written anew after rows were removed. A larger one counts removed texts in the
 frequency of words for some time, which changes scores slightly."""
 
-FORMAT = 3
+FORMAT = 4
 """Increases whenever something else is indexed for a sentence. An index of another format is rebuilt."""
 
 _FACT = "lexical"
@@ -203,7 +203,7 @@ _ROW = "row"
 _TEXT = "heading_and_text_separated"
 """The field's name says what it holds, as tantivy opens no index whose fields have other names."""
 
-_TOKENIZER = "words"  # of texts as `separated` returns them
+_TOKENIZER = "words"  # of texts as `indexed` returns them
 _HEAP = 30_000_000  # bytes; tantivy takes no less than 15 million
 _MAX_WORDS_COMPARED = 200
 _MAX_ROWS_IN_QUERY = 10_000
@@ -256,7 +256,7 @@ class LexicalIndex:
                 for row, text in added:
                     document = tantivy.Document()
                     document.add_integer(_ROW, row)
-                    document.add_text(_TEXT, separated(text))
+                    document.add_text(_TEXT, indexed(text))
                     writer.add_document(document)
                 writer.commit()
                 writer.wait_merging_threads()
@@ -285,7 +285,8 @@ class LexicalSearcher:
         """Find the rows whose texts match best; a text needs one of the query's words.
 
         Args:
-            query: Any text; it has no special syntax.
+            query: Any text; it has no special syntax. A word that no text holds is searched as its English singular or
+                plural. A form that is held counts alone, as the two name different things in contracts and code.
             k: The number of results; there are fewer only if fewer texts match, and more if others match as well as the
                 last.
             allowed: The rows to search, in order; ``None`` for all.
@@ -295,7 +296,8 @@ class LexicalSearcher:
         """
         import tantivy
 
-        words = list(dict.fromkeys(self._analyzer.analyze(separated(query))))
+        read = dict.fromkeys(self._analyzer.analyze(indexed(query)))
+        words = dict.fromkeys(each if self._searcher.doc_freq(_TEXT, each) else in_other_number(each) for each in read)
         if not words or (allowed is not None and not len(allowed)):
             return []
         k = min(k, self._searcher.num_docs) or 1
@@ -320,7 +322,7 @@ class LexicalSearcher:
         """
         # Removed texts count until their part of the index is rewritten.
         texts = int(self._searcher.num_docs)
-        analyzed = [self._analyzer.analyze(separated(word)) for word in words]
+        analyzed = [self._analyzer.analyze(indexed(word)) for word in words]
         counts = [min((self._searcher.doc_freq(_TEXT, each) for each in found), default=0) for found in analyzed]
         return [min(int(count), texts) for count in counts], texts
 
@@ -335,7 +337,7 @@ class LexicalSearcher:
         """
         import tantivy
 
-        word = encodable(word)
+        word = encodable(indexed(word).strip())
         count = int(self._searcher.doc_freq(_TEXT, word))
         if not 0 < count <= most:
             return count, np.empty(0, dtype=np.int64)
@@ -370,7 +372,7 @@ class LexicalSearcher:
         """Return whether a row's text has all words of another text."""
         import tantivy
 
-        words = list(dict.fromkeys(self._analyzer.analyze(separated(text))))[:_MAX_WORDS_COMPARED]
+        words = list(dict.fromkeys(self._analyzer.analyze(indexed(text))))[:_MAX_WORDS_COMPARED]
         must = tantivy.Occur.Must
         terms = [tantivy.Query.term_query(self._schema, _TEXT, word, "freq") for word in words]
         of_row = tantivy.Query.term_query(self._schema, _ROW, row)

@@ -18,7 +18,7 @@ from langchain_core.documents import Document
 from benchmarks.corpus import texts_of
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
-from langchain_sentence_window.ranking.words import separated
+from langchain_sentence_window.ranking.words import indexed
 from langchain_sentence_window.stores.faiss import lexical_index as index
 from langchain_sentence_window.stores.faiss.conversion import texts_with_headings
 from langchain_sentence_window.stores.faiss.database.schema import checksum_of
@@ -145,13 +145,30 @@ def test_words_are_found_where_no_spaces_part_them(words: WordEmbeddings, query:
     assert store.check().is_sound
 
 
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("cafes", ["the café"]),
+        ("signoff", ["a sign-off", "the signoff"]),
+        ("sign-off", ["a sign-off", "the signoff"]),
+        ("Straße", ["Strasse"]),
+        ("policy", ["two policies"]),
+        ("fees", ["all fees"]),  # not "the fee", as another text has the word itself
+    ],
+)
+def test_words_are_found_as_others_write_them(words: WordEmbeddings, query: str, found: list[str]) -> None:
+    texts = ["the café", "a sign-off", "the signoff", "Strasse", "two policies", "all fees", "the fee"]
+    with FaissStore.from_texts(texts, words) as store:
+        assert sorted(each.page_content for each, _ in store.lexical_search(query)) == found
+
+
 def test_what_is_indexed_belongs_to_its_format() -> None:
     """Whoever changes what is indexed for a text, or the index's field, must increase the format."""
-    indexed = list(texts_with_headings([(7, "At-card 退款政策", '{"heading":"Fees"}')]))
-    assert (index.FORMAT, index._TEXT, [(row, separated(text)) for row, text in indexed]) == (
-        3,
+    texts = list(texts_with_headings([(7, "The Re-audits of Élodie's 退款政策", '{"heading":"Fees"}')]))
+    assert (index.FORMAT, index._TEXT, [(row, indexed(text)) for row, text in texts]) == (
+        4,
         "heading_and_text_separated",
-        [(7, "Fees At card  退款 款政 政策 ")],
+        [(7, "fees the re audits reaudits of elodie s  退款 款政 政策 ")],
     )
 
 
