@@ -209,6 +209,7 @@ def test_every_benchmark_has_a_command_on_the_page() -> None:
         "page",
         "places",
         "postgres",
+        "published",
         "quotes",
         "ray_ingest",
         "recall",
