@@ -25,14 +25,16 @@ LEXICAL_WEIGHT = 0.3
 class HybridChunks(BaseRetriever):
     """Chunks ranked by the sum of z-scored cosine and BM25."""
 
+    k: int = RETURNED
+    lexical_weight: float = LEXICAL_WEIGHT
     _chunks: list[Document] = PrivateAttr()
     _embedding: Embeddings = PrivateAttr()
     _vectors: Floats = PrivateAttr()
     _bm25: bm25s.BM25 = PrivateAttr()
 
-    def __init__(self, chunks: list[Document], embedding: Embeddings) -> None:
+    def __init__(self, chunks: list[Document], embedding: Embeddings, **settings: float) -> None:
         """Index chunks in memory."""
-        super().__init__()
+        super().__init__(**settings)
         self._chunks, self._embedding = chunks, embedding
         self._vectors = np.array(embedding.embed_documents([chunk.page_content for chunk in chunks]))
         self._bm25 = bm25s.BM25()
@@ -40,8 +42,8 @@ class HybridChunks(BaseRetriever):
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
         dense = self._vectors @ np.array(self._embedding.embed_query(query))
-        scores = z_scores(dense) + LEXICAL_WEIGHT * z_scores(self._bm25.get_scores(words(query)))
-        return [self._chunks[i] for i in np.argsort(-scores)[:RETURNED]]
+        scores = z_scores(dense) + self.lexical_weight * z_scores(self._bm25.get_scores(words(query)))
+        return [self._chunks[i] for i in np.argsort(-scores)[: self.k]]
 
 
 class PlainWindows(BaseRetriever):

