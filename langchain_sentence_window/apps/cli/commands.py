@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
@@ -45,6 +46,14 @@ class Commands(TyperGroup):
             done = super().invoke(ctx)
             sys.stdout.flush()
             return done
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write what each command does, in groups."""
+        for title, commands in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(each.__name__, self.commands[each.__name__].get_short_help_str(100)) for each in commands]
+                )
 
 
 app = typer.Typer(
@@ -370,26 +379,16 @@ def config(
     out.document({"index": folder, "remembered": found})
 
 
-for _command in (
-    index,
-    sync,
-    ask,
-    explain,
-    why,
-    ls,
-    show,
-    rm,
-    stats,
-    check,
-    backup,
-    restore,
-    evaluate,
-    sweep,
-    fit,
-    serve,
-    mcp,
-    config,
-):
+_GROUPS = {
+    "Make and change an index": (index, sync, rm, config),
+    "Ask": (ask, explain, why),
+    "Look into an index": (ls, show, stats),
+    "Measure and tune": (evaluate, sweep, fit),
+    "Serve": (serve, mcp),
+    "Check and back up": (check, backup, restore),
+}
+
+for _command in chain.from_iterable(_GROUPS.values()):
     # A number below 0 is a sentence that isn't there, and no option.
     app.command(context_settings={"ignore_unknown_options": _command is why})(_command)
 

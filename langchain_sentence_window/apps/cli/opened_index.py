@@ -138,6 +138,8 @@ def nothing_found(retriever: "SentenceWindowRetriever", found: str) -> str:
 
 def load(out: Output, embedding: str | None) -> Embeddings:
     """Load an embedder by its name; what libraries write meanwhile, such as progress bars, is left out."""
+    # Weights are loaded when many texts are embedded first, which may be later.
+    os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     with out.waiting(f"Loading {embedding or DEFAULT_EMBEDDING} …"), redirect_stderr(StringIO()):
         return load_embedding(embedding)
 

@@ -76,7 +76,7 @@ def explain(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Show what became of every hit and window of a question."""
+    """Show all hits and windows of a question, and what became of each."""
     from .opened_index import existing_index, nothing_found, open_index
     from .printed_results import show_trace
 
@@ -105,7 +105,7 @@ def why(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say why a question finds a sentence, or doesn't."""
+    """Say why one sentence is found or isn't, and what would change it."""
     from langchain_sentence_window.documents.keys import SENTENCES
 
     from .opened_index import existing_index, find_documents, open_index, written

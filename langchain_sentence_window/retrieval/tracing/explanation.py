@@ -416,7 +416,7 @@ def _window(query: _ExplainedQuery, outcomes: Outcomes, number: int, window: Win
         returned=None if back is None else back.position,
         kept=kept if kept != (window.first, window.last) else None,
         lead_ins=() if back is None else tuple(text for _, text in shown_lead_ins(back.document)),
-        outcome=reason if back is None else _outcome_of_returned(back.position, joined, change),
+        outcome=reason if back is None else _outcome_of_returned(back.position, joined, change, query.request.max_tokens),
         surroundings=_surroundings(window, kept, outcomes, around),
         tokens=count_tokens(text),
         returned_tokens=None if back is None else count_tokens(shown_text(back.document)),
@@ -442,8 +442,9 @@ def _change(window: Window, kept: tuple[int, int], joined: Sequence[int]) -> str
     return WIDENED if kept != (window.first, window.last) and not joined else None
 
 
-def _outcome_of_returned(position: int, joined: Sequence[int], change: str | None) -> str:
-    trimmed = ", trimmed to fit into max_tokens" if change == TRIMMED else ""
+def _outcome_of_returned(position: int, joined: Sequence[int], change: str | None, max_tokens: int | None) -> str:
+    why = "as a better window holds its hit" if max_tokens is None else "to fit into max_tokens"
+    trimmed = f", trimmed {why}" if change == TRIMMED else ""
     others = f", joined with {', '.join(map(str, joined))}" if joined else ""
     return f"returned as {position}{trimmed}{others}{', completed or widened' if change == WIDENED else ''}"
 

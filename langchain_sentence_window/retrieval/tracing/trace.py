@@ -1,19 +1,21 @@
-"""`Trace`: every stage of a query, as tables, a page for a notebook, or a dict."""
+"""`Trace`: every stage of a query, as text, a page for a notebook, or a dict."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from html import escape
+from textwrap import fill
 from typing import Any
 
-from langchain_sentence_window._display import aligned, milliseconds, named, ranked
+from langchain_sentence_window._display import milliseconds, named, ranked
 
 TRIMMED, WIDENED = "trimmed", "widened"
 """Changes to a window that is returned."""
 
 _MAX_SIGNALS, _MIN_SHOWN = 3, 0.005
-_MAX_CHARS = 60
-"""The most characters of a text in a table."""
+_WIDTH = 100
+_MAX_CHARS = 80
+"""The most characters of a text in a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +215,7 @@ class CandidateTrace:
 class Trace:
     """Every stage of a query.
 
-    ``print(trace)`` shows tables. A notebook shows a page with sentences shaded by score, windows outlined and hits
+    ``print(trace)`` shows it as text. A notebook shows a page with sentences shaded by score, windows outlined and hits
     underlined.
 
     Attributes:
@@ -253,65 +255,65 @@ class Trace:
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False)
 
     def __str__(self) -> str:
-        """Return the trace as tables."""
-        windows = [
-            ["windows", "number", "sentences", "score", "hits", "reranked", "relevance", "cut by", "outcome"],
-            *(_window_row(window) for window in self.windows),
+        """Return the trace as text of at most 100 columns."""
+        paragraphs = [
+            self.query,
+            named(self.settings),
+            *(_name_line(each, self.searched_as) for each in self.named),
+            *([f"relevance: {_numbers(self.relevance)}"] if self.relevance else []),
+            *([stage_counts(self.counts, self.tokens)] if self.counts else []),
+            "\nwindows",
+            *map(_window_lines, self.windows),
+            "\nhits",
+            *map(_hit_lines, self.hits),
+            "\n" + milliseconds(self.seconds),
         ]
-        hits = [
-            ["hits", "rank", "sentence", "score", "dense", "lexical", "signals", "opened", "cut by", "outcome"],
-            *(_hit_row(hit) for hit in self.hits),
-        ]
-        return "\n".join(
-            [
-                self.query,
-                named(self.settings),
-                *(_name_line(each, self.searched_as) for each in self.named),
-                *([f"relevance: {_numbers(self.relevance)}"] if self.relevance else []),
-                *([stage_counts(self.counts, self.tokens)] if self.counts else []),
-                "",
-                *aligned(windows),
-                "",
-                *aligned(hits),
-                "",
-                milliseconds(self.seconds),
-            ]
-        )
+        return "\n".join(map(_wrapped, paragraphs))
 
     def _repr_html_(self) -> str:
         """Return the trace as a page for a notebook."""
         return page(self.to_dict())
 
 
-def _window_row(window: WindowTrace) -> list[str]:
+def _window_lines(window: WindowTrace) -> str:
     first, last = window.sentences
-    return [
-        _short(window.text),
-        str(window.number),
-        f"{window.doc_id[:20]}:{first}-{last}",
-        f"{window.score:.3f}",
-        ",".join(map(str, window.hits)),
-        "-" if window.reranked is None else str(window.reranked),
-        "-" if window.relevance_score is None else f"{window.relevance_score:.3f}",
-        ", ".join(window.cut) or "-",
-        window.outcome,
+    facts = [
+        f"{window.doc_id}:{first}-{last}",
+        f"score {window.score:.3f}",
+        f"hits {','.join(map(str, window.hits))}",
+        f"reranked {window.reranked}" if window.reranked is not None else "",
+        f"relevance {window.relevance_score:.3f}" if window.relevance_score is not None else "",
+        f"cut by {', '.join(window.cut)}" if window.cut else "",
     ]
+    return _entry(window.number, window.text, facts, window.outcome)
 
 
-def _hit_row(hit: HitTrace) -> list[str]:
-    ends = ((hit.cut_before, "before"), (hit.cut_after, "after"))
-    return [
-        _short(hit.text),
-        str(hit.rank),
-        f"{hit.doc_id[:20]}:{hit.index}",
-        f"{hit.score:.3f}",
-        ranked(hit.dense_rank, hit.dense_score, 3),
-        ranked(hit.lexical_rank, hit.lexical_score, 1),
-        largest_signals(hit.signals, _MAX_SIGNALS) or "-",
-        f"{hit.opened[0]}-{hit.opened[1]}",
-        ", ".join(f"{what} {where}" for what, where in ends if what) or "-",
-        hit.outcome,
+def _hit_lines(hit: HitTrace) -> str:
+    cut = [f"{what} {where}" for what, where in ((hit.cut_before, "before"), (hit.cut_after, "after")) if what]
+    facts = [
+        f"{hit.doc_id}:{hit.index}",
+        f"score {hit.score:.3f}",
+        f"dense {ranked(hit.dense_rank, hit.dense_score, 3)}",
+        f"lexical {ranked(hit.lexical_rank, hit.lexical_score, 1)}",
+        largest_signals(hit.signals, _MAX_SIGNALS),
+        f"opened {hit.opened[0]}-{hit.opened[1]}",
+        f"cut by {', '.join(cut)}" if cut else "",
     ]
+    return _entry(hit.rank, hit.text, facts, hit.outcome)
+
+
+def _entry(number: int, text: str, facts: Sequence[str], outcome: str) -> str:
+    line = " ".join(text.split())
+    line = line if len(line) <= _MAX_CHARS else f"{line[: _MAX_CHARS - 1]}…"
+    return f"{number:>3}  {line}\n     {'; '.join([*filter(None, facts), outcome])}"
+
+
+def _wrapped(text: str) -> str:
+    """Break lines that are too wide, and indent what goes on as the second line of an entry is."""
+    return "\n".join(
+        fill(line, _WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False)
+        for line in text.split("\n")
+    )
 
 
 def _name_line(named: NameTrace, searched_as: str) -> str:
@@ -327,11 +329,6 @@ def largest_signals(signals: Mapping[str, float], most: int) -> str:
 
 def _numbers(numbers: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.3g}" for name, value in numbers.items())
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _MAX_CHARS else f"{line[: _MAX_CHARS - 1]}…"
 
 
 def stage_counts(counts: Mapping[str, int], tokens: Mapping[str, int]) -> str:

