@@ -416,7 +416,9 @@ def _window(query: _ExplainedQuery, outcomes: Outcomes, number: int, window: Win
         returned=None if back is None else back.position,
         kept=kept if kept != (window.first, window.last) else None,
         lead_ins=() if back is None else tuple(text for _, text in shown_lead_ins(back.document)),
-        outcome=reason if back is None else _outcome_of_returned(back.position, joined, change, query.request.max_tokens),
+        outcome=reason
+        if back is None
+        else _outcome_of_returned(back.position, joined, change, query.request.max_tokens),
         surroundings=_surroundings(window, kept, outcomes, around),
         tokens=count_tokens(text),
         returned_tokens=None if back is None else count_tokens(shown_text(back.document)),
