@@ -63,7 +63,7 @@ class LateInteractionReranker(Reranker):
     """
 
     model: Any
-    """A ``sentence_transformers.SentenceTransformer``, or ``HuggingFaceEmbeddings``, whose model is used."""
+    """A ``SentenceTransformer``, or an embedder that holds one: of `load_embedding`, or ``HuggingFaceEmbeddings``."""
     weight: float = 0.5
     """The weight of the tokens' similarity, 0 or more; that of the search's score is 1. See the benchmarks page."""
     batch_size: int = 32
