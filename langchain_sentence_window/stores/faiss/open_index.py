@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from langchain_core.documents import Document
@@ -15,7 +15,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run, with_arguments_of
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count, checked_list
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
@@ -195,22 +195,22 @@ class OpenIndex(VectorStore):
             EmbeddingError: The embedder's vectors are unusable, or of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder.
         """
-        asked = self._asked(questions, sample, k, search_effort)
+        asked = self._asked(questions, sample=sample, k=k, search_effort=search_effort)
         return run(_estimate(BLOCKING, self._session, self._guard, asked))
 
-    async def arecall_estimate(
+    @with_arguments_of(recall_estimate)
+    async def arecall_estimate(self, *given: Any, **settings: Any) -> RecallEstimate:
+        """Async version of `recall_estimate`."""
+        return await _estimate(ASYNC, self._session, self._guard, self._asked(*given, **settings))
+
+    def _asked(
         self,
         questions: Sequence[str] | None = None,
         *,
         sample: int = SAMPLED_QUESTIONS,
         k: int = 50,
         search_effort: float | None = None,
-    ) -> RecallEstimate:
-        """Async version of `recall_estimate`."""
-        asked = self._asked(questions, sample, k, search_effort)
-        return await _estimate(ASYNC, self._session, self._guard, asked)
-
-    def _asked(self, questions: Sequence[str] | None, sample: int, k: int, search_effort: float | None) -> "_Asked":
+    ) -> "_Asked":
         effort = self._session.effort if search_effort is None else checked_effort(search_effort)
         return _Asked(_checked(questions, sample), checked_count("k", k), effort)
 
