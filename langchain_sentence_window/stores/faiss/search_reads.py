@@ -15,23 +15,7 @@ import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows, SentenceKey
 from langchain_sentence_window._validation import finite_numbers
-from langchain_sentence_window.documents.keys import (
-    END_INDEX,
-    HEADING,
-    HEADING_LEVEL,
-    KIND,
-    LEAD_IN,
-    PART_SPANS,
-    PIECES_START,
-    SECTION_END,
-    SECTION_START,
-    SENTENCE_INDEX,
-    SEPARATOR,
-    START_INDEX,
-    START_LINE,
-    WINDOW_SPANS,
-    sentence_id,
-)
+from langchain_sentence_window.documents import keys
 from langchain_sentence_window.documents.metadata_values import number, own_values
 from langchain_sentence_window.documents.sentence_documents import (
     LateSentence,
@@ -69,7 +53,7 @@ from .database.snapshot import Snapshot
 Rank: TypeAlias = Callable[[Candidates], npt.ArrayLike]
 """Takes candidates, best first by the search, and returns a score for each; higher is better."""
 
-_KIND_IN_JSON = f'"{KIND}"'
+_KIND_IN_JSON = f'"{keys.KIND}"'
 _BEFORE, _AFTER = _SIDES = 1, 2
 _STEPS = -1, 1
 
@@ -136,14 +120,14 @@ class FoundSentences:
         lines = list(zip(*((each if each is positions else each[positions]).tolist() for each in columns), strict=True))
         # Of each source document, its metadata as JSON; once it was asked for, as it was read.
         sources: dict[int, str | dict[str, Any]] = {NONE: {}}
-        keys = sorted({line[3] for line in lines} - {NONE})
-        sources |= dict(select_lines(self._snapshot.execute, SOURCE_METADATA, keys))
-        if len(sources) <= len(keys):
+        asked = sorted({line[3] for line in lines} - {NONE})
+        sources |= dict(select_lines(self._snapshot.execute, SOURCE_METADATA, asked))
+        if len(sources) <= len(asked):
             raise damaged("metadata that its sentences share")
         sentences: list[StoredSentence] = []
         for at, index, key, source_key, start, end, begin, size in lines:
             name, own, text = found.names[at], found.own[at], found.stored[begin : begin + size].decode(*TEXT)
-            id_ = partial(sentence_id, name, index) if key != NONE else partial(str, name)
+            id_ = partial(keys.sentence_id, name, index) if key != NONE else partial(str, name)
             read = partial(_whole, found, at, sources, source_key, text=text, id_=id_)
             section = self._sections[at]
             if key == NONE or section.end == section.start + 1:
@@ -176,7 +160,7 @@ class FoundCandidates(FoundSentences):
     candidates: Candidates
     _allowed: Rows | None
 
-    def sentences_at(self, keys: Iterable[SentenceKey]) -> SentencesByKey:
+    def sentences_at(self, wanted: Iterable[SentenceKey]) -> SentencesByKey:
         """Read sentences of the candidates' documents by document and index, also those that are candidates.
 
         Those that don't exist or that the filter forbids are left out.
@@ -186,7 +170,7 @@ class FoundCandidates(FoundSentences):
         """
         names = zip(self._found.names, self._found.documents.tolist(), strict=True)
         numbers = {name: number for name, number in names if number != NONE}
-        asked, snapshot, allowed = dict.fromkeys(keys), self._snapshot, self._allowed
+        asked, snapshot, allowed = dict.fromkeys(wanted), self._snapshot, self._allowed
         places = [(numbers[name], index) for name, index in asked if name in numbers]
         rows = np.unique(np.array(rows_at(snapshot.execute, places) if places else [], dtype=np.int64))
         if allowed is not None:
@@ -218,7 +202,7 @@ def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) ->
     kinds = [PROSE if known else "" for known in is_sentence.tolist()]
     named = [at for at, own in enumerate(found.own) if kinds[at] and _KIND_IN_JSON in own]
     for at, metadata in zip(named, read_metadata([found.metadata(at) for at in named]), strict=True):
-        kind = metadata.get(KIND, PROSE)
+        kind = metadata.get(keys.KIND, PROSE)
         kinds[at] = kind if isinstance(kind, str) else ""
     candidates = Candidates(
         keys=list(zip(found.names, found.indexes.tolist(), strict=True)),
@@ -245,10 +229,10 @@ def sections_of(found: FoundRows) -> list[Section]:
     shared.pop(NONE, None)
     known: dict[int, Section] = {}
     for key, metadata in zip(shared, read_metadata(list(shared.values())), strict=True):
-        heading = metadata.get(HEADING)
+        heading = metadata.get(keys.HEADING)
         heading = heading if isinstance(heading, str) else ""
         try:
-            known[key] = Section(number(metadata, SECTION_START), number(metadata, SECTION_END), heading)
+            known[key] = Section(number(metadata, keys.SECTION_START), number(metadata, keys.SECTION_END), heading)
         except (KeyError, ValueError):
             known[key] = Section(0, 0, heading)  # no sentence is in it
     alone = Section(0, 0, "")
@@ -259,8 +243,16 @@ def sections_of(found: FoundRows) -> list[Section]:
     ]
 
 
-_RARE_KEYS = (KIND, LEAD_IN, SEPARATOR, HEADING_LEVEL, PART_SPANS, PIECES_START, WINDOW_SPANS)
-_LINE_IN_JSON = f'"{START_LINE}"'
+_RARE_KEYS = (
+    keys.KIND,
+    keys.LEAD_IN,
+    keys.SEPARATOR,
+    keys.HEADING_LEVEL,
+    keys.PART_SPANS,
+    keys.PIECES_START,
+    keys.WINDOW_SPANS,
+)
+_LINE_IN_JSON = f'"{keys.START_LINE}"'
 _RARE_IN_JSON = tuple(f'"{key}"' for key in _RARE_KEYS)
 
 
@@ -280,7 +272,11 @@ def _whole(
         sources[source_key] = source
     section, own = read_metadata([found.section_metadata[at] or "{}", found.metadata(at) or "{}"])
     start, end = found.spans[:, at].tolist()
-    places = {} if start == NONE else {SENTENCE_INDEX: int(found.indexes[at]), START_INDEX: start, END_INDEX: end}
+    places = (
+        {}
+        if start == NONE
+        else {keys.SENTENCE_INDEX: int(found.indexes[at]), keys.START_INDEX: start, keys.END_INDEX: end}
+    )
     return read_parts(own_values(source) | section | places | own, text, id_)
 
 
