@@ -76,14 +76,6 @@ def start_of(snapshot: Snapshot) -> Place:
     return Place(0, snapshot.state.last_row, {})
 
 
-def all_parts(snapshot: Snapshot, weights: Sequence[float]) -> Iterator[Part]:
-    """Yield all rows and their vectors, which are slices of one state."""
-    place = start_of(snapshot)
-    while not place.is_end:
-        place, parts = next_part(snapshot, place, weights)
-        yield from parts
-
-
 def next_part(snapshot: Snapshot, place: Place, weights: Sequence[float]) -> tuple[Place, list[Part]]:
     """Read the rows after a place, and all other rows of the documents that begin there.
 
@@ -165,31 +157,19 @@ class IndexMaker:
         self._asked = asked
         self._weights = weights
 
-    def make(self, snapshot: Snapshot, present: str | None) -> DenseIndex | None:
-        """Make the index of one state of the database; ``None`` if it never had a vector.
-
-        Args:
-            snapshot: The state.
-            present: The name of the present index, if there is one.
-        """
-        plan = self._plan(snapshot, present)
-        if plan is None:
-            return None
-        index = self._empty(plan, snapshot.sample_vectors, lambda step: step())
-        for rows, vectors in all_parts(snapshot, self._weights):
-            index.add(rows, vectors)
-        return index
-
-    def make_in_steps(self, read: Read, step: Step, present: str) -> tuple[DenseIndex, Version] | None:
-        """Make an index while others read and write.
+    def make(
+        self, read: Read, present: str | None, step: Step = lambda step: step()
+    ) -> tuple[DenseIndex, Version] | None:
+        """Make an index, while others read and write if they may between two steps.
 
         Args:
             read: Reads the database.
+            present: The name of the present index, if there is one.
             step: Runs a step; may raise an exception to end the work.
-            present: The name of the present index.
 
         Returns:
-            The index, and the version to whose later changes it is to be brought up; ``None`` for an empty database.
+            The index, and the version to whose later changes it is to be brought up; ``None`` if the database never had
+            a vector.
         """
         plan: _Plan | None = step(lambda: read(lambda snapshot: self._plan(snapshot, present)))
         if plan is None:

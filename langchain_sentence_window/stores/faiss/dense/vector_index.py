@@ -251,24 +251,6 @@ class VectorIndex:
         """
         return write_index(path, self.faiss_index, self._rows.filled)
 
-    @classmethod
-    def load(cls, path: Path, trained_on: int, *, mapped: bool, name: str = "Flat") -> "VectorIndex | None":
-        """Load an index from a file whose checksum was verified.
-
-        Args:
-            path: A file that `save` wrote.
-            trained_on: The number of vectors when the saved index was trained.
-            mapped: Whether to leave the vectors in the file and read them on demand. None can be added or removed then.
-            name: Its name for FAISS's index factory.
-
-        Returns:
-            The index; ``None`` if this release of FAISS can't read it, as another may have written it.
-        """
-        found = read_index(path, mapped=mapped)
-        if found is None:
-            return None
-        return cls(found.index, found.rows, trained_on, name=name, owner=found.owner, is_mapped=mapped)
-
 
 class LoadedIndex(NamedTuple):
     """An index from a file.
