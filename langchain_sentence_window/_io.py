@@ -10,7 +10,8 @@ A flow takes the interface as its first argument, ``io``::
     await count(ASYNC, store)               # awaits store.asearch
     await arun(lambda io: count(io, store)) # the same, and what the flow computes between its calls runs in a thread
 
-`with_arguments_of` gives an async function the arguments of its blocking form, which are written there alone.
+`with_arguments_of` gives a function the arguments of another form, such as the blocking one, which are written there
+alone.
 
 And `OpenFiles`, the base class of objects with open files: copies share them, and pickling is refused.
 """
@@ -121,14 +122,12 @@ BLOCKING, ASYNC, IN_STEPS = IO(), _Async(), _InSteps()
 """The interfaces; the last one only for a flow that `arun` runs."""
 
 
-def with_arguments_of(
-    blocking: Callable[P, object],
-) -> Callable[[Callable[..., Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
-    """Return a decorator of async functions that hand on whatever arguments their blocking form takes."""
+def with_arguments_of(other: Callable[P, object]) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """Return a decorator of functions that hand on whatever arguments another form of them takes."""
 
-    def decorated(asynchronous: Callable[..., Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-        asynchronous.__signature__ = inspect.signature(blocking)  # type: ignore[attr-defined]  # as `help` shows it
-        return asynchronous
+    def decorated(function: Callable[..., T]) -> Callable[P, T]:
+        function.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]  # as `help` shows it
+        return function
 
     return decorated
 

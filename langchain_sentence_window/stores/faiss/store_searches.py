@@ -99,20 +99,6 @@ class IndexSearch(OpenIndex):
         vector = await self._guard.queries.aembed(query)
         return await self.asimilarity_search_with_score_by_vector(vector, *given, **settings)
 
-    def similarity_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Find the ``k`` documents most similar to a vector; see `similarity_search_with_score`."""
-        return _without_scores(
-            self.similarity_search_with_score_by_vector(embedding, k, filter=filter, search_effort=search_effort)
-        )
-
     def similarity_search_with_score_by_vector(
         self,
         embedding: list[float] | Vectors,
@@ -134,6 +120,11 @@ class IndexSearch(OpenIndex):
         if found is None:
             found = self.read(work, words=False)
         return _scored(found)
+
+    @with_arguments_of(similarity_search_with_score_by_vector)
+    def similarity_search_by_vector(self, *given: Any, **settings: Any) -> list[Document]:
+        """Find the ``k`` documents most similar to a vector; see `similarity_search_with_score`."""
+        return _without_scores(self.similarity_search_with_score_by_vector(*given, **settings))
 
     @with_arguments_of(similarity_search_with_score_by_vector)
     async def asimilarity_search_with_score_by_vector(
