@@ -359,7 +359,8 @@ class OneState:
         self._snapshot = None
         with suppress(StoreError):
             self._lease.end()
-        self.drop_copy()
+        if self._copy is not None:
+            self.drop_copy()
         if not has_failed:
             self._version, self.is_kept = None, False
 
