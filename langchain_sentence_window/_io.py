@@ -10,16 +10,20 @@ A flow takes the interface as its first argument, ``io``::
     await count(ASYNC, store)               # awaits store.asearch
     await arun(lambda io: count(io, store)) # the same, and what the flow computes between its calls runs in a thread
 
+`with_arguments_of` gives a function the arguments of another form, such as the blocking one, which are written there
+alone.
+
 And `OpenFiles`, the base class of objects with open files: copies share them, and pickling is refused.
 """
 
 import asyncio
+import inspect
 import os
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import cache, partial
-from typing import Any, Generic, NoReturn, ParamSpec, Protocol, Self, SupportsIndex, TypeVar
+from typing import Any, Generic, NoReturn, ParamSpec, Self, SupportsIndex, TypeVar
 
 from langchain_core.runnables import run_in_executor
 
@@ -33,8 +37,8 @@ COMPUTING_THREADS = min(4, max(2, os.cpu_count() or 2))
 loop, which waits longer the more there are, and more would compute no faster."""
 
 
-class IO(Protocol):
-    """The interface through which a flow calls what blocks."""
+class IO:
+    """The interface through which a flow calls what blocks; as it is, in the caller's thread."""
 
     async def call(
         self,
@@ -45,39 +49,22 @@ class IO(Protocol):
         **keywords: P.kwargs,
     ) -> T:
         """Call a function that has a blocking and an asynchronous form."""
-
-    async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        """Call a function that has only a blocking form; an event loop continues meanwhile."""
-
-    async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        """Call a function that computes, or searches this machine's memory and files; an event loop continues."""
-
-    async def result_of(self, future: Future[T], /) -> T:
-        """Wait for the result of what another thread does; an event loop continues meanwhile."""
-
-
-class _Blocking:
-    async def call(
-        self,
-        blocking: Callable[P, T],
-        _: Callable[P, Awaitable[T]],
-        /,
-        *arguments: P.args,
-        **keywords: P.kwargs,
-    ) -> T:
         return blocking(*arguments, **keywords)
 
     async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        """Call a function that has only a blocking form; an event loop continues meanwhile."""
         return function(*arguments, **keywords)
 
     async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        """Call a function that computes, or searches this machine's memory and files; an event loop continues."""
         return function(*arguments, **keywords)
 
     async def result_of(self, future: Future[T], /) -> T:
+        """Wait for the result of what another thread does; an event loop continues meanwhile."""
         return future.result()
 
 
-class _Async:
+class _Async(IO):
     async def call(
         self,
         _: Callable[P, T],
@@ -108,7 +95,7 @@ class _Wanted(Generic[T]):
         return (yield self)
 
 
-class _InSteps:
+class _InSteps(IO):
     """The interface for a flow that `arun` runs: what it calls is awaited in the loop, and the rest is in a thread."""
 
     async def call(
@@ -123,21 +110,26 @@ class _InSteps:
         return result
 
     async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        result: T = await _Wanted(partial(run_in_executor, None, partial(function, *arguments, **keywords)))
+        result: T = await _Wanted(partial(ASYNC.in_thread, function, *arguments, **keywords))
         return result
-
-    async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        return function(*arguments, **keywords)
 
     async def result_of(self, future: Future[T], /) -> T:
-        result: T = await _Wanted(partial(asyncio.wrap_future, future))
+        result: T = await _Wanted(partial(ASYNC.result_of, future))
         return result
 
 
-BLOCKING: IO = _Blocking()
-ASYNC: IO = _Async()
-IN_STEPS: IO = _InSteps()
-"""Only for a flow that `arun` runs."""
+BLOCKING, ASYNC, IN_STEPS = IO(), _Async(), _InSteps()
+"""The interfaces; the last one only for a flow that `arun` runs."""
+
+
+def with_arguments_of(other: Callable[P, object]) -> Callable[[Callable[..., T]], Callable[P, T]]:
+    """Return a decorator of functions that hand on whatever arguments another form of them takes."""
+
+    def decorated(function: Callable[..., T]) -> Callable[P, T]:
+        function.__signature__ = inspect.signature(other)  # type: ignore[attr-defined]  # as `help` shows it
+        return function
+
+    return decorated
 
 
 def run(flow: Coroutine[Any, Any, T]) -> T:

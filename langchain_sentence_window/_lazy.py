@@ -1,21 +1,22 @@
 """Modules that are imported on use: those of public names, so that importing a package is quick, and optional ones."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 
 def lazy_names(
-    package: str, homes: Mapping[str, str], *, needs: Mapping[str, str] | None = None
+    package: str, names: Mapping[str, Sequence[str]], *, needs: Mapping[str, str] | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return ``__getattr__`` and ``__dir__`` of a package.
 
     Args:
         package: Its ``__name__``.
-        homes: The module of each public name, seen from the package; with a dot before it, seen from the one above.
+        names: The public names of each module, seen from the package; with a dot before it, seen from the one above.
         needs: The extra that brings each optional package that its modules import.
     """
+    homes = {name: module for module, of_module in names.items() for name in of_module}
 
     def get(name: str) -> Any:
         if name not in homes:
@@ -29,10 +30,7 @@ def lazy_names(
 
             raise MissingExtraError(error.name, (needs or {})[error.name]) from error
 
-    def names() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
-
-    return get, names
+    return get, lambda: sorted({*vars(sys.modules[package]), *homes})
 
 
 def of_extra(module: str, package: str, extra: str) -> Any:

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["SyncProgress", "SyncResult", "served_file", "sync_files", "watch_files"]
 
-_HOMES = {
-    "SyncProgress": ".apps.folders.file_sync",
-    "SyncResult": ".apps.folders.file_sync",
-    "served_file": ".apps.folders.found_files",
-    "sync_files": ".apps.folders.file_sync",
-    "watch_files": ".apps.folders.file_watch",
+_NAMES = {
+    ".apps.folders.file_sync": ["sync_files", "SyncProgress", "SyncResult"],
+    ".apps.folders.file_watch": ["watch_files"],
+    ".apps.folders.found_files": ["served_file"],
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _NAMES)

@@ -16,6 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["create_studio", "serve_studio"]
 
-_HOMES = dict.fromkeys(__all__, ".apps.studio.page_server")
-
-__getattr__, __dir__ = lazy_names(__name__, _HOMES, needs={"starlette": "studio", "uvicorn": "studio"})
+__getattr__, __dir__ = lazy_names(
+    __name__, {".apps.studio.page_server": __all__}, needs={"starlette": "studio", "uvicorn": "studio"}
+)

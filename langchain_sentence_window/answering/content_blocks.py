@@ -21,16 +21,7 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span, encodable
 from langchain_sentence_window._validation import as_integer, checked_list
-from langchain_sentence_window.documents.keys import (
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    KIND,
-    LINES,
-    PAGES,
-    SENTENCES,
-    START_INDEX,
-)
+from langchain_sentence_window.documents import keys
 from langchain_sentence_window.errors import InvalidInputError
 
 from .citation_format import citation_marks
@@ -164,7 +155,7 @@ def _text_of(answer: object) -> str:
 
 def _checked_quotes(quotes: object) -> list[VerifiedQuote]:
     found: list[Any] = checked_list("quotes", quotes)
-    needed = (KIND, "start", "end", "cited", "verdict", "places")
+    needed = (keys.KIND, "start", "end", "cited", "verdict", "places")
     for position, quote in enumerate(found):
         if not all(hasattr(quote, name) for name in needed):
             raise InvalidInputError(f"quotes[{position}] is {shown(quote)}; give what verify_quotes returns")
@@ -237,15 +228,15 @@ def _block(
     key: uuid.UUID, cited: CitedStretch, sources: Sequence[Document], more: Mapping[str, Any] | None = None
 ) -> CitationBlock:
     document, stretch = sources[cited.number - 1], cited.stretch
-    heading = document.metadata.get(HEADING)
+    heading = document.metadata.get(keys.HEADING)
     known = {
-        DOC_ID: doc_id_of(document),
+        keys.DOC_ID: doc_id_of(document),
         SOURCE_START: stretch.start,
         SOURCE_END: stretch.end,
-        SENTENCES: None if stretch.sentences is None else list(stretch.sentences),
-        PAGES: list(stretch.pages) or None,
-        LINES: list(stretch.lines) or None,
-        HEADING: heading if isinstance(heading, str) and heading else None,
+        keys.SENTENCES: None if stretch.sentences is None else list(stretch.sentences),
+        keys.PAGES: list(stretch.pages) or None,
+        keys.LINES: list(stretch.lines) or None,
+        keys.HEADING: heading if isinstance(heading, str) and heading else None,
     }
     extras = {NUMBER: cited.number, LOCATION: stretch.location, **known, **(more or {})}
     block: CitationBlock = {
@@ -259,7 +250,7 @@ def _block(
         block["url"] = address
     if cited.statement is not None:
         start, end = cited.statement
-        return {**block, START_INDEX: start, END_INDEX: end}  # type: ignore[misc]
+        return {**block, keys.START_INDEX: start, keys.END_INDEX: end}  # type: ignore[misc]
     return block
 
 

@@ -16,20 +16,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_number
-from langchain_sentence_window.documents.keys import (
-    CONTRACT_KEYS,
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    LINES,
-    PAGE_LABELS,
-    PAGES,
-    PARTS,
-    RELEVANCE,
-    SOURCE,
-    START_INDEX,
-    TIMES,
-)
+from langchain_sentence_window.documents import keys
 from langchain_sentence_window.documents.metadata_values import is_index
 from langchain_sentence_window.documents.source_parts import PAGE_LABEL, ROW, SHEET, SLIDE, TITLE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
@@ -54,7 +41,7 @@ MAY_NOT_ANSWER = "These passages may not answer the question."
 
 def doubt_about(windows: Sequence[Document]) -> str:
     """Return `MAY_NOT_ANSWER` if windows that were found say that it is so; else nothing."""
-    given = [as_number(each.metadata.get(RELEVANCE)) for each in windows]
+    given = [as_number(each.metadata.get(keys.RELEVANCE)) for each in windows]
     return MAY_NOT_ANSWER if given and all(each < DOUBTFUL for each in given) else ""
 
 
@@ -82,7 +69,7 @@ def describe_location(document: Document) -> str:
     location = on_one_line(name_of(document), MAX_NAME_CHARS) + (
         numbered_place(document) or _pages(document) or _times(document) or _lines(document) or _span(document)
     )
-    heading = on_one_line(_text(document.metadata.get(HEADING)), MAX_NAME_CHARS)
+    heading = on_one_line(_text(document.metadata.get(keys.HEADING)), MAX_NAME_CHARS)
     return f"{location} ({heading})" if heading else location
 
 
@@ -91,7 +78,7 @@ def numbered_place(document: Document) -> str:
 
     The rows of CSV have no name of a sheet.
     """
-    given = document.metadata.get(PARTS)
+    given = document.metadata.get(keys.PARTS)
     found: dict[str, list[int]] = {}
     for part in given if isinstance(given, list) else []:
         each: dict[str, Any] = part if isinstance(part, dict) else {}
@@ -108,7 +95,7 @@ def numbered_place(document: Document) -> str:
 def also_in(document: Document) -> str:
     """Return the names of other documents in which the text of a window stands too; empty if none is known."""
     own = name_of(document)
-    names = (_text(each.get(SOURCE)) or each[DOC_ID] for each in places_in(document))
+    names = (_text(each.get(keys.SOURCE)) or each[keys.DOC_ID] for each in places_in(document))
     others = [on_one_line(name, MAX_NAME_CHARS) for name in dict.fromkeys(names) if name != own]
     more = [f"{len(others) - MAX_OTHER_PLACES} more"] if len(others) > MAX_OTHER_PLACES else []
     return ", ".join([*others[:MAX_OTHER_PLACES], *more])
@@ -117,8 +104,8 @@ def also_in(document: Document) -> str:
 def _pages(document: Document) -> str:
     """Return the first and the last page of a Document, as ``, p. 4`` or ``, pp. 4–5``; nothing if it has no pages."""
     metadata = document.metadata
-    pages, labels = metadata.get(PAGES), metadata.get(PAGE_LABELS)
-    if PAGES not in metadata and source_span(document) is None:
+    pages, labels = metadata.get(keys.PAGES), metadata.get(keys.PAGE_LABELS)
+    if keys.PAGES not in metadata and source_span(document) is None:
         pages, labels = list(pages_touched(document)), [metadata.get(PAGE_LABEL)]
     if not isinstance(pages, list) or not pages or not all(map(is_index, pages)):
         return ""
@@ -130,7 +117,7 @@ def _pages(document: Document) -> str:
 
 def times_of_window(document: Document) -> list[float]:
     """Return when a window is shown, from and to, in seconds; nothing if it is no window of subtitles."""
-    times = document.metadata.get(TIMES)
+    times = document.metadata.get(keys.TIMES)
     seconds = [as_number(each) for each in times] if isinstance(times, list) else []
     return seconds if len(seconds) == 2 and all(0 <= each < math.inf for each in seconds) else []  # noqa: PLR2004
 
@@ -177,14 +164,14 @@ def text_key(document: Document, start: int, begun: dict[tuple[str, int], str]) 
 
 def text_name(document: Document) -> str:
     """Return the ``doc_id`` of a document; without one, its name and the rest of its metadata."""
-    own = {str(key): _text(value) for key, value in document.metadata.items() if key not in CONTRACT_KEYS}
-    return _text(document.metadata.get(DOC_ID)) or repr((name_of(document), sorted(own.items())))
+    own = {str(key): _text(value) for key, value in document.metadata.items() if key not in keys.CONTRACT_KEYS}
+    return _text(document.metadata.get(keys.DOC_ID)) or repr((name_of(document), sorted(own.items())))
 
 
 def name_of(document: Document) -> str:
     """Return what a document is called in its metadata, else its id, as it is; never blank."""
     metadata = document.metadata
-    given: Sequence[object] = (metadata.get(SOURCE), metadata.get(DOC_ID), document.id)
+    given: Sequence[object] = (metadata.get(keys.SOURCE), metadata.get(keys.DOC_ID), document.id)
     return next((text for text in map(_text, given) if text.strip()), "source")
 
 
@@ -201,13 +188,13 @@ def _text(value: object) -> str:
 MAX_ADDRESS_CHARS = 2_000
 """The most characters of an address."""
 
-_ADDRESS_KEYS = ("url", SOURCE)
+_ADDRESS_KEYS = ("url", keys.SOURCE)
 _ADDRESS = re.compile(r"(?:https?|file)://[^\s<>\"\\^`{|}\x00-\x1f\x7f-\x9f\ud800-\udfff]+", re.IGNORECASE)
 
 
 def doc_id_of(document: Document) -> str | None:
     """Return the ``doc_id`` of a source; ``None`` if its metadata has none."""
-    doc_id = document.metadata.get(DOC_ID)
+    doc_id = document.metadata.get(keys.DOC_ID)
     return doc_id if isinstance(doc_id, str) else None
 
 
@@ -237,9 +224,9 @@ def document_title(document: Document) -> str:
 
 def source_title(document: Document) -> str:
     """Return the title of a source: that of its document, its pages and its heading."""
-    left_out = START_INDEX, END_INDEX, LINES
+    left_out = keys.START_INDEX, keys.END_INDEX, keys.LINES
     metadata = {key: value for key, value in document.metadata.items() if key not in left_out}
-    return describe_location(Document(page_content="", metadata=metadata | {SOURCE: document_title(document)}))
+    return describe_location(Document(page_content="", metadata=metadata | {keys.SOURCE: document_title(document)}))
 
 
 def _has_host(address: str) -> bool:

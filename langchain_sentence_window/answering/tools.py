@@ -33,11 +33,7 @@ from langchain_sentence_window._validation import checked_flag
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
-from langchain_sentence_window.documents.window_documents import (
-    shown_text,
-    unsearched,
-    window_document,
-)
+from langchain_sentence_window.documents.window_documents import shown_text, unsearched, window_document
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import fetch_lead_ins, in_one_state

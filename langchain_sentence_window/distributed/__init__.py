@@ -15,11 +15,9 @@ __all__ = ["BulkWriter", "DocumentRows", "DocumentWriter", "IngestSummary", "Out
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "BulkWriter": "bulk_writer",
-        "DocumentRows": "document_rows",
-        "DocumentWriter": "document_writer",
-        "IngestSummary": "document_writer",
-        "Outcome": "document_writer",
-        "ingest": "distributed_ingest",
+        "bulk_writer": ["BulkWriter"],
+        "distributed_ingest": ["ingest"],
+        "document_rows": ["DocumentRows"],
+        "document_writer": ["DocumentWriter", "IngestSummary", "Outcome"],
     },
 )

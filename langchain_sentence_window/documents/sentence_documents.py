@@ -19,33 +19,8 @@ from langchain_sentence_window.splitting.light_markup import is_left_out
 from langchain_sentence_window.splitting.markup import is_markup
 from langchain_sentence_window.windows.geometry import Hit
 
+from . import keys
 from .joined_document import PartSpan, cut_spans, read_spans
-from .keys import (
-    CONTRACT_KEYS,
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    HEADING_LEVEL,
-    ID_LENGTH,
-    KIND,
-    LEAD_IN,
-    PART_SPANS,
-    PIECES_END,
-    PIECES_START,
-    SECTION_END,
-    SECTION_START,
-    SENTENCE_INDEX,
-    SEPARATOR,
-    START_INDEX,
-    START_LINE,
-    WINDOW_FIRST,
-    WINDOW_PARTS,
-    WINDOW_SEPARATOR,
-    WINDOW_SPANS,
-    WINDOW_START,
-    WINDOW_TEXT,
-    sentence_id,
-)
 from .metadata_values import checked, number
 from .source_parts import line_breaks
 
@@ -142,7 +117,7 @@ def read_parts(metadata: Mapping[str, Any], text: str, id_: Callable[[], str | N
     """
     try:
         sentence = _read(metadata, text)
-        return replace(sentence, window=_window_of(sentence, metadata)) if WINDOW_SPANS in metadata else sentence
+        return replace(sentence, window=_window_of(sentence, metadata)) if keys.WINDOW_SPANS in metadata else sentence
     except KeyError as error:
         raise IncompleteWindowError(
             f"the store returned a document (id {shown(id_())}) without {error.args[0]!r} in its metadata, so "
@@ -150,55 +125,63 @@ def read_parts(metadata: Mapping[str, Any], text: str, id_: Callable[[], str | N
         ) from None
     except ValueError as error:
         raise IncompleteWindowError(
-            f"the store returned a sentence of document {shown(metadata[DOC_ID])} (id {shown(id_())}) whose "
+            f"the store returned a sentence of document {shown(metadata[keys.DOC_ID])} (id {shown(id_())}) whose "
             f"metadata can't be right, as {error}; delete that document and add it again"
         ) from None
 
 
 def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
-    doc_id, index, own = checked(metadata, DOC_ID, str), number(metadata, SENTENCE_INDEX), own_metadata(metadata)
+    doc_id, index, own = (
+        checked(metadata, keys.DOC_ID, str),
+        number(metadata, keys.SENTENCE_INDEX),
+        own_metadata(metadata),
+    )
     # Without ids from a store. They are told by their length first, as working out the id takes longer than all else.
-    if any(isinstance(value, str) and len(value) == ID_LENGTH for value in own.values()):
-        id_ = sentence_id(doc_id, index)
+    if any(isinstance(value, str) and len(value) == keys.ID_LENGTH for value in own.values()):
+        id_ = keys.sentence_id(doc_id, index)
         own = {key: value for key, value in own.items() if not (isinstance(value, str) and value == id_)}
     sentence = StoredSentence(
         doc_id=doc_id,
         index=index,
-        start=number(metadata, START_INDEX),
-        end=number(metadata, END_INDEX),
-        section_start=number(metadata, SECTION_START),
-        section_end=number(metadata, SECTION_END),
-        separator=checked(metadata, SEPARATOR, str, " "),
-        kind=checked(metadata, KIND, str, PROSE),
-        heading=checked(metadata, HEADING, str, ""),
-        lead_in=None if metadata.get(LEAD_IN) is None else _index(metadata, LEAD_IN),  # the usual case, quickly
+        start=number(metadata, keys.START_INDEX),
+        end=number(metadata, keys.END_INDEX),
+        section_start=number(metadata, keys.SECTION_START),
+        section_end=number(metadata, keys.SECTION_END),
+        separator=checked(metadata, keys.SEPARATOR, str, " "),
+        kind=checked(metadata, keys.KIND, str, PROSE),
+        heading=checked(metadata, keys.HEADING, str, ""),
+        lead_in=None
+        if metadata.get(keys.LEAD_IN) is None
+        else _index(metadata, keys.LEAD_IN),  # the usual case, quickly
         text=text,
         source=own,
-        line=(_index(metadata, START_LINE) or 0) if START_LINE in metadata else 0,
-        level=number(metadata, HEADING_LEVEL) if metadata.get(HEADING_LEVEL) else 0,
-        part_spans=checked(metadata, PART_SPANS, str, ""),
-        pieces=_pieces(metadata) if PIECES_START in metadata else None,
+        line=(_index(metadata, keys.START_LINE) or 0) if keys.START_LINE in metadata else 0,
+        level=number(metadata, keys.HEADING_LEVEL) if metadata.get(keys.HEADING_LEVEL) else 0,
+        part_spans=checked(metadata, keys.PART_SPANS, str, ""),
+        pieces=_pieces(metadata) if keys.PIECES_START in metadata else None,
     )
     if sentence.start > sentence.end:
-        raise ValueError(f"{START_INDEX} is {sentence.start} and {END_INDEX} is {sentence.end}")
+        raise ValueError(f"{keys.START_INDEX} is {sentence.start} and {keys.END_INDEX} is {sentence.end}")
     if not sentence.section_start <= index < sentence.section_end:
         raise ValueError(
-            f"{SENTENCE_INDEX} is {index}, outside the section [{sentence.section_start}, {sentence.section_end})"
+            f"{keys.SENTENCE_INDEX} is {index}, outside the section [{sentence.section_start}, {sentence.section_end})"
         )
     if sentence.lead_in is not None and not sentence.section_start <= sentence.lead_in < index:
-        raise ValueError(f"{LEAD_IN} is {sentence.lead_in}, and no sentence before {index} in its section")
+        raise ValueError(f"{keys.LEAD_IN} is {sentence.lead_in}, and no sentence before {index} in its section")
     if sentence.pieces is not None and not (
         sentence.section_start <= sentence.pieces[0] <= index < sentence.pieces[1] <= sentence.section_end
     ):
-        raise ValueError(f"{PIECES_START} and {PIECES_END} are {sentence.pieces}, and {index} is no such piece")
+        raise ValueError(
+            f"{keys.PIECES_START} and {keys.PIECES_END} are {sentence.pieces}, and {index} is no such piece"
+        )
     if not is_separator(sentence.separator):
-        raise ValueError(f"{SEPARATOR} is {shown(sentence.separator)}")
+        raise ValueError(f"{keys.SEPARATOR} is {shown(sentence.separator)}")
     return sentence
 
 
 def own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return metadata without the keys of this package."""
-    return {key: value for key, value in metadata.items() if key not in CONTRACT_KEYS}
+    return {key: value for key, value in metadata.items() if key not in keys.CONTRACT_KEYS}
 
 
 def _index(metadata: Mapping[str, Any], key: str) -> int | None:
@@ -209,7 +192,7 @@ def _index(metadata: Mapping[str, Any], key: str) -> int | None:
 
 def _pieces(metadata: Mapping[str, Any]) -> Span | None:
     """Read the indexes of the pieces of a sentence that was cut."""
-    start, end = (_index(metadata, key) for key in (PIECES_START, PIECES_END))
+    start, end = (_index(metadata, key) for key in (keys.PIECES_START, keys.PIECES_END))
     return None if start is None or end is None else (start, end)
 
 
@@ -219,12 +202,14 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
     if not sentence.section_start <= held[0].index <= held[-1].index < sentence.section_end or not any(
         _is_same(each, sentence) for each in held
     ):
-        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and the sentence isn't in that window")
-    start, text = number(metadata, WINDOW_START), checked(metadata, WINDOW_TEXT, str)
+        raise ValueError(
+            f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}, and the sentence isn't in that window"
+        )
+    start, text = number(metadata, keys.WINDOW_START), checked(metadata, keys.WINDOW_TEXT, str)
     line = sentence.line and sentence.line - line_breaks(text, 0, sentence.start - start)
     parts: list[PartSpan] = []
-    if WINDOW_PARTS in metadata:
-        parts = read_spans(checked(metadata, WINDOW_PARTS, str), {}, text, start)
+    if keys.WINDOW_PARTS in metadata:
+        parts = read_spans(checked(metadata, keys.WINDOW_PARTS, str), {}, text, start)
     return tuple(
         replace(
             sentence,
@@ -296,16 +281,16 @@ def read_window(metadata: Mapping[str, Any]) -> list[InlineSentence]:
         KeyError: A key is missing.
         ValueError: A value can't be what was written so.
     """
-    text = checked(metadata, WINDOW_TEXT, str)
-    at, first = number(metadata, WINDOW_START), number(metadata, WINDOW_FIRST)
-    spans = [_span(span) for span in checked(metadata, WINDOW_SPANS, str).split()]
+    text = checked(metadata, keys.WINDOW_TEXT, str)
+    at, first = number(metadata, keys.WINDOW_START), number(metadata, keys.WINDOW_FIRST)
+    spans = [_span(span) for span in checked(metadata, keys.WINDOW_SPANS, str).split()]
     ends = [end for span in spans for end in span]
     if not spans or [0, *ends, len(text)] != sorted([0, *ends, len(text)]):
-        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}")
+        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}")
     separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
-    separators.append(checked(metadata, WINDOW_SEPARATOR, str, " "))
+    separators.append(checked(metadata, keys.WINDOW_SEPARATOR, str, " "))
     if not all(map(is_separator, separators)):
-        raise ValueError(f"{WINDOW_SPANS} is {shown(metadata[WINDOW_SPANS])}, and leaves out text")
+        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}, and leaves out text")
     return [
         InlineSentence(index, at + start, at + end, separator, text[start:end])
         for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)

@@ -26,38 +26,8 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWa
 from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.windows.geometry import Hit, Window, expand
 
+from . import keys
 from .joined_document import JoinedDocument, first_piece, write_spans
-from .keys import (
-    CONTRACT_KEYS,
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    HEADING_LEVEL,
-    INGEST_STATE,
-    KIND,
-    LEAD_IN,
-    PART_SPANS,
-    PIECES_END,
-    PIECES_START,
-    RENAMED,
-    SECTION_END,
-    SECTION_START,
-    SENTENCE_INDEX,
-    SEPARATOR,
-    SOURCE,
-    START_INDEX,
-    START_LINE,
-    WINDOW_END,
-    WINDOW_FIRST,
-    WINDOW_LAST,
-    WINDOW_PARTS,
-    WINDOW_SEPARATOR,
-    WINDOW_SPANS,
-    WINDOW_START,
-    WINDOW_TEXT,
-    sentence_id,
-    storable_text,
-)
 from .metadata_values import SCALARS, json_item
 from .source_parts import NAMING_KEYS, is_text_file, line_breaks
 
@@ -96,26 +66,26 @@ def sentence_documents(
     for index, sentence in enumerate(sentences):
         part = joined.pieces[first_piece(joined, sentence.start)].part if joined.pieces else 0
         metadata = own[part] | {
-            DOC_ID: doc_id,
-            SENTENCE_INDEX: index,
-            START_INDEX: sentence.start,
-            END_INDEX: sentence.end,
-            SECTION_START: sentence.section_start,
-            SECTION_END: sentence.section_end,
+            keys.DOC_ID: doc_id,
+            keys.SENTENCE_INDEX: index,
+            keys.START_INDEX: sentence.start,
+            keys.END_INDEX: sentence.end,
+            keys.SECTION_START: sentence.section_start,
+            keys.SECTION_END: sentence.section_end,
         }
         separator = separator_after(text, spans, index)
         if has_lines:
             line, counted = line + line_breaks(text, counted, sentence.start), sentence.start
         optional = (
-            (SEPARATOR, separator, " "),
-            (KIND, sentence.kind, PROSE),
-            (HEADING, sentence.heading, ""),
-            (LEAD_IN, sentence.lead_in, None),
-            (PIECES_START, sentence.pieces and sentence.pieces[0], None),
-            (PIECES_END, sentence.pieces and sentence.pieces[1], None),
-            (HEADING_LEVEL, sentence.level if joined.pieces else 0, 0),
-            (START_LINE, line if has_lines else None, None),
-            (PART_SPANS, write_spans(joined, sentence.start, sentence.end) if joined.pieces else "", ""),
+            (keys.SEPARATOR, separator, " "),
+            (keys.KIND, sentence.kind, PROSE),
+            (keys.HEADING, sentence.heading, ""),
+            (keys.LEAD_IN, sentence.lead_in, None),
+            (keys.PIECES_START, sentence.pieces and sentence.pieces[0], None),
+            (keys.PIECES_END, sentence.pieces and sentence.pieces[1], None),
+            (keys.HEADING_LEVEL, sentence.level if joined.pieces else 0, 0),
+            (keys.START_LINE, line if has_lines else None, None),
+            (keys.PART_SPANS, write_spans(joined, sentence.start, sentence.end) if joined.pieces else "", ""),
         )
         metadata |= {key: value for key, value, usual in optional if value != usual}
         if inline_window is not None:
@@ -124,10 +94,10 @@ def sentence_documents(
             metadata |= write_window(text, spans, window)
             if joined.pieces:
                 start, end = spans[window.first][0], spans[window.last][1]
-                metadata[WINDOW_PARTS] = write_spans(joined, start, end, names_first=True)
+                metadata[keys.WINDOW_PARTS] = write_spans(joined, start, end, names_first=True)
         made.append(
             Document(
-                id=sentence_id(doc_id, index),
+                id=keys.sentence_id(doc_id, index),
                 page_content=text[sentence.start : sentence.end],
                 metadata=metadata,
             )
@@ -147,13 +117,13 @@ def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, 
     start, end = held[0][0], held[-1][1]
     separator = separator_after(text, spans, window.last)
     return {
-        WINDOW_TEXT: text[start:end],
-        WINDOW_FIRST: window.first,
-        WINDOW_LAST: window.last,
-        WINDOW_START: start,
-        WINDOW_END: end,
-        WINDOW_SPANS: " ".join(f"{first - start}:{last - start}" for first, last in held),
-        **({WINDOW_SEPARATOR: separator} if separator != " " else {}),
+        keys.WINDOW_TEXT: text[start:end],
+        keys.WINDOW_FIRST: window.first,
+        keys.WINDOW_LAST: window.last,
+        keys.WINDOW_START: start,
+        keys.WINDOW_END: end,
+        keys.WINDOW_SPANS: " ".join(f"{first - start}:{last - start}" for first, last in held),
+        **({keys.WINDOW_SEPARATOR: separator} if separator != " " else {}),
     }
 
 
@@ -182,34 +152,34 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
             f"carries them; keep {MAX_METADATA_KEYS} at most, those to filter by or to show. Nothing was stored"
         )
     given = document.metadata
-    carried = {key: value for key, value in given.items() if key not in CONTRACT_KEYS}
+    carried = {key: value for key, value in given.items() if key not in keys.CONTRACT_KEYS}
     if len(carried) == len(given):  # the usual case, quickly
         return carried
-    known = {DOC_ID: doc_id, **_whole(document)}
+    known = {keys.DOC_ID: doc_id, **_whole(document)}
     for key, value in given.items():
-        if key not in CONTRACT_KEYS or (key in known and known[key] == storable_text(value)):
+        if key not in keys.CONTRACT_KEYS or (key in known and known[key] == keys.storable_text(value)):
             continue
-        name = RENAMED + key
+        name = keys.RENAMED + key
         while name in carried and (type(carried[name]), carried[name]) != (type(value), value):
-            name = RENAMED + name
+            name = keys.RENAMED + name
         carried[name] = value
     return carried
 
 
 def _whole(document: Document) -> dict[str, str]:
     """Return the start and end index of a document, as text, if they only say that the text is the whole document."""
-    if isinstance(document.id, str) and document.id == storable_text(document.metadata.get(DOC_ID)):
+    if isinstance(document.id, str) and document.id == keys.storable_text(document.metadata.get(keys.DOC_ID)):
         # A document that `get` returned, perhaps edited since: this package wrote the indexes.
-        return {key: storable_text(document.metadata.get(key)) or "" for key in (START_INDEX, END_INDEX)}
-    whole = {START_INDEX: "0", END_INDEX: str(len(document.page_content))}
-    is_whole = all(storable_text(document.metadata.get(key, index)) == index for key, index in whole.items())
+        return {key: keys.storable_text(document.metadata.get(key)) or "" for key in (keys.START_INDEX, keys.END_INDEX)}
+    whole = {keys.START_INDEX: "0", keys.END_INDEX: str(len(document.page_content))}
+    is_whole = all(keys.storable_text(document.metadata.get(key, index)) == index for key, index in whole.items())
     return whole if is_whole else {}
 
 
 def source_names(document: Document) -> list[str]:
     """Return the names that a retriever may know a source document by: its id, its ``doc_id``, its ``source``."""
-    given = (document.id, document.metadata.get(DOC_ID), document.metadata.get(SOURCE))
-    return [text for name in given if name is not None for text in [storable_text(name)] if text is not None]
+    given = (document.id, document.metadata.get(keys.DOC_ID), document.metadata.get(keys.SOURCE))
+    return [text for name in given if name is not None for text in [keys.storable_text(name)] if text is not None]
 
 
 def found_span(document: Document) -> tuple[str, int | None]:
@@ -223,8 +193,8 @@ def found_span(document: Document) -> tuple[str, int | None]:
         InvalidInputError: The metadata lacks them, or the text isn't as long as its span.
     """
     metadata = document.metadata
-    name = metadata.get(DOC_ID, metadata.get(SOURCE))
-    start, end = metadata.get(START_INDEX), metadata.get(END_INDEX)
+    name = metadata.get(keys.DOC_ID, metadata.get(keys.SOURCE))
+    start, end = metadata.get(keys.START_INDEX), metadata.get(keys.END_INDEX)
     if name is None or not isinstance(start, int | float):
         raise InvalidInputError(
             f"the retriever returned a document whose span is unknown, as its metadata is {shown(metadata)}; it "
@@ -236,7 +206,7 @@ def found_span(document: Document) -> tuple[str, int | None]:
             f"the retriever returned a document of {len(document.page_content)} characters that says it is "
             f"[{shown(start)}, {shown(end)}) of {shown(name)}; a rewritten text can't be compared with gold spans"
         )
-    text = storable_text(name)
+    text = keys.storable_text(name)
     if text is None:
         raise InvalidInputError(f"the retriever returned a document named {shown(name)}; name it by a string")
     return text, int(start) if start >= 0 else None
@@ -311,8 +281,10 @@ class MetadataFitter:
                 if key in untouched:
                     kept[key] = value
                     continue
-                if key == DOC_ID and not isinstance(value, SCALARS):
-                    kept |= {} if value is None else {key: storable_text(value)}  # the same name as if not converted
+                if key == keys.DOC_ID and not isinstance(value, SCALARS):
+                    kept |= (
+                        {} if value is None else {key: keys.storable_text(value)}
+                    )  # the same name as if not converted
                     continue
                 try:
                     name, converted = json_item(key, value, kept)
@@ -331,17 +303,18 @@ class MetadataFitter:
         """Warn of the keys that were left out, if there are any."""
         if not self._left_out:
             return
-        keys = list(self._left_out)
-        named = ", ".join(keys[:_MAX_NAMED]) + (f" and {len(keys) - _MAX_NAMED} more" if len(keys) > _MAX_NAMED else "")
+        found = list(self._left_out)
+        more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
         warnings.warn(
             SentenceWindowWarning(
-                f"metadata was left out, as {self.limits.name} can't hold it: {named}; {self.limits.cure}"
+                f"metadata was left out, as {self.limits.name} can't hold it: {', '.join(found[:_MAX_NAMED])}{more}; "
+                f"{self.limits.cure}"
             ),
             stacklevel=3,
         )
 
 
-FIRST_SENTENCES = {SENTENCE_INDEX: 0}
+FIRST_SENTENCES = {keys.SENTENCE_INDEX: 0}
 """A filter that matches one sentence of each document."""
 
 _WRITTEN = re.compile(r"([0-9a-f]{32}) ([0-9]{1,12}) ([0-9a-f]{16}) (.*)", re.DOTALL)
@@ -366,7 +339,7 @@ class IngestState:
     @classmethod
     def read(cls, metadata: Mapping[str, Any]) -> Self | None:
         """Read the state from a sentence's metadata; return ``None`` if there is none, or it can't be read."""
-        given = metadata.get(INGEST_STATE)
+        given = metadata.get(keys.INGEST_STATE)
         found = _WRITTEN.fullmatch(given) if isinstance(given, str) else None
         return None if found is None else cls(found[1], int(found[2]), found[3], found[4])
 
@@ -379,6 +352,6 @@ def with_state(sentences: Sequence[Document], state: IngestState) -> list[Docume
     """Return all sentences of a document, the first and the last with its state."""
     marked = list(sentences)
     for place in {0, len(marked) - 1}:
-        metadata = {**marked[place].metadata, INGEST_STATE: str(state)}
+        metadata = {**marked[place].metadata, keys.INGEST_STATE: str(state)}
         marked[place] = marked[place].model_copy(update={"metadata": metadata})
     return marked

@@ -17,22 +17,9 @@ from langchain_sentence_window._display import as_call, shown
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
+from langchain_sentence_window.splitting import languages
 from langchain_sentence_window.splitting.blocks import Structure
 from langchain_sentence_window.splitting.engines import Engine, knows, make_engine
-from langchain_sentence_window.splitting.languages import (
-    AUTO,
-    FALLBACK,
-    ISO_639_1,
-    Language,
-    check_code,
-    check_detection,
-    is_known,
-    known_languages,
-    language_of,
-    language_of_parts,
-    unknown_code,
-    words_of,
-)
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
 from .joined_document import first_piece
@@ -215,7 +202,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         Raises:
             InvalidInputError: The metadata names a language that isn't known.
         """
-        return language_of(text, metadata, self._settings["language"], doc_id=doc_id)
+        return languages.language_of(text, metadata, self._settings["language"], doc_id=doc_id)
 
     def split_text(self, text: str, *, language: str | None = None) -> "list[Sentence]":
         """Find the sentences of a text, with their sections, kinds, headings and lead-ins; long ones in pieces.
@@ -287,7 +274,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             front_matter = None if is_code else read_front_matter(text)
             values = front_matter.values if front_matter else {}
             said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
-            language = language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
+            language = languages.language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
             rules = self._rulesets.of(language, document.doc_id)
             sentences = list["Sentence"]()
             for start, end, blocks, headings in document.segments:  # each by itself, at its place in the document
@@ -373,7 +360,7 @@ class Ruleset:
         engine: Finds the sentences of a paragraph; ``None`` for the rules of this package.
     """
 
-    words: Language
+    words: languages.Language
     engine: Engine | None
 
 
@@ -393,13 +380,13 @@ class Rulesets:
         """
         self._engine = engine
         self._made: dict[str, Ruleset] = {}
-        if isinstance(language, str) and language == AUTO:
-            check_detection()
+        if isinstance(language, str) and language == languages.AUTO:
+            languages.check_detection()
             if engine is not None:
-                make_engine(engine, FALLBACK)
+                make_engine(engine, languages.FALLBACK)
             return
-        if not is_known(check_code(language)) and not callable(engine):
-            raise unknown_code(language)
+        if not languages.is_known(languages.check_code(language)) and not callable(engine):
+            raise languages.unknown_code(language)
         self._made[language] = _ruleset(language, engine)
 
     def of(self, language: str, doc_id: str = "") -> Ruleset:
@@ -422,17 +409,17 @@ class Rulesets:
 
 
 def _ruleset(language: str, engine: str | Engine | None) -> Ruleset:
-    has_words = language in known_languages()
+    has_words = language in languages.known_languages()
     if engine is None and not has_words:
         engine = "sentencex"
     made = None if engine is None else make_engine(engine, language)
     # Other engines know more languages; decisions about newlines are then based on typography and abbreviations alone.
-    return Ruleset(words_of(language), made)
+    return Ruleset(languages.words_of(language), made)
 
 
 def _general(language: str, doc_id: str, error: MissingExtraError) -> Ruleset:
     """Return the ruleset for a language without rules here, and say so, as a corpus shouldn't fail for one document."""
-    name = ISO_639_1.get(language, "a language of the code")
+    name = languages.ISO_639_1.get(language, "a language of the code")
     which = f"document {doc_id!r:.80}" if doc_id else "a text"
     warnings.warn(
         f"{which} is in {name} ({language!r}), for which there is no word list here, so texts of this language are cut "
@@ -440,4 +427,4 @@ def _general(language: str, doc_id: str, error: MissingExtraError) -> Ruleset:
         SentenceWindowWarning,
         stacklevel=2,
     )
-    return Ruleset(words_of(language), None)
+    return Ruleset(languages.words_of(language), None)

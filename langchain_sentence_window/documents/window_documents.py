@@ -21,23 +21,8 @@ from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.windows.geometry import Window
 
+from . import keys
 from .joined_document import as_entries, shared_metadata
-from .keys import (
-    ALSO_IN,
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    HITS,
-    LEAD_INS,
-    LINES,
-    PAGES,
-    PARTS,
-    SENTENCES,
-    SOURCE,
-    START_INDEX,
-    TEXT,
-    WINDOW_ID,
-)
 from .metadata_values import SCALARS, own_values
 from .sentence_documents import SentencesByKey, StoredSentence, by_key
 from .source_parts import line_breaks
@@ -71,7 +56,7 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
     held = [sentences[key] for key in window.keys]
     new = NewWindow(window, sentences, held, held[0], held[-1], part_spans(held))
     made = {field.key: value for field in FIELDS if field.make and (value := field.make(new)) is not None}
-    return Document(id=made[WINDOW_ID], page_content=text, metadata={**own_values(best.source), **made})
+    return Document(id=made[keys.WINDOW_ID], page_content=text, metadata={**own_values(best.source), **made})
 
 
 def with_counts(document: Document, count_tokens: CountTokens) -> Document:
@@ -132,7 +117,7 @@ def unsearched(document: Document) -> Document:
 
 def without_lead_ins(document: Document) -> Document:
     """Return a copy of a window Document without its lead-ins."""
-    return _with_values(document, {LEAD_INS: None})
+    return _with_values(document, {keys.LEAD_INS: None})
 
 
 def source_document(sentences: Sequence[StoredSentence]) -> Document:
@@ -150,14 +135,14 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
     whole = Window(first.doc_id, first.index, last.index, ())
     metadata = {
         **own_values(shared_metadata([each.source for each in sentences])),
-        DOC_ID: first.doc_id,
-        START_INDEX: first.start,
-        END_INDEX: last.end,
+        keys.DOC_ID: first.doc_id,
+        keys.START_INDEX: first.start,
+        keys.END_INDEX: last.end,
     }
     if lines := window_lines(first, last):
-        metadata[LINES] = lines
+        metadata[keys.LINES] = lines
     if spans := part_spans(sentences):
-        metadata[PARTS] = as_entries(spans)
+        metadata[keys.PARTS] = as_entries(spans)
     return Document(id=first.doc_id, page_content=window_text(whole, by_key(sentences)), metadata=metadata)
 
 
@@ -192,27 +177,31 @@ def window_text(window: Window, sentences: SentencesByKey) -> str:
 
 def window_position(document: Document) -> tuple[str, int]:
     """Return the source document of a window Document, and where the window starts in it."""
-    return str(document.metadata.get(DOC_ID, "")), int(document.metadata.get(START_INDEX, 0))
+    return str(document.metadata.get(keys.DOC_ID, "")), int(document.metadata.get(keys.START_INDEX, 0))
 
 
 def hit_spans(document: Document) -> list[Span]:
     """Return the spans of a window's hits in its text; none for a Document that isn't a slice of its source."""
     metadata = document.metadata
-    start = metadata.get(START_INDEX)
-    end = as_integer(metadata.get(END_INDEX))
+    start = metadata.get(keys.START_INDEX)
+    end = as_integer(metadata.get(keys.END_INDEX))
     if not isinstance(start, int) or end != start + len(document.page_content):
         return []
-    hits: Sequence[Mapping[str, int]] = metadata.get(HITS) or ()
-    return [(hit[START_INDEX] - start, hit[END_INDEX] - start) for hit in hits]
+    hits: Sequence[Mapping[str, int]] = metadata.get(keys.HITS) or ()
+    return [(hit[keys.START_INDEX] - start, hit[keys.END_INDEX] - start) for hit in hits]
 
 
 def read_lead_ins(document: Document) -> list[tuple[Span, str]]:
     """Read the lead-ins of a window Document: the span of each in the source, and the text there."""
-    given = document.metadata.get(LEAD_INS)
+    given = document.metadata.get(keys.LEAD_INS)
     found = list[tuple[Span, str]]()
     for each in given if isinstance(given, list) else []:
         values = each if isinstance(each, dict) else {}
-        start, end, text = as_integer(values.get(START_INDEX)), as_integer(values.get(END_INDEX)), values.get(TEXT)
+        start, end, text = (
+            as_integer(values.get(keys.START_INDEX)),
+            as_integer(values.get(keys.END_INDEX)),
+            values.get(keys.TEXT),
+        )
         if isinstance(text, str) and text.strip() and start is not None and end == start + len(text):
             found.append(((start, end), text))
     return found
@@ -225,7 +214,7 @@ def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
 
 def shown_text(document: Document) -> str:
     """Return what is shown of a window Document: its lead-ins, each on a line, and its text."""
-    if not document.metadata.get(LEAD_INS):  # the usual case, quickly
+    if not document.metadata.get(keys.LEAD_INS):  # the usual case, quickly
         return document.page_content
     return "\n".join([*(text for _, text in shown_lead_ins(document)), document.page_content])
 
@@ -243,7 +232,7 @@ def shown_window(window: Window, sentences: SentencesByKey) -> str:
         window: The window.
         sentences: Its sentences, and its lead-ins as far as they are at hand.
     """
-    led = (" ".join(each[TEXT].split()) for each in lead_ins(window, sentences))
+    led = (" ".join(each[keys.TEXT].split()) for each in lead_ins(window, sentences))
     return "\n".join([*filter(None, led), window_text(window, sentences)])
 
 
@@ -311,9 +300,9 @@ def better_of(documents: Sequence[Document]) -> dict[int, int]:
     rough: list[str | None] = []
     for document in documents:
         metadata, text = document.metadata, document.page_content
-        start, end = as_integer(metadata.get(START_INDEX)), as_integer(metadata.get(END_INDEX))
+        start, end = as_integer(metadata.get(keys.START_INDEX)), as_integer(metadata.get(keys.END_INDEX))
         is_slice = start is not None and end == start + len(text)
-        is_window = is_slice and SENTENCES in metadata and isinstance(metadata.get(DOC_ID), str)
+        is_window = is_slice and keys.SENTENCES in metadata and isinstance(metadata.get(keys.DOC_ID), str)
         rough.append(rough_key(text) if is_window else None)
     counts = Counter(rough)
     for position, document in enumerate(documents):
@@ -331,14 +320,16 @@ def with_places(best: Document, others: Iterable[Document]) -> Document:
     """Return a copy of a window with the places of others of equal text, best first, in ``also_in``."""
     named = places_in(best)
     for other in others:
-        metadata, pages = other.metadata, other.metadata.get(PAGES)
-        place = {DOC_ID: metadata[DOC_ID]} | {key: as_integer(metadata[key]) for key in (START_INDEX, END_INDEX)}
-        place |= {key: metadata[key] for key in (HEADING, SOURCE) if isinstance(metadata.get(key), SCALARS)}
-        place |= {PAGES: list(pages)} if isinstance(pages, list) else {}
+        metadata, pages = other.metadata, other.metadata.get(keys.PAGES)
+        place = {keys.DOC_ID: metadata[keys.DOC_ID]} | {
+            key: as_integer(metadata[key]) for key in (keys.START_INDEX, keys.END_INDEX)
+        }
+        place |= {key: metadata[key] for key in (keys.HEADING, keys.SOURCE) if isinstance(metadata.get(key), SCALARS)}
+        place |= {keys.PAGES: list(pages)} if isinstance(pages, list) else {}
         named += [place, *places_in(other)]
     own = best.metadata
-    places = each_once(named, own[DOC_ID], own[START_INDEX], own[END_INDEX])
-    added = {ALSO_IN: places} if places else {}
+    places = each_once(named, own[keys.DOC_ID], own[keys.START_INDEX], own[keys.END_INDEX])
+    added = {keys.ALSO_IN: places} if places else {}
     return best.model_copy(update={"metadata": {**own, **added}})
 
 

@@ -55,35 +55,8 @@ from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.windows.geometry import Hit, Window
 
+from . import keys
 from .joined_document import PartSpan, as_entries, joined_spans, page_labels_of, pages_of, read_spans, times_of
-from .keys import (
-    ALSO_IN,
-    CITATION_NUMBER,
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    HITS,
-    KIND,
-    LEAD_INS,
-    LINES,
-    PAGE_LABELS,
-    PAGES,
-    PARTS,
-    RELEVANCE,
-    RELEVANCE_SCORE,
-    SCORE,
-    SENTENCE_INDEX,
-    SENTENCE_SPANS,
-    SENTENCES,
-    SEPARATOR,
-    SIMILARITY,
-    START_INDEX,
-    TEXT,
-    TIMES,
-    TOKENS,
-    WINDOW_ID,
-    window_id,
-)
 from .sentence_documents import SentencesByKey, StoredSentence
 from .source_parts import line_breaks
 from .window_runs import RunHit, WindowRun, lines_touched, read_span
@@ -203,125 +176,125 @@ class WindowField:
 
 
 FIELDS: tuple[WindowField, ...] = (
-    WindowField(key=DOC_ID, make=lambda new: new.window.doc_id, join=None, cut=None),
+    WindowField(key=keys.DOC_ID, make=lambda new: new.window.doc_id, join=None, cut=None),
     WindowField(
-        key=START_INDEX,
+        key=keys.START_INDEX,
         make=lambda new: new.first.start,
         join=lambda joined: joined.start,
         cut=lambda cut: cut.span and cut.span[0],
     ),
     WindowField(
-        key=END_INDEX,
+        key=keys.END_INDEX,
         make=lambda new: new.last.end,
         join=lambda joined: joined.end,
         cut=lambda cut: cut.span and cut.span[1],
     ),
     WindowField(
-        key=SENTENCES,
+        key=keys.SENTENCES,
         make=lambda new: [new.window.first, new.window.last],
         join=lambda joined: [joined.first, joined.last],
         cut=left_out,
     ),
     WindowField(
-        key=HITS,
+        key=keys.HITS,
         make=lambda new: [_hit(hit, new.sentences) for hit in new.window.hits],
         join=lambda joined: [dict(joined.hits[index].entry) for index in sorted(joined.hits)],
         cut=left_out,
         is_of_search=True,
     ),
     WindowField(
-        key=SCORE,
+        key=keys.SCORE,
         make=lambda new: new.window.best.score,
-        join=lambda joined: joined.best.entry[SCORE],
+        join=lambda joined: joined.best.entry[keys.SCORE],
         cut=None,
         is_of_search=True,
         brief=lambda score: f"score {score:.2f}",
     ),
     WindowField(
-        key=RELEVANCE,
-        join=lambda joined: _best_of(RELEVANCE, joined),
+        key=keys.RELEVANCE,
+        join=lambda joined: _best_of(keys.RELEVANCE, joined),
         cut=None,
         is_of_search=True,
     ),
     WindowField(
-        key=RELEVANCE_SCORE,
-        join=lambda joined: _best_of(RELEVANCE_SCORE, joined),
+        key=keys.RELEVANCE_SCORE,
+        join=lambda joined: _best_of(keys.RELEVANCE_SCORE, joined),
         cut=None,
         is_of_search=True,
         is_of_reranker=True,
         brief=lambda score: f"reranked {score:.2f}",
     ),
     WindowField(
-        key=WINDOW_ID,
-        make=lambda new: window_id(new.window.doc_id, new.window.first, new.window.last),
-        join=lambda joined: window_id(joined.doc_id, joined.first, joined.last),
+        key=keys.WINDOW_ID,
+        make=lambda new: keys.window_id(new.window.doc_id, new.window.first, new.window.last),
+        join=lambda joined: keys.window_id(joined.doc_id, joined.first, joined.last),
         cut=left_out,
     ),
     WindowField(
-        key=HEADING,
+        key=keys.HEADING,
         make=lambda new: new.sentences[new.window.doc_id, new.window.best.index].heading or None,
         join=None,
         cut=None,
     ),
     WindowField(
-        key=SEPARATOR,
+        key=keys.SEPARATOR,
         make=lambda new: new.last.separator if new.window.last + 1 < new.last.section_end else None,
         join=lambda joined: joined.separator,
         cut=left_out,
         is_on_page=False,
     ),
     WindowField(
-        key=LEAD_INS,
+        key=keys.LEAD_INS,
         make=lambda new: lead_ins(new.window, new.sentences) or None,
         join=lambda joined: _joined_lead_ins(joined) or None,
         cut=left_out,
     ),
     WindowField(
-        key=ALSO_IN,
+        key=keys.ALSO_IN,
         join=lambda joined: (
             joined_places((run.document for run in joined.ranked), joined.doc_id, joined.start, joined.end) or None
         ),
         cut=left_out,
     ),
     WindowField(
-        key=PARTS,
+        key=keys.PARTS,
         make=lambda new: (new.parts and as_entries(new.parts)) or None,
-        join=lambda joined: _joined_pages(joined, PARTS, as_entries),
+        join=lambda joined: _joined_pages(joined, keys.PARTS, as_entries),
         cut=lambda cut: as_entries(cut.parts or ()) or None,
         is_on_page=False,
     ),
     WindowField(
-        key=PAGES,
+        key=keys.PAGES,
         make=lambda new: (new.parts and pages_of(new.parts)) or None,
-        join=lambda joined: _joined_pages(joined, PAGES, pages_of),
-        cut=lambda cut: _cut_pages(cut, PAGES, pages_of),
+        join=lambda joined: _joined_pages(joined, keys.PAGES, pages_of),
+        cut=lambda cut: _cut_pages(cut, keys.PAGES, pages_of),
     ),
     WindowField(
-        key=PAGE_LABELS,
+        key=keys.PAGE_LABELS,
         make=lambda new: (new.parts and page_labels_of(new.parts)) or None,
-        join=lambda joined: _joined_pages(joined, PAGE_LABELS, page_labels_of),
-        cut=lambda cut: _cut_pages(cut, PAGE_LABELS, page_labels_of),
+        join=lambda joined: _joined_pages(joined, keys.PAGE_LABELS, page_labels_of),
+        cut=lambda cut: _cut_pages(cut, keys.PAGE_LABELS, page_labels_of),
     ),
     WindowField(
-        key=TIMES,
+        key=keys.TIMES,
         make=lambda new: (new.parts and times_of(new.parts)) or None,
-        join=lambda joined: _joined_pages(joined, TIMES, times_of),
+        join=lambda joined: _joined_pages(joined, keys.TIMES, times_of),
         cut=lambda cut: times_of(cut.parts or ()) or None,
     ),
     WindowField(
-        key=LINES,
+        key=keys.LINES,
         make=lambda new: window_lines(new.first, new.last),
         join=lambda joined: _joined_lines(joined.runs),
         cut=lambda cut: cut.lines and list(cut.lines),
     ),
     WindowField(
-        key=SENTENCE_SPANS,
+        key=keys.SENTENCE_SPANS,
         make=lambda new: [[each.start, each.end] for each in new.held],
         join=lambda joined: _joined_sentences(joined.runs) or None,
         cut=lambda cut: _cut_sentences(cut.metadata, cut.span) if cut.parts and cut.span else None,
     ),
-    WindowField(key=CITATION_NUMBER, join=None, cut=None, is_of_search=True, is_on_page=False),
-    WindowField(key=TOKENS, join=None, cut=None, count=lambda shown, count_tokens: count_tokens(shown)),
+    WindowField(key=keys.CITATION_NUMBER, join=None, cut=None, is_of_search=True, is_on_page=False),
+    WindowField(key=keys.TOKENS, join=None, cut=None, count=lambda shown, count_tokens: count_tokens(shown)),
 )
 
 
@@ -374,8 +347,8 @@ def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
             continue
         kind, end = lead_in_part(led, sentence.text, sentence.kind)
         if end:
-            span = {START_INDEX: sentence.start, END_INDEX: sentence.start + end}
-            found.append({KIND: kind, TEXT: sentence.text[:end], **span})
+            span = {keys.START_INDEX: sentence.start, keys.END_INDEX: sentence.start + end}
+            found.append({keys.KIND: kind, keys.TEXT: sentence.text[:end], **span})
     return found
 
 
@@ -397,14 +370,14 @@ def lead_in_indexes(window: Window, sentences: SentencesByKey) -> dict[int, str]
 
 def places_in(document: Document) -> list[dict[str, Any]]:
     """Return copies of the places that ``also_in`` of a window names; none for what can't be places."""
-    given = document.metadata.get(ALSO_IN)
+    given = document.metadata.get(keys.ALSO_IN)
     places = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
     return [
         {key: list(value) if isinstance(value, list) else value for key, value in each.items()}
         for each in places
-        if isinstance(each.get(DOC_ID), str)
-        and as_integer(each.get(START_INDEX)) is not None
-        and as_integer(each.get(END_INDEX)) is not None
+        if isinstance(each.get(keys.DOC_ID), str)
+        and as_integer(each.get(keys.START_INDEX)) is not None
+        and as_integer(each.get(keys.END_INDEX)) is not None
     ]
 
 
@@ -424,7 +397,7 @@ def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: in
     """Return places that aren't inside a window, each once."""
     found: dict[tuple[str, int, int], dict[str, Any]] = {}
     for place in places:
-        span = place[DOC_ID], place[START_INDEX], place[END_INDEX]
+        span = place[keys.DOC_ID], place[keys.START_INDEX], place[keys.END_INDEX]
         if span[0] != doc_id or not start <= span[1] <= span[2] <= end:
             found.setdefault(span, place)
     return list(found.values())
@@ -432,8 +405,13 @@ def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: in
 
 def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
     found = sentences[hit.key]
-    made = {SENTENCE_INDEX: hit.index, START_INDEX: found.start, END_INDEX: found.end, SCORE: hit.score}
-    return made if hit.similarity is None else made | {SIMILARITY: hit.similarity}
+    made = {
+        keys.SENTENCE_INDEX: hit.index,
+        keys.START_INDEX: found.start,
+        keys.END_INDEX: found.end,
+        keys.SCORE: hit.score,
+    }
+    return made if hit.similarity is None else made | {keys.SIMILARITY: hit.similarity}
 
 
 def _best_of(key: str, joined: JoinedRuns) -> Any:
@@ -446,9 +424,9 @@ def _joined_lead_ins(joined: JoinedRuns) -> list[dict[str, Any]]:
     """Return the lead-ins of windows that stand before the window that they become, in order, each once."""
     found: dict[int, dict[str, Any]] = {}
     for run in joined.runs:
-        given = run.document.metadata.get(LEAD_INS)
+        given = run.document.metadata.get(keys.LEAD_INS)
         for each in given if isinstance(given, list) else []:
-            span = read_span([each.get(START_INDEX), each.get(END_INDEX)]) if isinstance(each, dict) else None
+            span = read_span([each.get(keys.START_INDEX), each.get(keys.END_INDEX)]) if isinstance(each, dict) else None
             if span is not None and span[1] <= joined.start:
                 found.setdefault(span[0], dict(each))
     return [found[at] for at in sorted(found)][-MAX_LEAD_INS:]
@@ -482,6 +460,6 @@ def _cut_pages(cut: CutWindow, key: str, read: Callable[[Sequence[PartSpan]], li
 
 def _cut_sentences(metadata: Mapping[str, Any], stretch: Span) -> list[list[int]]:
     start, end = stretch
-    given = metadata.get(SENTENCE_SPANS)
+    given = metadata.get(keys.SENTENCE_SPANS)
     spans = [span for each in (given if isinstance(given, list) else []) if (span := read_span(each))]
     return [[max(start, low), min(end, high)] for low, high in spans if low < end and start < high] or [[start, end]]

@@ -14,21 +14,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, as_number
 
+from . import keys
 from .joined_document import SPAN, PartSpan
-from .keys import (
-    DOC_ID,
-    END_INDEX,
-    HITS,
-    LINES,
-    PAGES,
-    PARTS,
-    SCORE,
-    SENTENCE_INDEX,
-    SENTENCE_SPANS,
-    SENTENCES,
-    SEPARATOR,
-    START_INDEX,
-)
 from .metadata_values import SCALARS, is_index
 from .sentence_documents import is_separator
 from .source_parts import page_of
@@ -101,15 +88,15 @@ class WindowRun:
 def read_run(document: Document, rank: int) -> WindowRun | None:
     """Read a window; ``None`` for a Document that isn't one, or whose text or metadata was changed since."""
     metadata = document.metadata
-    doc_id, numbers = metadata.get(DOC_ID), read_span(metadata.get(SENTENCES))
-    span = read_span([metadata.get(START_INDEX), metadata.get(END_INDEX)])
+    doc_id, numbers = metadata.get(keys.DOC_ID), read_span(metadata.get(keys.SENTENCES))
+    span = read_span([metadata.get(keys.START_INDEX), metadata.get(keys.END_INDEX)])
     if not isinstance(doc_id, str) or numbers is None or span is None:
         return None
     (first, last), (start, end) = numbers, span
-    hits, parts, sentences = _hits(metadata), read_parts(metadata), _spans(metadata.get(SENTENCE_SPANS))
+    hits, parts, sentences = _hits(metadata), read_parts(metadata), _spans(metadata.get(keys.SENTENCE_SPANS))
     if not hits or parts is None or sentences is None or (parts and not sentences):
         return None
-    given = metadata.get(SEPARATOR)
+    given = metadata.get(keys.SEPARATOR)
     separator = given if isinstance(given, str) and is_separator(given) else None
     run = WindowRun(document, rank, doc_id, first, last, start, end, hits, sentences, parts, separator)
     return run if _is_sound(run) else None
@@ -155,12 +142,12 @@ def _is_sound(run: WindowRun) -> bool:
 
 def _hits(metadata: Mapping[str, Any]) -> tuple[RunHit, ...]:
     """Read the hits of a window, in order; none if one of them can't be read."""
-    given = metadata.get(HITS)
+    given = metadata.get(keys.HITS)
     hits: list[RunHit] = []
     for each in given if isinstance(given, list | tuple) else []:
         entry = each if isinstance(each, dict) else {}
-        index, score = as_integer(entry.get(SENTENCE_INDEX)), as_number(entry.get(SCORE))
-        span = read_span([entry.get(START_INDEX), entry.get(END_INDEX)])
+        index, score = as_integer(entry.get(keys.SENTENCE_INDEX)), as_number(entry.get(keys.SCORE))
+        span = read_span([entry.get(keys.START_INDEX), entry.get(keys.END_INDEX)])
         if index is None or span is None or span[0] == span[1] or math.isnan(score):
             return ()
         hits.append(RunHit(index, *span, score, entry))
@@ -169,12 +156,12 @@ def _hits(metadata: Mapping[str, Any]) -> tuple[RunHit, ...]:
 
 def read_parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
     """Read a window's places in parts; ``None`` if they can't be read, nothing if the document has no parts."""
-    given = metadata.get(PARTS, ())
+    given = metadata.get(keys.PARTS, ())
     found: list[PartSpan] = []
     for each in given if given == () or (isinstance(given, list) and given) else [None]:
         entry = each if isinstance(each, dict) else {}
-        own, place = read_span([entry.get(START_INDEX), entry.get(END_INDEX)]), read_span(entry.get(SPAN))
-        identity = {key: value for key, value in entry.items() if key not in (START_INDEX, END_INDEX, SPAN)}
+        own, place = read_span([entry.get(keys.START_INDEX), entry.get(keys.END_INDEX)]), read_span(entry.get(SPAN))
+        identity = {key: value for key, value in entry.items() if key not in (keys.START_INDEX, keys.END_INDEX, SPAN)}
         if own is None or place is None or own[1] - own[0] != place[1] - place[0]:
             return None
         if not all(value is None or isinstance(value, SCALARS) for value in identity.values()):
@@ -209,19 +196,19 @@ def read_span(given: object) -> Span | None:
 
 def source_span(document: Document) -> Span | None:
     """Return a Document's span in its source; ``None`` if it isn't known, or its text isn't what stands there."""
-    start = document.metadata.get(START_INDEX)
+    start = document.metadata.get(keys.START_INDEX)
     # LangChain's splitters write -1 for a text that they don't find again.
     if type(start) is not int or start < 0:
         return None
     length = len(document.page_content)
     # A document whose text isn't a slice of its source can't be cut by offsets.
-    is_slice = as_integer(document.metadata.get(END_INDEX, start + length)) == start + length
+    is_slice = as_integer(document.metadata.get(keys.END_INDEX, start + length)) == start + length
     return (start, start + length) if is_slice else None
 
 
 def spans_of_sentences(document: Document) -> list[Span]:
     """Return the spans of a window's sentences in its text, in order; nothing if they aren't known."""
-    own, given = source_span(document), document.metadata.get(SENTENCE_SPANS)
+    own, given = source_span(document), document.metadata.get(keys.SENTENCE_SPANS)
     if own is None or not isinstance(given, list | tuple):
         return []
     text, found = document.page_content, list[Span]()
@@ -239,16 +226,16 @@ def spans_of_sentences(document: Document) -> list[Span]:
 
 def sentence_numbers(document: Document) -> Span | None:
     """Return the indexes of a window's first and last sentence in its document; ``None`` if they aren't known."""
-    return read_span(document.metadata.get(SENTENCES))
+    return read_span(document.metadata.get(keys.SENTENCES))
 
 
 def best_hit(document: Document) -> Span | None:
     """Return the span of a window's best hit in its text; ``None`` if there is none."""
-    own, given = source_span(document), document.metadata.get(HITS)
+    own, given = source_span(document), document.metadata.get(keys.HITS)
     best: tuple[float, Span] | None = None
     for each in given if own is not None and isinstance(given, list | tuple) else []:
         hit: Mapping[str, Any] = each if isinstance(each, Mapping) else {}
-        span, score = read_span([hit.get(START_INDEX), hit.get(END_INDEX)]), as_number(hit.get(SCORE))
+        span, score = read_span([hit.get(keys.START_INDEX), hit.get(keys.END_INDEX)]), as_number(hit.get(keys.SCORE))
         is_inside = own is not None and span is not None and own[0] <= span[0] < span[1] <= own[1]
         if span is not None and is_inside and (best is None or score > best[0]):
             best = score, span
@@ -257,14 +244,14 @@ def best_hit(document: Document) -> Span | None:
 
 def pages_touched(document: Document) -> tuple[int, ...]:
     """Return the pages that a Document is on, from 0; none if they aren't known."""
-    pages = document.metadata.get(PAGES)
+    pages = document.metadata.get(keys.PAGES)
     if isinstance(pages, list) and all(map(is_index, pages)):
         return tuple(pages)
-    page = None if PARTS in document.metadata else page_of(document.metadata)
+    page = None if keys.PARTS in document.metadata else page_of(document.metadata)
     return () if page is None else (page,)
 
 
 def lines_touched(document: Document) -> tuple[int, ...]:
     """Return the first and the last line that a Document touches, from 1; none if they aren't known."""
-    lines = read_span(document.metadata.get(LINES)) if source_span(document) is not None else None
+    lines = read_span(document.metadata.get(keys.LINES)) if source_span(document) is not None else None
     return lines if lines is not None and lines[0] >= 1 else ()

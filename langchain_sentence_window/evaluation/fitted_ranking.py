@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from os import PathLike
+from typing import Any
 
 import numpy as np
 
 from langchain_sentence_window._display import aligned, shown
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run, with_arguments_of
 from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Indexes, Numbers
@@ -162,16 +163,10 @@ def fit_ranking(
     return run(_fit_ranking(BLOCKING, retriever, questions, budgets, show_progress, on_progress))
 
 
-async def afit_ranking(
-    retriever: SentenceWindowRetriever,
-    questions: Iterable[Question],
-    budgets: Sequence[int] = BUDGETS,
-    *,
-    show_progress: bool = False,
-    on_progress: OnProgress | None = None,
-) -> FittedRanking:
+@with_arguments_of(fit_ranking)
+async def afit_ranking(*given: Any, **settings: Any) -> FittedRanking:
     """Async version of `fit_ranking`."""
-    return await _fit_ranking(ASYNC, retriever, questions, budgets, show_progress, on_progress)
+    return await _fit_ranking(ASYNC, *given, **settings)
 
 
 def fit(
@@ -200,9 +195,9 @@ async def _fit_ranking(  # noqa: PLR0917 - as the functions that call it
     io: IO,
     retriever: SentenceWindowRetriever,
     questions: Iterable[Question],
-    budgets: Sequence[int],
-    show_progress: bool,  # noqa: FBT001
-    on_progress: OnProgress | None,
+    budgets: Sequence[int] = BUDGETS,
+    show_progress: bool = False,  # noqa: FBT001, FBT002
+    on_progress: OnProgress | None = None,
 ) -> FittedRanking:
     asked, sizes = checked_questions(questions), checked_budgets(budgets)
     examples = await find_examples(io, retriever, asked, show_progress=show_progress, on_progress=on_progress)

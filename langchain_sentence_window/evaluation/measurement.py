@@ -6,6 +6,7 @@ Each function writes its options out, so that notebooks and ``help()`` show them
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from inspect import signature
 from itertools import product
 from typing import Any, TypeAlias
 
@@ -18,7 +19,7 @@ from tqdm.auto import tqdm
 from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run, with_arguments_of
 from langchain_sentence_window._validation import (
     checked_callback,
     checked_count,
@@ -90,20 +91,10 @@ def evaluate(
     ).reports[""]
 
 
-async def aevaluate(
-    retriever: BaseRetriever,
-    questions: Iterable[Question],
-    budgets: Iterable[int] = BUDGETS,
-    *,
-    count_tokens: Callable[[str], int] | None = None,
-    documents: Iterable[Document] | None = None,
-    show_progress: bool = False,
-    on_progress: OnProgress | None = None,
-) -> Report:
+@with_arguments_of(evaluate)
+async def aevaluate(retriever: BaseRetriever, *given: Any, **settings: Any) -> Report:
     """Async version of `evaluate`."""
-    asked = {"": retriever}
-    compared = await _ask_all(ASYNC, asked, questions, budgets, count_tokens, documents, show_progress, on_progress)
-    return compared.reports[""]
+    return (await _ask_all(ASYNC, {"": retriever}, *given, **settings)).reports[""]
 
 
 def compare(
@@ -134,18 +125,10 @@ def compare(
     return run(_ask_all(BLOCKING, retrievers, questions, budgets, count_tokens, documents, show_progress, on_progress))
 
 
-async def acompare(
-    retrievers: Mapping[str, BaseRetriever],
-    questions: Iterable[Question],
-    budgets: Iterable[int] = BUDGETS,
-    *,
-    count_tokens: Callable[[str], int] | None = None,
-    documents: Iterable[Document] | None = None,
-    show_progress: bool = False,
-    on_progress: OnProgress | None = None,
-) -> Comparison:
+@with_arguments_of(compare)
+async def acompare(*given: Any, **settings: Any) -> Comparison:
     """Async version of `compare`."""
-    return await _ask_all(ASYNC, retrievers, questions, budgets, count_tokens, documents, show_progress, on_progress)
+    return await _ask_all(ASYNC, *given, **settings)
 
 
 def sweep(
@@ -183,20 +166,11 @@ def sweep(
     return run(_ask_all(BLOCKING, copies, questions, budgets, count_tokens, documents, show_progress, on_progress))
 
 
-async def asweep(
-    retriever: BaseRetriever,
-    questions: Iterable[Question],
-    budgets: Iterable[int] = BUDGETS,
-    *,
-    count_tokens: Callable[[str], int] | None = None,
-    documents: Iterable[Document] | None = None,
-    show_progress: bool = False,
-    on_progress: OnProgress | None = None,
-    **settings: Sequence[Any],
-) -> Comparison:
+@with_arguments_of(sweep)
+async def asweep(retriever: BaseRetriever, *given: Any, **settings: Any) -> Comparison:
     """Async version of `sweep`."""
-    copies = _variants(retriever, settings)
-    return await _ask_all(ASYNC, copies, questions, budgets, count_tokens, documents, show_progress, on_progress)
+    own = {name: settings.pop(name) for name in signature(evaluate).parameters if name in settings}
+    return await _ask_all(ASYNC, _variants(retriever, settings), *given, **own)
 
 
 def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -> dict[str, BaseRetriever]:
@@ -239,11 +213,11 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
     io: IO,
     retrievers: Mapping[str, BaseRetriever],
     questions: Iterable[Question],
-    budgets: Iterable[int],
-    count_tokens: Count | None,
-    documents: Iterable[Document] | None,
-    show_progress: bool,  # noqa: FBT001
-    on_progress: OnProgress | None,
+    budgets: Iterable[int] = BUDGETS,
+    count_tokens: Count | None = None,
+    documents: Iterable[Document] | None = None,
+    show_progress: bool = False,  # noqa: FBT001, FBT002
+    on_progress: OnProgress | None = None,
 ) -> Comparison:
     """Ask each retriever all questions and score the passages; see `evaluate` and `compare`."""
     _check_order(retrievers, questions)

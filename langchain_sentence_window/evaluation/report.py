@@ -15,20 +15,7 @@ from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._validation import as_integer, listed, optional_count
 from langchain_sentence_window.errors import InvalidInputError
 
-from .metrics import (
-    CONFIDENCE,
-    METRICS,
-    SHARES,
-    Averages,
-    Count,
-    MeanCI,
-    Passage,
-    Score,
-    average,
-    mean_cis,
-    title,
-    within_budget,
-)
+from . import metrics
 from .questions import Question, texts_by_name
 
 if TYPE_CHECKING:
@@ -52,8 +39,8 @@ class QuestionResult:
     """
 
     question: Question
-    passages: tuple[Passage, ...]
-    scores: tuple[Score, ...]
+    passages: tuple[metrics.Passage, ...]
+    scores: tuple[metrics.Score, ...]
     wrong_section: bool | None
 
 
@@ -73,22 +60,23 @@ class Report:
     budgets: tuple[int, ...]
     unit: str
     results: tuple[QuestionResult, ...] = field(repr=False)
-    count: Count
+    count: metrics.Count
 
     @cached_property
-    def averages(self) -> tuple[Averages, ...]:
+    def averages(self) -> tuple[metrics.Averages, ...]:
         """The means over questions, one for each budget."""
         return tuple(
-            average(budget, [result.scores[i] for result in self.results]) for i, budget in enumerate(self.budgets)
+            metrics.average(budget, [result.scores[i] for result in self.results])
+            for i, budget in enumerate(self.budgets)
         )
 
     @cached_property
-    def wrong_section(self) -> MeanCI | None:
+    def wrong_section(self) -> metrics.MeanCI | None:
         """The share of questions whose first passage is from a wrong section; ``None`` if unknown."""
         known = [[result.wrong_section] for result in self.results if result.wrong_section is not None]
-        return mean_cis(known)[0] if len(known) == len(self.results) else None
+        return metrics.mean_cis(known)[0] if len(known) == len(self.results) else None
 
-    def at(self, budget: int) -> Averages:
+    def at(self, budget: int) -> metrics.Averages:
         """Return the means at one of the budgets.
 
         Raises:
@@ -107,8 +95,8 @@ class Report:
             InvalidInputError: The metric doesn't exist, or the budget wasn't measured.
         """
         self.at(budget)
-        if not isinstance(metric, str) or metric not in METRICS:
-            raise InvalidInputError(f"{shown(metric)} isn't measured; the metrics are {', '.join(METRICS)}")
+        if not isinstance(metric, str) or metric not in metrics.METRICS:
+            raise InvalidInputError(f"{shown(metric)} isn't measured; the metrics are {', '.join(metrics.METRICS)}")
         return [float(getattr(result.scores[self.budgets.index(budget)], metric)) for result in self.results]
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,7 +143,9 @@ class Report:
                 "retrieved_contexts": [
                     passage.text
                     for passage in (
-                        result.passages if budget is None else within_budget(result.passages, budget, self.count)
+                        result.passages
+                        if budget is None
+                        else metrics.within_budget(result.passages, budget, self.count)
                     )
                 ],
                 "reference_contexts": [
@@ -176,13 +166,13 @@ class Report:
 
     def __str__(self) -> str:
         """Return a table with a line for each budget."""
-        rows = [[self.unit, *map(title, SHARES), "used"]]
+        rows = [[self.unit, *map(metrics.title, metrics.SHARES), "used"]]
         for means in self.averages:
-            shares = [getattr(means, name) for name in SHARES]
+            shares = [getattr(means, name) for name in metrics.SHARES]
             rows.append([f"{means.budget:,}", *map(_interval, shares), f"{means.used.mean:,.0f}"])
         return "\n".join(
             [
-                f"{len(self.results):,} questions, means in % [{CONFIDENCE:.0%} interval]",
+                f"{len(self.results):,} questions, means in % [{metrics.CONFIDENCE:.0%} interval]",
                 *aligned(rows),
                 f"first passage from a wrong section: {_interval(self.wrong_section) if self.wrong_section else '-'}",
                 *remarks([self]),
@@ -200,7 +190,7 @@ class Comparison:
 
     reports: Mapping[str, Report]
 
-    def difference(self, one: str, other: str, budget: int, metric: str = "recall") -> MeanCI:
+    def difference(self, one: str, other: str, budget: int, metric: str = "recall") -> metrics.MeanCI:
         """Return how much better one retriever is than another, question by question.
 
         Args:
@@ -221,7 +211,7 @@ class Comparison:
                     f"{shown(name)} wasn't measured; there are {', '.join(map(repr, self.reports))}"
                 )
         left, right = (self.reports[name].values(metric, budget) for name in (one, other))
-        return mean_cis([[a - b] for a, b in zip(left, right, strict=True)])[0]
+        return metrics.mean_cis([[a - b] for a, b in zip(left, right, strict=True)])[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the `Report.to_dict` of each report by name."""
@@ -281,12 +271,12 @@ def remarks(reports: Collection[Report]) -> list[str]:
     return found
 
 
-def _percent(estimate: MeanCI | None) -> str:
+def _percent(estimate: metrics.MeanCI | None) -> str:
     """Return a share in percent; a dash if unknown."""
     return "-" if estimate is None else f"{100 * estimate.mean:.1f}"
 
 
-def _interval(estimate: MeanCI) -> str:
+def _interval(estimate: metrics.MeanCI) -> str:
     """Return a share in percent, with the ends of its interval."""
     return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 

@@ -24,14 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PDFLoader", "PageBox", "SentencePlace", "highlight", "load_file", "load_pdf", "locate"]
 
-_HOMES = {
-    "PDFLoader": "pdf.pdf_file",
-    "PageBox": "pdf.sentence_places",
-    "SentencePlace": "pdf.sentence_places",
-    "highlight": "pdf.sentence_places",
-    "load_file": "file_loader",
-    "load_pdf": "pdf.pdf_file",
-    "locate": "pdf.sentence_places",
+_NAMES = {
+    "file_loader": ["load_file"],
+    "pdf.pdf_file": ["load_pdf", "PDFLoader"],
+    "pdf.sentence_places": ["highlight", "locate", "PageBox", "SentencePlace"],
 }
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__getattr__, __dir__ = lazy_names(__name__, _NAMES)

@@ -12,14 +12,7 @@ from langchain_sentence_window.answering.chain import create_rag_chain
 from langchain_sentence_window.answering.citations import Citation
 from langchain_sentence_window.answering.locations import describe_location, doubt_about
 from langchain_sentence_window.answering.quotes.verification import QuotedPlace, VerifiedQuote, verify_quotes
-from langchain_sentence_window.documents.keys import (
-    ALSO_IN,
-    END_INDEX,
-    HITS,
-    LEAD_INS,
-    START_INDEX,
-    TEXT,
-)
+from langchain_sentence_window.documents import keys
 from langchain_sentence_window.documents.window_documents import brief_values
 from langchain_sentence_window.documents.window_runs import sentence_numbers, source_span
 from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
@@ -46,10 +39,10 @@ def show_windows(out: Output, windows: Sequence[Document]) -> None:
         if number > 1:
             out.line()
         out.line(_place(window, number))
-        for lead_in in window.metadata.get(LEAD_INS, []):
-            out.line(Text(f"{one_line(lead_in[TEXT])} …", style=WEAK), indent=INDENT)
+        for lead_in in window.metadata.get(keys.LEAD_INS, []):
+            out.line(Text(f"{one_line(lead_in[keys.TEXT])} …", style=WEAK), indent=INDENT)
         out.line(marked(out, window), indent=INDENT)
-        others = window.metadata.get(ALSO_IN, [])
+        others = window.metadata.get(keys.ALSO_IN, [])
         if others:
             places = counted(len(others), "other place")
             out.line(Text(f"the same text stands in {places}", style=WEAK), indent=INDENT)
@@ -82,7 +75,9 @@ def _hits(window: Document) -> list[tuple[int, int]]:
     own = source_span(window)
     if own is None:
         return []
-    spans = sorted((hit[START_INDEX] - own[0], hit[END_INDEX] - own[0]) for hit in window.metadata.get(HITS, []))
+    spans = sorted(
+        (hit[keys.START_INDEX] - own[0], hit[keys.END_INDEX] - own[0]) for hit in window.metadata.get(keys.HITS, [])
+    )
     found: list[tuple[int, int]] = []
     for left, right in spans:
         if (found[-1][1] if found else 0) <= left < right <= len(window.page_content):

@@ -28,22 +28,7 @@ from langchain_sentence_window.answering.tools import (
     read_sentences,
     unsearched_window,
 )
-from langchain_sentence_window.documents.keys import (
-    ALSO_IN,
-    DOC_ID,
-    END_INDEX,
-    HEADING,
-    LEAD_INS,
-    LINES,
-    PAGE_LABELS,
-    PAGES,
-    RELEVANCE_SCORE,
-    SCORE,
-    SENTENCES,
-    START_INDEX,
-    TEXT,
-    TIMES,
-)
+from langchain_sentence_window.documents import keys
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit
 from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.documents.window_documents import shown_lead_ins, unsearched
@@ -213,11 +198,11 @@ async def verified(retriever: SentenceWindowRetriever, quote: str, given: str | 
         ToolException: There is no such document, or none that may be read.
     """
     own = [] if given is None else await _document(retriever, given)
-    names = {document.metadata[DOC_ID] for document in own}
+    names = {document.metadata[keys.DOC_ID] for document in own}
     others: list[Document] = []
     for document in await _search(retriever, quote):
         # A part of the document beyond what was read of it is of the document too.
-        (own if document.metadata.get(DOC_ID) in names else others).append(document)
+        (own if document.metadata.get(keys.DOC_ID) in names else others).append(document)
     # A thread, as an event loop has others to serve meanwhile.
     return await ASYNC.in_thread(verify_quote, quote, [*own, *others], tuple(range(1, len(own) + 1)))
 
@@ -228,7 +213,7 @@ def place_document(place: QuotedPlace) -> Document:
     first, last = place.first_sentence, place.last_sentence
     if first is None or last is None:
         return narrowed
-    return narrowed.model_copy(update={"metadata": {**narrowed.metadata, SENTENCES: [first, last]}})
+    return narrowed.model_copy(update={"metadata": {**narrowed.metadata, keys.SENTENCES: [first, last]}})
 
 
 async def _document(retriever: SentenceWindowRetriever, given: str) -> list[Document]:
@@ -364,34 +349,34 @@ def passage_of(document: Document, url_of: UrlOf | None, location: str | None = 
         location: Where it is from; ``None`` to describe the Document.
     """
     metadata = document.metadata
-    doc_id, sentences = str(metadata[DOC_ID]), metadata.get(SENTENCES)
-    score = metadata.get(RELEVANCE_SCORE, metadata.get(SCORE))
+    doc_id, sentences = str(metadata[keys.DOC_ID]), metadata.get(keys.SENTENCES)
+    score = metadata.get(keys.RELEVANCE_SCORE, metadata.get(keys.SCORE))
     fields: dict[str, Any] = {
         "id": passage_id(doc_id, tuple(sentences) if sentences else None),
         "title": _line(next(iter(names_in(metadata)), doc_id)),
         "url": _url(document, url_of),
-        DOC_ID: encodable(doc_id),
+        keys.DOC_ID: encodable(doc_id),
         "location": encodable(location or describe_location(document)),
-        "start": metadata[START_INDEX],
-        "end": metadata[END_INDEX],
-        SENTENCES: sentences,
-        PAGES: metadata.get(PAGES),
-        HEADING: _line(metadata[HEADING]) if metadata.get(HEADING) else None,
-        SCORE: None if score is None else float(score),
+        "start": metadata[keys.START_INDEX],
+        "end": metadata[keys.END_INDEX],
+        keys.SENTENCES: sentences,
+        keys.PAGES: metadata.get(keys.PAGES),
+        keys.HEADING: _line(metadata[keys.HEADING]) if metadata.get(keys.HEADING) else None,
+        keys.SCORE: None if score is None else float(score),
     }
     if number := number_of(document):
         fields["number"] = number
-    if labels := metadata.get(PAGE_LABELS):
-        fields[PAGE_LABELS] = [_line(str(each)) for each in labels]
-    fields |= {key: metadata[key] for key in (LINES, TIMES) if metadata.get(key)}
+    if labels := metadata.get(keys.PAGE_LABELS):
+        fields[keys.PAGE_LABELS] = [_line(str(each)) for each in labels]
+    fields |= {key: metadata[key] for key in (keys.LINES, keys.TIMES) if metadata.get(key)}
     if leads := shown_lead_ins(document):
-        fields[LEAD_INS] = [encodable(text) for _, text in leads]
-    if others := metadata.get(ALSO_IN):
-        fields[ALSO_IN] = [
-            {"id": passage_id(each[DOC_ID], None), "start": each[START_INDEX], "end": each[END_INDEX]}
+        fields[keys.LEAD_INS] = [encodable(text) for _, text in leads]
+    if others := metadata.get(keys.ALSO_IN):
+        fields[keys.ALSO_IN] = [
+            {"id": passage_id(each[keys.DOC_ID], None), "start": each[keys.START_INDEX], "end": each[keys.END_INDEX]}
             for each in others
         ]
-    return {**fields, TEXT: encodable(document.page_content)}
+    return {**fields, keys.TEXT: encodable(document.page_content)}
 
 
 def _line(text: str) -> str:

@@ -19,20 +19,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from langchain_sentence_window._io import ASYNC, arun
 from langchain_sentence_window._primitives import STORABLE_ID
+from langchain_sentence_window.answering import tools
 from langchain_sentence_window.answering.citation_format import source_number
 from langchain_sentence_window.answering.locations import doubt_about
-from langchain_sentence_window.answering.tools import (
-    MAX_ARGUMENT_CHARS,
-    MAX_SENTENCES,
-    NOTHING_FOUND,
-    ReadArguments,
-    Reader,
-    SearchArguments,
-    advice,
-    explained,
-    no_document,
-    source_blocks,
-)
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SENTENCES
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -84,7 +73,7 @@ MAX_QUERY_CHARS = 4_000
 """The most characters of a query."""
 
 
-class BoundedSearchInput(SearchArguments):
+class BoundedSearchInput(tools.SearchArguments):
     """The arguments of ``search``."""
 
     query: str = Field(
@@ -94,7 +83,7 @@ class BoundedSearchInput(SearchArguments):
     )
 
 
-class BoundedReadInput(ReadArguments):
+class BoundedReadInput(tools.ReadArguments):
     """The arguments of ``read_around``."""
 
 
@@ -125,7 +114,7 @@ class QuoteInput(BaseModel):
     doc_id: str | None = Field(
         default=None,
         min_length=1,
-        max_length=MAX_ARGUMENT_CHARS,
+        max_length=tools.MAX_ARGUMENT_CHARS,
         description="The document that the quotation is said to be from, as a search gave it. Leave it out to look in "
         "all documents.",
     )
@@ -190,7 +179,7 @@ class _AdvisingTool(Tool):
             raise UnexpectedToolError(f"{self.name} {told}") from cause
         except ToolError as error:
             cause = error.__cause__
-            told = explained(cause) if isinstance(cause, ValidationError) else str(cause or error)
+            told = tools.explained(cause) if isinstance(cause, ValidationError) else str(cause or error)
             raise ToolError(told) from cause
 
 
@@ -199,29 +188,29 @@ class _Server:
     """The functions of the tools."""
 
     retriever: SentenceWindowRetriever
-    reader: Reader
+    reader: tools.Reader
     url_of: UrlOf | None
 
     async def search(self, session: RunnableConfig, **query: Any) -> _Answer:
         found = await self.reader.found(ASYNC, session, **query)
         known = {each.number: each.document for each in found if not each.is_new}
         notes = [doubt_about([each.document for each in found]), _also_found(known) if known else ""]
-        said = " ".join(filter(None, notes)) if found else NOTHING_FOUND
+        said = " ".join(filter(None, notes)) if found else tools.NOTHING_FOUND
         note = {"note": said} if said else {}
         new = self._passages([each.document for each in found if each.is_new])
-        return _Answer(SearchResult(results=new, **note), source_blocks(found))
+        return _Answer(SearchResult(results=new, **note), tools.source_blocks(found))
 
     async def read_around(self, session: RunnableConfig, **place: Any) -> _Answer:
         found = await self.reader.read(ASYNC, session, **place)
         passages = self._passages([each.document for each in found])
-        return _Answer(ReadResult(results=passages), source_blocks(found))
+        return _Answer(ReadResult(results=passages), tools.source_blocks(found))
 
     async def fetch(self, session: RunnableConfig, id: str) -> _Answer:
         for doc_id, passage in read_passage_id(id):
             excerpt = await arun(partial(read_excerpt, scope=self.retriever.scope(), doc_id=doc_id, passage=passage))
             if excerpt is not None:
                 return self._fetched(session, id, excerpt)
-        raise no_document(id)
+        raise tools.no_document(id)
 
     async def verify_quote(self, session: RunnableConfig, quote: str, doc_id: str | None = None) -> _Answer:
         if not STORABLE_ID.fullmatch(quote):
@@ -235,7 +224,7 @@ class _Server:
         is_nowhere = found.verdict == "not_found" and doc_id is not None
         explanation = NOT_IN_DOCUMENT if is_nowhere else EXPLANATIONS[found.verdict]
         result = QuoteResult(quote=quote, verdict=found.verdict, explanation=explanation, places=passages)
-        shown = source_blocks(sources) if sources else ""
+        shown = tools.source_blocks(sources) if sources else ""
         return _Answer(result, f"{found.verdict}: {explanation}\n\n{shown}".rstrip())
 
     def _passages(self, documents: Sequence[Document]) -> list[Passage]:
@@ -248,7 +237,7 @@ class _Server:
         note = _note(excerpt)
         if note:
             fields["note"] = note
-        return _Answer(FetchResult(**fields, metadata=metadata), f"{source_blocks(sources)}\n\n{note}".rstrip())
+        return _Answer(FetchResult(**fields, metadata=metadata), f"{tools.source_blocks(sources)}\n\n{note}".rstrip())
 
 
 def mcp_tools(
@@ -271,7 +260,7 @@ def mcp_tools(
         show_again: Whether a search shows again what the session has shown before.
     """
     patience = Patience(timeout)
-    server = _Server(retriever, Reader(retriever, show_again=show_again), url_of)
+    server = _Server(retriever, tools.Reader(retriever, show_again=show_again), url_of)
     about = f" Documents: {about}." if about else ""
     return [
         _tool(kind, getattr(server, kind.name), about if kind.name == "search" else "", text, patience)
@@ -319,7 +308,7 @@ def _tool(kind: _Kind, function: Callable[..., Awaitable[_Answer]], about: str, 
                 raise error.__cause__ from error.__cause__.__cause__
             raise ToolError(str(error)) from None
         except _MISTAKES as error:
-            raise ToolError(str(advice(error))) from error
+            raise ToolError(str(tools.advice(error))) from error
         content = answer.content.model_dump(mode="json", exclude_unset=True)
         shown = answer.content.model_dump_json(exclude_unset=True) if text == "json" else answer.sources
         return CallToolResult(content=[TextContent(type="text", text=shown)], structured_content=content)
@@ -357,8 +346,10 @@ def _also_found(known: Mapping[int, Document]) -> str:
 
 def _note(excerpt: Excerpt) -> str:
     first, last = excerpt.document.metadata[SENTENCES]
-    before = f"before sentence {first} (read_around with first={first}, last={first}, before={MAX_SENTENCES}, after=0)"
-    after = f"after sentence {last} (read_around with first={last}, last={last}, before=0, after={MAX_SENTENCES})"
+    before = (
+        f"before sentence {first} (read_around with first={first}, last={first}, before={tools.MAX_SENTENCES}, after=0)"
+    )
+    after = f"after sentence {last} (read_around with first={last}, last={last}, before=0, after={tools.MAX_SENTENCES})"
     sides = [side for side, goes_on in ((before, excerpt.goes_on_before), (after, excerpt.goes_on_after)) if goes_on]
     return f"The document goes on {' and '.join(sides)}." if sides else ""
 

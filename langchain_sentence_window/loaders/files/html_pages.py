@@ -27,25 +27,8 @@ from langchain_sentence_window.splitting.blocks import (
     Block,
 )
 
+from . import html_elements
 from .boilerplate import find_content
-from .html_elements import (
-    BLOCKS,
-    MAX_LABEL_CHARS,
-    SPOKEN,
-    InlineText,
-    MarkdownText,
-    WrittenBlock,
-    data_tables,
-    etree,
-    hide_by_sheets,
-    hide_spoken,
-    is_box,
-    is_code,
-    is_label,
-    show_fading,
-    walk_shown,
-    without_unseen,
-)
 
 MAX_TAGS = 2_000_000
 """Tags of the largest HTML file that is read."""
@@ -91,21 +74,21 @@ def read_html(html: str, name: str) -> HtmlPage:
         DocumentReadError: It has too many tags, or nests them too deep.
         MissingExtraError: lxml isn't installed.
     """
-    text = MarkdownText()
+    text = html_elements.MarkdownText()
     title = write_html(html, name, text)
     return HtmlPage(text.text, text.blocks, title)
 
 
-def write_html(html: str, name: str, text: MarkdownText) -> str:
+def write_html(html: str, name: str, text: html_elements.MarkdownText) -> str:
     """Write the content of an HTML file behind a text, see `read_html`, and return the title of the file."""
     _check_size(html, name)
     root = _parsed(html, name)
     if root is None:
         return ""
-    show_fading(root)
-    if any(map(html.__contains__, SPOKEN)):
-        hide_spoken(root)
-    hide_by_sheets(root)
+    html_elements.show_fading(root)
+    if any(map(html.__contains__, html_elements.SPOKEN)):
+        html_elements.hide_spoken(root)
+    html_elements.hide_by_sheets(root)
     main, left_out = find_content(root)
     before = len(text.blocks)
     BlockWriter(text).write(main, left_out)
@@ -132,7 +115,7 @@ def _check_size(html: str, name: str) -> None:
 
 def _parsed(html: str, name: str) -> Any:
     """Return the root element; ``None`` if there is none."""
-    library = etree()
+    library = html_elements.etree()
     parser = library.HTMLParser(
         encoding="utf-8", recover=True, no_network=True, remove_comments=True, remove_pis=True, huge_tree=True
     )
@@ -199,10 +182,10 @@ class _Table:
 class BlockWriter:
     """Writes the blocks of one tree."""
 
-    def __init__(self, text: MarkdownText) -> None:
+    def __init__(self, text: html_elements.MarkdownText) -> None:
         """Begin behind a text."""
         self._text = text
-        self._inline = InlineText()
+        self._inline = html_elements.InlineText()
         self._lists: list[_List] = []
         self._table: _Table | None = None
         self._tables: set[Any] = set()
@@ -219,8 +202,8 @@ class BlockWriter:
             root: The element.
             left_out: Elements that aren't written, besides those that aren't shown.
         """
-        self._tables = data_tables(root)
-        for event, element in walk_shown(root, left_out):
+        self._tables = html_elements.data_tables(root)
+        for event, element in html_elements.walk_shown(root, left_out):
             if event == "start":
                 self._start(element)
                 self._add(element.text)
@@ -234,13 +217,13 @@ class BlockWriter:
     def _start(self, element: Any) -> None:
         if self._pre is not None:
             self._pre.append("\n" if element.tag == "br" else "")
-        elif element.tag in BLOCKS:
+        elif element.tag in html_elements.BLOCKS:
             self._start_block(element, element.tag)
         else:
             self._inline.start(element)
 
     def _end(self, element: Any) -> None:
-        if element.tag in BLOCKS:
+        if element.tag in html_elements.BLOCKS:
             self._end_block(element, element.tag)
         elif self._pre is None:
             self._inline.end(element)
@@ -249,7 +232,7 @@ class BlockWriter:
         if self._after_term and tag in ("dt", "dd", "p", "div"):
             return  # another term with the same meaning, and what explains them, stand in the item of the first
         self._flush()
-        self._in_label = is_label(element)
+        self._in_label = html_elements.is_label(element)
         level = 0 if self._in_label else _heading_level(element)
         if level:
             self._level = level
@@ -290,7 +273,7 @@ class BlockWriter:
             return
         self._flush()
         self._in_label = False
-        if self._label and is_box(element):
+        if self._label and html_elements.is_box(element):
             self._end_label()
         if _heading_level(element):
             self._level = 0
@@ -305,18 +288,18 @@ class BlockWriter:
             self._table = None
 
     def _end_pre(self, element: Any) -> None:
-        text = without_unseen("".join(self._pre or ())).strip("\r\n").rstrip()
+        text = html_elements.without_unseen("".join(self._pre or ())).strip("\r\n").rstrip()
         self._pre = None
         if not text.strip():
             return
         if self._table is not None:
             if self._table.cells:
                 self._table.cells[-1].append(" ".join(text.split()))
-        elif is_code(element, text):
-            self._write(WrittenBlock(CODE, text))
+        elif html_elements.is_code(element, text):
+            self._write(html_elements.WrittenBlock(CODE, text))
         else:
             for paragraph in re.split(r"\n[ \t\r]*+\n\s*+", text.strip()):
-                self._write(WrittenBlock(PROSE, paragraph.strip()))
+                self._write(html_elements.WrittenBlock(PROSE, paragraph.strip()))
 
     def _end_row(self, table: _Table) -> None:
         cells, table.cells = [" ".join(each) for each in table.cells], []
@@ -324,13 +307,13 @@ class BlockWriter:
             return
         if sum(map(len, cells)) > MAX_ROW_CHARS:
             for cell in filter(None, cells):
-                self._write(WrittenBlock(PROSE, cell))
+                self._write(html_elements.WrittenBlock(PROSE, cell))
             return
         row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
         if not table.rows:
             row += "\n|" + " --- |" * len(cells)
         table.rows += 1
-        self._write(WrittenBlock(TABLE_ROW, row, goes_on=table.rows > 1))
+        self._write(html_elements.WrittenBlock(TABLE_ROW, row, goes_on=table.rows > 1))
 
     def _add(self, text: str | None) -> None:
         if not text:
@@ -355,19 +338,23 @@ class BlockWriter:
             if self._table.cells:
                 self._table.cells[-1].append(on_one_line)
             else:  # a caption
-                self._write(WrittenBlock(PROSE, text))
-        elif self._in_label and len(on_one_line) <= MAX_LABEL_CHARS:
+                self._write(html_elements.WrittenBlock(PROSE, text))
+        elif self._in_label and len(on_one_line) <= html_elements.MAX_LABEL_CHARS:
             self._end_label()
             self._label = on_one_line.rstrip(":")
         elif self._level:
             is_heading = len(on_one_line) <= MAX_MARKED_HEADING_CHARS - MAX_LEVEL - 1
-            self._write(WrittenBlock(HEADING, on_one_line, self._level) if is_heading else WrittenBlock(PROSE, text))
+            self._write(
+                html_elements.WrittenBlock(HEADING, on_one_line, self._level)
+                if is_heading
+                else html_elements.WrittenBlock(PROSE, text)
+            )
         elif self._lists and not self._in_plain_list():
             self._add_item(text)
         elif is_bold and len(text) <= MAX_HEADING_CHARS - 4 and not {"\n", "*"} & set(text):
-            self._write(WrittenBlock(PROSE, f"**{text}**"))
+            self._write(html_elements.WrittenBlock(PROSE, f"**{text}**"))
         else:
-            self._write(WrittenBlock(PROSE, text))
+            self._write(html_elements.WrittenBlock(PROSE, text))
 
     def _in_plain_list(self) -> bool:
         """Return whether a list that is open holds headings; lists in it are then plain, too."""
@@ -382,9 +369,9 @@ class BlockWriter:
             if own.number is None and outer.number is not None:  # such as a term in an item that has a number
                 marker, indent = outer.marker, outer.indent
             outer.marker = ""
-        self._write(WrittenBlock(LIST_ITEM, text, marker=marker, indent=indent))
+        self._write(html_elements.WrittenBlock(LIST_ITEM, text, marker=marker, indent=indent))
 
-    def _write(self, block: WrittenBlock) -> None:
+    def _write(self, block: html_elements.WrittenBlock) -> None:
         if self._label and (block.kind == PROSE or (block.kind == LIST_ITEM and not block.marker)):
             block, self._label = replace(block, text=f"{self._label}: {block.text}"), ""
         self._end_label()
@@ -394,7 +381,7 @@ class BlockWriter:
         """Write a label that no paragraph follows."""
         label, self._label = self._label, ""
         if label:
-            self._write(WrittenBlock(PROSE, f"{label}:"))
+            self._write(html_elements.WrittenBlock(PROSE, f"{label}:"))
 
 
 def _heading_level(element: Any) -> int:

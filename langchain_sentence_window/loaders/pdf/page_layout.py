@@ -18,15 +18,7 @@ from .columns import Gutter, reading_order
 from .hyphens import HYPHENS, SOFT_HYPHEN, Vocabulary, drops_hyphen, rejoins
 from .lines import Ink, Line, Run, Typography, find_runs, is_wide, join_lines, page_inks
 from .page_tables import Table, find_aligned_tables, find_ruled_tables, find_tables
-from .paragraphs import (
-    SMALL,
-    Paragraph,
-    ends_sentence,
-    find_paragraphs,
-    goes_on,
-    goes_on_below,
-    mark_headings,
-)
+from .paragraphs import SMALL, Paragraph, ends_sentence, find_paragraphs, goes_on, goes_on_below, mark_headings
 from .pdfium import Boxes
 
 _MIN_RULE = 8

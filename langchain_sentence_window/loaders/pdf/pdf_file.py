@@ -26,16 +26,7 @@ from .file_facts import FileFacts, find_facts, kept_facts
 from .hyphens import drops_hyphen
 from .lines import Line
 from .page_layout import PageLayout, PageRuns, PageText, continuation, lay_out, page_runs, write_page
-from .pdfium import (
-    PDFIUM_LOCK,
-    FilledForm,
-    pdfium,
-    pdfium_raw,
-    read_frame,
-    read_notes,
-    read_rules,
-    shows_picture,
-)
+from .pdfium import PDFIUM_LOCK, FilledForm, pdfium, pdfium_raw, read_frame, read_notes, read_rules, shows_picture
 
 PdfSource: TypeAlias = str | Path | bytes
 """The path of a PDF, or its bytes."""

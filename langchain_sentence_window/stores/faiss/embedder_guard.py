@@ -7,11 +7,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.embedding.embedder import (
-    QueryEmbedder,
-    check_same_embedder,
-    embed_in_slices,
-)
+from langchain_sentence_window.embedding.embedder import QueryEmbedder, check_same_embedder, embed_in_slices
 from langchain_sentence_window.embedding.embedder_state import Watch, describe_embedder, watch_of
 from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddings
 from langchain_sentence_window.errors import IndexMismatchError

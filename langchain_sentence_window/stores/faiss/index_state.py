@@ -21,6 +21,7 @@ from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, fus
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES, Unrelated, unrelated_to
 
+from . import search_reads
 from .database.conditions import Condition, for_few
 from .database.filters import Filter, compile_filter, filter_keys
 from .database.reads import MAX_ROWS_AROUND, are_in, neighbors, vectors_around
@@ -30,17 +31,6 @@ from .dense.dense_index import DenseIndex
 from .dense.quantized import QuantizedIndex
 from .lexical_index import LexicalSearcher
 from .origin import Origin
-from .search_reads import (
-    FoundCandidates,
-    Pairs,
-    Rank,
-    Scores,
-    best_first,
-    best_of,
-    best_pairs,
-    order_by,
-    read_candidates,
-)
 from .word_uses import Naming
 
 _MAX_FILTERS = 8
@@ -88,7 +78,7 @@ class IndexState:
         filter: Filter | None = None,
         spreads: bool = False,
         search_effort: float | None = None,
-    ) -> FoundCandidates:
+    ) -> search_reads.FoundCandidates:
         """Find the sentences that match a question best by meaning and words together.
 
         Args:
@@ -116,7 +106,7 @@ class IndexState:
         scores = self._scored(vector, text, depth, lexical_weight, allowed, spreads=spreads, effort=effort)
         if filter and not len(scores.rows):
             self.warn_of_unknown_keys(filter)
-        return read_candidates(self.snapshot, scores, allowed)
+        return search_reads.read_candidates(self.snapshot, scores, allowed)
 
     def ranked(
         self,
@@ -126,7 +116,7 @@ class IndexState:
         *,
         lexical_weight: float,
         where: Condition | None,
-        rank: Rank | None,
+        rank: search_reads.Rank | None,
         spreads: bool,
         effort: float,
     ) -> list[tuple[Record, float]]:
@@ -146,7 +136,9 @@ class IndexState:
         scores = self._scored(vector, text, max(k, CANDIDATES), lexical_weight, allowed, spreads=spreads, effort=effort)
         rows, ranked = scores.rows, scores.fused
         if rank is not None and len(rows):
-            order, ranked = order_by(rank, read_candidates(self.snapshot, scores, allowed).candidates)
+            order, ranked = search_reads.order_by(
+                rank, search_reads.read_candidates(self.snapshot, scores, allowed).candidates
+            )
             rows = rows[order]
         return self._records(list(zip(rows[:k].tolist(), ranked[:k].tolist(), strict=True)))
 
@@ -180,7 +172,7 @@ class IndexState:
     def matching(self, text: str, k: int, where: Condition | None) -> list[tuple[Record, float]]:
         """Find the ``k`` records that match a text's words best, with their BM25 scores, best first."""
         found = [] if self.words is None else self.words.search(text, k, self.allowed(where))
-        return self._records(best_pairs(self.snapshot, found, k))
+        return self._records(search_reads.best_pairs(self.snapshot, found, k))
 
     def name_evidence(self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None) -> Evidence:
         """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
@@ -239,17 +231,17 @@ class IndexState:
         *,
         spreads: bool,
         effort: float,
-    ) -> Scores:
+    ) -> search_reads.Scores:
         """Return the best rows, so many at most, with their scores; see `fuse`."""
         snapshot, words = self.snapshot, self.words if weight else None
         self.origin.check(snapshot)
         if self.dense is None:
             nothing = np.empty(0)
-            return Scores(np.empty(0, dtype=np.int64), nothing, nothing, nothing, None)
+            return search_reads.Scores(np.empty(0, dtype=np.int64), nothing, nothing, nothing, None)
         # Before FAISS's comparison, which evicts all else from the CPU's caches.
         lexical: Mapping[int, float] = {}
         if words is not None:
-            lexical = dict(best_of(snapshot, words.search(text, depth, allowed), depth))
+            lexical = dict(search_reads.best_of(snapshot, words.search(text, depth, allowed), depth))
         if spreads and lexical:
             lexical = spread(lexical, neighbors(snapshot.execute, list(lexical), len(SPREAD) - 1))
         also = np.array(sorted(lexical), dtype=np.int64)
@@ -261,9 +253,9 @@ class IndexState:
         by_score = np.lexsort((matches, cosines))
         rows, dense, matches = rows[by_score], cosines[by_score].astype(np.float64), matches[by_score]
         fused = fused_scores(dense, matches, weight) if len(rows) else dense
-        order = best_first(snapshot, rows, fused, depth)
+        order = search_reads.best_first(snapshot, rows, fused, depth)
         frequency = None if words is None else words.document_frequency
-        return Scores(rows[order], fused[order], dense[order], matches[order], frequency)
+        return search_reads.Scores(rows[order], fused[order], dense[order], matches[order], frequency)
 
     def _records(self, found: Sequence[tuple[int, float]]) -> list[tuple[Record, float]]:
         records = self.snapshot.by_rows([row for row, _ in found])
@@ -295,7 +287,7 @@ class IndexAtState:
     snapshot: Snapshot
     weights: Sequence[float]
 
-    def search(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> Pairs:
+    def search(self, vector: Vectors, k: int, allowed: Rows | None, effort: float = 1.0) -> search_reads.Pairs:
         """Find the vectors nearest to another, with exact cosines.
 
         Args:
@@ -317,12 +309,12 @@ class IndexAtState:
         if isinstance(index, QuantizedIndex):
             rows = index.nearest(vector, k, allowed, effort)
         elif index.is_exact:
-            return best_pairs(self.snapshot, index.search(vector, k, allowed, effort), k)
+            return search_reads.best_pairs(self.snapshot, index.search(vector, k, allowed, effort), k)
         else:
             more = k + max(MIN_SPARE, k // 4)
             rows = np.array([row for row, _ in index.search(vector, more, allowed, effort)], dtype=np.int64)
         cosines = np.minimum(exact_cosines(self.snapshot, vector, rows, self.weights), 1)
-        order = best_first(self.snapshot, rows, cosines, k)
+        order = search_reads.best_first(self.snapshot, rows, cosines, k)
         return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
 
     def candidates(

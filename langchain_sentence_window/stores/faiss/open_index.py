@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from langchain_core.documents import Document
@@ -15,7 +15,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run, with_arguments_of
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_count, checked_list
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
@@ -195,24 +195,34 @@ class OpenIndex(VectorStore):
             EmbeddingError: The embedder's vectors are unusable, or of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder.
         """
-        asked = self._asked(questions, sample, k, search_effort)
-        return run(_estimate(BLOCKING, self._session, self._guard, asked))
+        return run(self._estimate(BLOCKING, questions, sample=sample, k=k, search_effort=search_effort))
 
-    async def arecall_estimate(
+    @with_arguments_of(recall_estimate)
+    async def arecall_estimate(self, *given: Any, **settings: Any) -> RecallEstimate:
+        """Async version of `recall_estimate`."""
+        return await self._estimate(ASYNC, *given, **settings)
+
+    async def _estimate(
         self,
+        io: IO,
         questions: Sequence[str] | None = None,
         *,
         sample: int = SAMPLED_QUESTIONS,
         k: int = 50,
         search_effort: float | None = None,
     ) -> RecallEstimate:
-        """Async version of `recall_estimate`."""
-        asked = self._asked(questions, sample, k, search_effort)
-        return await _estimate(ASYNC, self._session, self._guard, asked)
-
-    def _asked(self, questions: Sequence[str] | None, sample: int, k: int, search_effort: float | None) -> "_Asked":
+        asked, k = _checked(questions, sample), checked_count("k", k)
         effort = self._session.effort if search_effort is None else checked_effort(search_effort)
-        return _Asked(_checked(questions, sample), checked_count("k", k), effort)
+        if isinstance(asked, int):
+            sampled = await io.in_thread(self._session.read, lambda state: state.snapshot.sample_embedded(asked))
+            vectors = [vector for _, vector in sampled]
+        else:
+            vectors = [await self._guard.queries.ask(io, text) for text in asked]
+        stacked: Vectors = normalized(np.stack(vectors)) if vectors else np.empty((0, 0), dtype=np.float32)
+        is_embedded = not isinstance(asked, int)
+        estimate = partial(_estimate_recall, self._session, stacked, k, effort, is_embedded=is_embedded)
+        found: RecallEstimate = await io.in_thread(self._guard.run_proven, estimate)
+        return found
 
     # The files
 
@@ -315,12 +325,6 @@ class OpenIndex(VectorStore):
         self.close()
 
 
-class _Asked(NamedTuple):
-    questions: list[str] | int
-    k: int
-    effort: float
-
-
 def _checked(questions: Sequence[str] | None, sample: int) -> list[str] | int:
     """Return the questions, or how many sentences to search with."""
     if questions is None:
@@ -330,20 +334,6 @@ def _checked(questions: Sequence[str] | None, sample: int) -> list[str] | int:
     if len(texts) < len(given):
         raise InvalidInputError(f"questions are {shown(questions)}; give a list of strings")
     return texts
-
-
-async def _estimate(io: IO, session: IndexSession, guard: EmbedderGuard, asked: _Asked) -> RecallEstimate:
-    if isinstance(asked.questions, int):
-        size = asked.questions
-        sampled = await io.in_thread(session.read, lambda state: state.snapshot.sample_embedded(size))
-        vectors = [vector for _, vector in sampled]
-    else:
-        vectors = [await guard.queries.ask(io, text) for text in asked.questions]
-    stacked: Vectors = normalized(np.stack(vectors)) if vectors else np.empty((0, 0), dtype=np.float32)
-    is_embedded = not isinstance(asked.questions, int)
-    estimate = partial(_estimate_recall, session, stacked, asked.k, asked.effort, is_embedded=is_embedded)
-    found: RecallEstimate = await io.in_thread(guard.run_proven, estimate)
-    return found
 
 
 _TOLERANCE = 1e-5

@@ -15,23 +15,7 @@ import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows, SentenceKey
 from langchain_sentence_window._validation import finite_numbers
-from langchain_sentence_window.documents.keys import (
-    END_INDEX,
-    HEADING,
-    HEADING_LEVEL,
-    KIND,
-    LEAD_IN,
-    PART_SPANS,
-    PIECES_START,
-    SECTION_END,
-    SECTION_START,
-    SENTENCE_INDEX,
-    SEPARATOR,
-    START_INDEX,
-    START_LINE,
-    WINDOW_SPANS,
-    sentence_id,
-)
+from langchain_sentence_window.documents import keys
 from langchain_sentence_window.documents.metadata_values import number, own_values
 from langchain_sentence_window.documents.sentence_documents import (
     LateSentence,
@@ -50,26 +34,14 @@ from langchain_sentence_window.ranking.candidates import (
 from langchain_sentence_window.splitting.blocks import PROSE
 
 from .conversion import read_metadata
-from .database.reads import (
-    NONE,
-    SOURCE_METADATA,
-    FoundRows,
-    Place,
-    are_in,
-    damaged,
-    found_rows,
-    places_of,
-    rows_at,
-    select_lines,
-    texts_by_place,
-)
+from .database import reads
 from .database.schema import TEXT
 from .database.snapshot import Snapshot
 
 Rank: TypeAlias = Callable[[Candidates], npt.ArrayLike]
 """Takes candidates, best first by the search, and returns a score for each; higher is better."""
 
-_KIND_IN_JSON = f'"{KIND}"'
+_KIND_IN_JSON = f'"{keys.KIND}"'
 _BEFORE, _AFTER = _SIDES = 1, 2
 _STEPS = -1, 1
 
@@ -114,7 +86,7 @@ class FoundSentences:
     """
 
     _snapshot: Snapshot
-    _found: FoundRows
+    _found: reads.FoundRows
     _sections: Sequence[Section]
 
     def sentences(self, positions: Indexes) -> list[StoredSentence]:
@@ -135,18 +107,18 @@ class FoundSentences:
         )
         lines = list(zip(*((each if each is positions else each[positions]).tolist() for each in columns), strict=True))
         # Of each source document, its metadata as JSON; once it was asked for, as it was read.
-        sources: dict[int, str | dict[str, Any]] = {NONE: {}}
-        keys = sorted({line[3] for line in lines} - {NONE})
-        sources |= dict(select_lines(self._snapshot.execute, SOURCE_METADATA, keys))
-        if len(sources) <= len(keys):
-            raise damaged("metadata that its sentences share")
+        sources: dict[int, str | dict[str, Any]] = {reads.NONE: {}}
+        asked = sorted({line[3] for line in lines} - {reads.NONE})
+        sources |= dict(reads.select_lines(self._snapshot.execute, reads.SOURCE_METADATA, asked))
+        if len(sources) <= len(asked):
+            raise reads.damaged("metadata that its sentences share")
         sentences: list[StoredSentence] = []
         for at, index, key, source_key, start, end, begin, size in lines:
             name, own, text = found.names[at], found.own[at], found.stored[begin : begin + size].decode(*TEXT)
-            id_ = partial(sentence_id, name, index) if key != NONE else partial(str, name)
+            id_ = partial(keys.sentence_id, name, index) if key != reads.NONE else partial(str, name)
             read = partial(_whole, found, at, sources, source_key, text=text, id_=id_)
             section = self._sections[at]
-            if key == NONE or section.end == section.start + 1:
+            if key == reads.NONE or section.end == section.start + 1:
                 sentences.append(read())  # perhaps no sentence, or one whose section can't be right, which is told now
                 continue
             # Without __init__, as most fields aren't known yet.
@@ -176,7 +148,7 @@ class FoundCandidates(FoundSentences):
     candidates: Candidates
     _allowed: Rows | None
 
-    def sentences_at(self, keys: Iterable[SentenceKey]) -> SentencesByKey:
+    def sentences_at(self, wanted: Iterable[SentenceKey]) -> SentencesByKey:
         """Read sentences of the candidates' documents by document and index, also those that are candidates.
 
         Those that don't exist or that the filter forbids are left out.
@@ -185,15 +157,15 @@ class FoundCandidates(FoundSentences):
             IncompleteWindowError: The metadata of one isn't what the splitter writes.
         """
         names = zip(self._found.names, self._found.documents.tolist(), strict=True)
-        numbers = {name: number for name, number in names if number != NONE}
-        asked, snapshot, allowed = dict.fromkeys(keys), self._snapshot, self._allowed
+        numbers = {name: number for name, number in names if number != reads.NONE}
+        asked, snapshot, allowed = dict.fromkeys(wanted), self._snapshot, self._allowed
         places = [(numbers[name], index) for name, index in asked if name in numbers]
-        rows = np.unique(np.array(rows_at(snapshot.execute, places) if places else [], dtype=np.int64))
+        rows = np.unique(np.array(reads.rows_at(snapshot.execute, places) if places else [], dtype=np.int64))
         if allowed is not None:
-            rows = rows[are_in(rows, allowed)]
+            rows = rows[reads.are_in(rows, allowed)]
         if not len(rows):
             return {}
-        found = found_rows(snapshot.execute, rows, beside=False)
+        found = reads.found_rows(snapshot.execute, rows, beside=False)
         read = FoundSentences(snapshot, found, sections_of(found)).sentences(np.arange(len(found.rows)))
         return {sentence.key: sentence for sentence in read if sentence.key in asked}
 
@@ -209,16 +181,16 @@ def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) ->
         allowed: The rows that may be read, in order; ``None`` for all. The texts beside candidates are only read with
             them if all may be.
     """
-    found = found_rows(snapshot.execute, scores.rows, beside=allowed is None)
+    found = reads.found_rows(snapshot.execute, scores.rows, beside=allowed is None)
     sections = sections_of(found)
     starts = np.array([section.start for section in sections], dtype=np.int64)
     ends = np.array([section.end for section in sections], dtype=np.int64)
     texts, before, after = _texts(snapshot, found, starts, ends, allowed)
-    is_sentence = found.section_keys != NONE
+    is_sentence = found.section_keys != reads.NONE
     kinds = [PROSE if known else "" for known in is_sentence.tolist()]
     named = [at for at, own in enumerate(found.own) if kinds[at] and _KIND_IN_JSON in own]
     for at, metadata in zip(named, read_metadata([found.metadata(at) for at in named]), strict=True):
-        kind = metadata.get(KIND, PROSE)
+        kind = metadata.get(keys.KIND, PROSE)
         kinds[at] = kind if isinstance(kind, str) else ""
     candidates = Candidates(
         keys=list(zip(found.names, found.indexes.tolist(), strict=True)),
@@ -239,16 +211,16 @@ def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) ->
     return FoundCandidates(snapshot, found, sections, candidates, allowed)
 
 
-def sections_of(found: FoundRows) -> list[Section]:
+def sections_of(found: reads.FoundRows) -> list[Section]:
     """Return the section of each sentence; one of its own for what is in none, or in one that can't be right."""
     shared = dict(zip(found.section_keys.tolist(), found.section_metadata, strict=True))
-    shared.pop(NONE, None)
+    shared.pop(reads.NONE, None)
     known: dict[int, Section] = {}
     for key, metadata in zip(shared, read_metadata(list(shared.values())), strict=True):
-        heading = metadata.get(HEADING)
+        heading = metadata.get(keys.HEADING)
         heading = heading if isinstance(heading, str) else ""
         try:
-            known[key] = Section(number(metadata, SECTION_START), number(metadata, SECTION_END), heading)
+            known[key] = Section(number(metadata, keys.SECTION_START), number(metadata, keys.SECTION_END), heading)
         except (KeyError, ValueError):
             known[key] = Section(0, 0, heading)  # no sentence is in it
     alone = Section(0, 0, "")
@@ -259,13 +231,21 @@ def sections_of(found: FoundRows) -> list[Section]:
     ]
 
 
-_RARE_KEYS = (KIND, LEAD_IN, SEPARATOR, HEADING_LEVEL, PART_SPANS, PIECES_START, WINDOW_SPANS)
-_LINE_IN_JSON = f'"{START_LINE}"'
+_RARE_KEYS = (
+    keys.KIND,
+    keys.LEAD_IN,
+    keys.SEPARATOR,
+    keys.HEADING_LEVEL,
+    keys.PART_SPANS,
+    keys.PIECES_START,
+    keys.WINDOW_SPANS,
+)
+_LINE_IN_JSON = f'"{keys.START_LINE}"'
 _RARE_IN_JSON = tuple(f'"{key}"' for key in _RARE_KEYS)
 
 
 def _whole(
-    found: FoundRows,
+    found: reads.FoundRows,
     at: int,
     sources: dict[int, str | dict[str, Any]],
     source_key: int,
@@ -280,7 +260,11 @@ def _whole(
         sources[source_key] = source
     section, own = read_metadata([found.section_metadata[at] or "{}", found.metadata(at) or "{}"])
     start, end = found.spans[:, at].tolist()
-    places = {} if start == NONE else {SENTENCE_INDEX: int(found.indexes[at]), START_INDEX: start, END_INDEX: end}
+    places = (
+        {}
+        if start == reads.NONE
+        else {keys.SENTENCE_INDEX: int(found.indexes[at]), keys.START_INDEX: start, keys.END_INDEX: end}
+    )
     return read_parts(own_values(source) | section | places | own, text, id_)
 
 
@@ -337,7 +321,7 @@ def best_of(source: Snapshot, found: Pairs, k: int) -> Pairs:
         return found
     last = min(score for _, score in found)
     better, tied = ([each for each in found if (each[1] > last) is is_better] for is_better in (True, False))
-    places = places_of(source.execute, [row for row, _ in tied])
+    places = reads.places_of(source.execute, [row for row, _ in tied])
     return better + sorted(tied, key=lambda each: places.get(each[0], ("", 0)))[: k - len(better)]
 
 
@@ -366,19 +350,19 @@ def best_first(source: Snapshot, rows: Rows, scores: npt.NDArray[np.floating], k
     is_tied &= in_order >= in_order[min(k, len(order)) - 1]
     tied = order[is_tied]
     if len(tied):
-        places = places_of(source.execute, rows[tied].tolist())
+        places = reads.places_of(source.execute, rows[tied].tolist())
         by_place = sorted(tied.tolist(), key=lambda at: (-scores[at], places.get(int(rows[at]), ("", 0))))
         order[is_tied] = by_place
     return np.asarray(order[:k])
 
 
 def _texts(
-    snapshot: Snapshot, found: FoundRows, starts: Indexes, ends: Indexes, allowed: Rows | None
+    snapshot: Snapshot, found: reads.FoundRows, starts: Indexes, ends: Indexes, allowed: Rows | None
 ) -> tuple[JoinedTexts, Indexes, Indexes]:
     """Return the texts of candidates and their neighbors, and the positions of those before and after each."""
-    is_sentence, size = found.section_keys != NONE, len(found.rows)
+    is_sentence, size = found.section_keys != reads.NONE, len(found.rows)
     wanted = is_sentence & (starts < found.indexes), is_sentence & (found.indexes + 1 < ends)
-    held = [np.flatnonzero(found.sizes[side] != NONE) for side in _SIDES]
+    held = [np.flatnonzero(found.sizes[side] != reads.NONE) for side in _SIDES]
     # All texts that were read, those of candidates first, in their order; and where each of them stands.
     owners = np.concatenate([np.arange(size), *held])
     steps = np.repeat([0, *_STEPS], [size, *map(len, held)])
@@ -408,7 +392,7 @@ def _texts(
             & is_sentence[owners[at]]
         )
         if allowed is not None:
-            is_there &= are_in(found.rows + step, allowed)
+            is_there &= reads.are_in(found.rows + step, allowed)
         column[is_there] = at[is_there]
         lacking.append(wants & ~is_there)
     if lacking[0].any() or lacking[1].any():
@@ -418,7 +402,7 @@ def _texts(
 
 def _with_others(
     snapshot: Snapshot,
-    found: FoundRows,
+    found: reads.FoundRows,
     read: tuple[JoinedTexts, Indexes, Indexes],
     beside: Indexes,
     *,
@@ -432,8 +416,8 @@ def _with_others(
         for at in np.flatnonzero(lacking[side]).tolist()
     ]
     texts, owners, steps = read
-    known: dict[Place, int] = {}
-    is_sentence = (found.section_keys[owners] != NONE).tolist()
+    known: dict[reads.Place, int] = {}
+    is_sentence = (found.section_keys[owners] != reads.NONE).tolist()
     columns = found.documents[owners], found.indexes[owners] + steps, found.sections[owners]
     for at, place in enumerate(zip(*(column.tolist() for column in columns), strict=True)):
         if is_sentence[at]:
@@ -449,15 +433,17 @@ def _with_others(
     return JoinedTexts.of(listed)
 
 
-def _read(snapshot: Snapshot, wanted: Sequence[tuple[int, Place]], allowed: Rows | None) -> dict[Place, bytes]:
+def _read(
+    snapshot: Snapshot, wanted: Sequence[tuple[int, reads.Place]], allowed: Rows | None
+) -> dict[reads.Place, bytes]:
     """Read texts: first from the rows where they likely are, then by looking the others up."""
 
-    def of_rows(rows: set[int]) -> dict[Place, bytes]:
+    def of_rows(rows: set[int]) -> dict[reads.Place, bytes]:
         in_order = np.array(sorted(rows), dtype=np.int64)
-        return texts_by_place(
-            snapshot.execute, (in_order if allowed is None else in_order[are_in(in_order, allowed)]).tolist()
+        return reads.texts_by_place(
+            snapshot.execute, (in_order if allowed is None else in_order[reads.are_in(in_order, allowed)]).tolist()
         )
 
     read = of_rows({row for row, _ in wanted})
     missing = {place[:2] for _, place in wanted if place not in read}
-    return {**of_rows(set(rows_at(snapshot.execute, list(missing)))), **read} if missing else read
+    return {**of_rows(set(reads.rows_at(snapshot.execute, list(missing)))), **read} if missing else read

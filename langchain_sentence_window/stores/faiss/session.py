@@ -219,26 +219,29 @@ class IndexSession:
         try:
             yield session
         finally:
-            with suppress(StoreError):  # it was closed, and its connections with it
+            try:
                 within(self._calls, state.end)
+            except StoreError:  # it was closed, and its connections with it
+                state.drop_copy()
 
     def in_order(self) -> Iterator[tuple[list[Record], Vectors]]:
         """Yield all records by document and index, in slices that split no section.
 
         All are from the state of the index at the first slice. No writer waits between two slices.
         """
-        private = within(self._calls, self._database.private_copy)
-        source = private or self._database
-        reading = within(self._calls, partial(source.begin_reading, _slices))
-        try:
-            while part := within(self._calls, partial(source.read_on, reading)):
+        parts: Iterator[tuple[list[Record], Vectors]] = iter(())
+        given, on = 0, object()
+
+        def read_on(state: IndexState) -> tuple[list[Record], Vectors] | None:
+            nonlocal on, parts
+            if on is not state.snapshot:  # at the beginning, and after a fork
+                on, parts = state.snapshot, _slices(state.snapshot, given)
+            return next(parts, None)
+
+        with self.at_one_state(copies=True) as session:
+            while part := session.read(read_on):
+                given += 1
                 yield part
-        finally:
-            if private is not None:
-                private.close()
-            else:
-                with suppress(StoreError):
-                    within(self._calls, reading.end)
 
     def step(self, work: Callable[[], T]) -> T:
         """Run a step of a long work, which closing and forks wait for."""

@@ -11,7 +11,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import BLOCKING, IO, run
+from langchain_sentence_window._io import BLOCKING, IO, run, with_arguments_of
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import (
     as_number,
@@ -59,19 +59,10 @@ class IndexSearch(OpenIndex):
         """Find the ``k`` documents most similar to a text; see `similarity_search_with_score`."""
         return _without_scores(self.similarity_search_with_score(query, k, filter=filter, search_effort=search_effort))
 
-    async def asimilarity_search(
-        self,
-        query: str,
-        k: int = 4,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
+    @with_arguments_of(similarity_search)
+    async def asimilarity_search(self, *given: Any, **settings: Any) -> list[Document]:
         """Async version of `similarity_search`."""
-        return _without_scores(
-            await self.asimilarity_search_with_score(query, k, filter=filter, search_effort=search_effort)
-        )
+        return _without_scores(await self.asimilarity_search_with_score(*given, **settings))
 
     def similarity_search_with_score(
         self,
@@ -100,32 +91,13 @@ class IndexSearch(OpenIndex):
         vector = self._guard.queries.embed(query)
         return self.similarity_search_with_score_by_vector(vector, k, filter=filter, search_effort=search_effort)
 
+    @with_arguments_of(similarity_search_with_score)
     async def asimilarity_search_with_score(
-        self,
-        query: str,
-        k: int = 4,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
+        self, query: str, *given: Any, **settings: Any
     ) -> list[tuple[Document, float]]:
         """Async version of `similarity_search_with_score`."""
         vector = await self._guard.queries.aembed(query)
-        return await self.asimilarity_search_with_score_by_vector(vector, k, filter=filter, search_effort=search_effort)
-
-    def similarity_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Find the ``k`` documents most similar to a vector; see `similarity_search_with_score`."""
-        return _without_scores(
-            self.similarity_search_with_score_by_vector(embedding, k, filter=filter, search_effort=search_effort)
-        )
+        return await self.asimilarity_search_with_score_by_vector(vector, *given, **settings)
 
     def similarity_search_with_score_by_vector(
         self,
@@ -149,18 +121,17 @@ class IndexSearch(OpenIndex):
             found = self.read(work, words=False)
         return _scored(found)
 
+    @with_arguments_of(similarity_search_with_score_by_vector)
+    def similarity_search_by_vector(self, *given: Any, **settings: Any) -> list[Document]:
+        """Find the ``k`` documents most similar to a vector; see `similarity_search_with_score`."""
+        return _without_scores(self.similarity_search_with_score_by_vector(*given, **settings))
+
+    @with_arguments_of(similarity_search_with_score_by_vector)
     async def asimilarity_search_with_score_by_vector(
-        self,
-        embedding: list[float] | Vectors,
-        k: int = 4,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
+        self, *given: Any, **settings: Any
     ) -> list[tuple[Document, float]]:
         """Async version of `similarity_search_with_score_by_vector`."""
-        search = self.similarity_search_with_score_by_vector
-        return await run_in_executor(None, search, embedding, k, filter=filter, search_effort=search_effort)
+        return await run_in_executor(None, self.similarity_search_with_score_by_vector, *given, **settings)
 
     def lexical_search(self, query: str, k: int = 4, *, filter: Filter | None = None) -> list[tuple[Document, float]]:
         """Find the ``k`` documents that match a text's words best, with their BM25 scores, best first.
@@ -188,11 +159,10 @@ class IndexSearch(OpenIndex):
 
         return _scored(self._session.read(work, words=True))
 
-    async def alexical_search(
-        self, query: str, k: int = 4, *, filter: Filter | None = None
-    ) -> list[tuple[Document, float]]:
+    @with_arguments_of(lexical_search)
+    async def alexical_search(self, *given: Any, **settings: Any) -> list[tuple[Document, float]]:
         """Async version of `lexical_search`."""
-        return await run_in_executor(None, self.lexical_search, query, k, filter=filter)
+        return await run_in_executor(None, self.lexical_search, *given, **settings)
 
     def hybrid_search(
         self,
@@ -233,12 +203,17 @@ class IndexSearch(OpenIndex):
             IndexMismatchError: The store's vectors are from another embedder.
             StoreError: The lexical index is out of date and can't be written.
         """
-        search = self._hybrid(
-            query, k, filter, lexical_weight=lexical_weight, rank=rank, spreads=spreads, effort=search_effort
-        )
+        given: dict[str, Any] = {"filter": filter, "rank": rank, "spreads": spreads, "search_effort": search_effort}
+        search = self._hybrid(query, k, lexical_weight=lexical_weight, **given)
         return search(self._guard.queries.embed(query))
 
-    async def ahybrid_search(
+    @with_arguments_of(hybrid_search)
+    async def ahybrid_search(self, query: str, *given: Any, **settings: Any) -> list[tuple[Document, float]]:
+        """Async version of `hybrid_search`; ``rank`` is called in a thread."""
+        search = self._hybrid(query, *given, **settings)
+        return await run_in_executor(None, search, await self._guard.queries.aembed(query))
+
+    def _hybrid(
         self,
         query: str,
         k: int = 4,
@@ -248,30 +223,13 @@ class IndexSearch(OpenIndex):
         rank: Rank | None = None,
         spreads: bool | None = None,
         search_effort: float | None = None,
-    ) -> list[tuple[Document, float]]:
-        """Async version of `hybrid_search`; ``rank`` is called in a thread."""
-        search = self._hybrid(
-            query, k, filter, lexical_weight=lexical_weight, rank=rank, spreads=spreads, effort=search_effort
-        )
-        return await run_in_executor(None, search, await self._guard.queries.aembed(query))
-
-    def _hybrid(
-        self,
-        query: str,
-        k: int,
-        filter: Filter | None,
-        *,
-        lexical_weight: float,
-        rank: Rank | None,
-        spreads: bool | None,
-        effort: float | None,
     ) -> Callable[[Vectors], list[tuple[Document, float]]]:
         """Check what a hybrid search is given, and return what searches with the vector of the query."""
         weight = checked_weight("lexical_weight", lexical_weight)
         if rank is not None:
             checked_callback("rank", rank, "candidates")
         spreading = rank is None if spreads is None else checked_flag("spreads", spreads)
-        effort = self._effort(effort)
+        effort = self._effort(search_effort)
         if not weight and rank is None:
             by_vector = self.similarity_search_with_score_by_vector
             return lambda vector: by_vector(vector, k, filter=filter, search_effort=effort)
@@ -354,22 +312,11 @@ class IndexSearch(OpenIndex):
             vector, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
         )
 
-    async def amax_marginal_relevance_search(
-        self,
-        query: str,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
+    @with_arguments_of(max_marginal_relevance_search)
+    async def amax_marginal_relevance_search(self, query: str, *given: Any, **settings: Any) -> list[Document]:
         """Async version of `max_marginal_relevance_search`."""
         vector: Any = await self._guard.queries.aembed(query)
-        return await self.amax_marginal_relevance_search_by_vector(
-            vector, k, fetch_k, lambda_mult, filter=filter, search_effort=search_effort
-        )
+        return await self.amax_marginal_relevance_search_by_vector(vector, *given, **settings)
 
     def max_marginal_relevance_search_by_vector(
         self,

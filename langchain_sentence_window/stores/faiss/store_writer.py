@@ -13,11 +13,7 @@ from time import monotonic
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._arguments import (
-    as_iterator,
-    check_document,
-    checked_documents,
-)
+from langchain_sentence_window._arguments import as_iterator, check_document, checked_documents
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import gathered

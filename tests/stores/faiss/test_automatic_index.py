@@ -17,7 +17,7 @@ from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.dense import dense_cache as cache
 from langchain_sentence_window.stores.faiss.dense import dense_index as making
-from langchain_sentence_window.stores.faiss.dense.dense_index import all_parts, of_documents, of_none
+from langchain_sentence_window.stores.faiss.dense.dense_index import next_part, of_documents, of_none, start_of
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO, choose
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
 from tests.patience import PATIENCE
@@ -172,24 +172,26 @@ class Held:
 
         def hold(maker: Any, place: Any, index: Any, snapshot: Any) -> Any:
             after = add_part(maker, place, index, snapshot)
+            if threading.current_thread() is threading.main_thread():
+                return after  # the first search makes an index by itself
             if not self.begun.is_set():
                 self.begun.set()
             elif self.failure:
                 raise self.failure
             return after
 
-        make = making.IndexMaker.make_in_steps
+        make = making.IndexMaker.make
 
-        def in_steps(maker: Any, read: Any, step: Callable[[Any], Any], present: str) -> Any:
+        def in_steps(maker: Any, read: Any, present: str, step: Callable[[Any], Any] = lambda step: step()) -> Any:
             def held(work: Any) -> Any:
                 if self.begun.is_set():  # between two steps, when the store isn't kept from anything
                     assert self.may_go_on.wait(PATIENCE)
                 return step(work)
 
-            return make(maker, read, held, present)
+            return make(maker, read, present, held)
 
         monkeypatch.setattr(making.IndexMaker, "_add_part", hold)
-        monkeypatch.setattr(making.IndexMaker, "make_in_steps", in_steps)
+        monkeypatch.setattr(making.IndexMaker, "make", in_steps)
 
     def store(self, path: Path | None) -> FaissStore:
         store = FaissStore(TextEmbeddings(), path)
@@ -569,6 +571,14 @@ def test_scores_do_not_depend_on_the_index(index: str) -> None:
 # Reading in parts
 
 
+def all_parts(weights: tuple[float, ...], snapshot: Any) -> list[Any]:
+    place, parts = start_of(snapshot), list[Any]()
+    while not place.is_end:
+        place, read = next_part(snapshot, place, weights)
+        parts += read
+    return parts
+
+
 @pytest.mark.parametrize("weights", [(1.0,), (1.0, 0.3, 0.2)])
 def test_parts_are_all_rows_once_and_in_order(weights: tuple[float, ...]) -> None:
     store = FaissStore(TextEmbeddings(), neighbor_weights=weights)
@@ -581,7 +591,7 @@ def test_parts_are_all_rows_once_and_in_order(weights: tuple[float, ...]) -> Non
     database = store._session._database
     whole = database.read(lambda snapshot: [*of_documents(snapshot, range(40), weights), *of_none(snapshot, 0)])
     rows, vectors = (np.concatenate(each) for each in zip(*whole, strict=True))
-    parts = database.read(lambda snapshot: [*all_parts(snapshot, weights)])
+    parts = database.read(partial(all_parts, weights))
     assert len(parts) > 4
     found, read = (np.concatenate(each) for each in zip(*parts, strict=True))
     assert all(np.all(np.diff(part) > 0) for part, _ in parts)

@@ -234,7 +234,7 @@ def test_a_forbidden_neighbor_is_not_read(words: WordEmbeddings, monkeypatch: py
         read.extend(found.values())
         return found
 
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.search_reads.texts_by_place", noting)
+    monkeypatch.setattr("langchain_sentence_window.stores.faiss.database.reads.texts_by_place", noting)
     monkeypatch.setattr("langchain_sentence_window.stores.faiss.index_state.CANDIDATES", 1)
     store, rank = FaissStore(words, neighbor_weights=(1,)), Noting()
     store.add_documents(

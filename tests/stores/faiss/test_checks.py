@@ -28,7 +28,7 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
 )
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.dense.dense_cache import VECTORS_FACT
-from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex
+from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex, read_index
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex
 from langchain_sentence_window.stores.faiss.soundness import CheckResult, check_folder, sentence_problems
 from tests.interpreters import run_code
@@ -217,8 +217,9 @@ def test_vectors_of_another_index(folder: Path, tmp_path: Path) -> None:
     ],
 )
 def test_forged_vectors(folder: Path, change: str, problem: str) -> None:
-    index = VectorIndex.load(folder / VECTORS_FILE, 0, mapped=False)
-    assert index is not None
+    found = read_index(folder / VECTORS_FILE, mapped=False)
+    assert found is not None
+    index = VectorIndex(found.index, found.rows, 0, owner=found.owner)
     rows = np.sort(index.live_rows)
     vectors = index.decoded(rows)
     if change == "swap":

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 from langchain_sentence_window.errors import StoreChangedError, StoreError
 
@@ -56,7 +56,7 @@ class Database:
         self._connections = Connections(path, read_only=read_only)
         # SQLite isolates the readers of a file from its writer.
         self.lock = AccessLock(self.name, writers_exclude_readers=path is None)
-        self._long_reads: weakref.WeakSet[LongRead[Any] | OneState] = weakref.WeakSet()
+        self._long_reads: weakref.WeakSet[OneState] = weakref.WeakSet()
         try:
             with self._errors("can't be opened as an index", if_damaged=RESTORE):
                 self._prepare(path)
@@ -74,43 +74,6 @@ class Database:
     def unreadable(self, error: Exception) -> StoreError:
         """Return the error of a read that failed."""
         return self._error("can't be read", error, if_damaged=_UNDAMAGED)
-
-    def private_copy(self) -> "Database | None":
-        """Return a copy of a database in memory, whose long reads would block writers; ``None`` for one in a file."""
-        if self._connections.path is not None:
-            return None
-        return self.read(self.copy_of)
-
-    @staticmethod
-    def copy_of(snapshot: Snapshot) -> "Database":
-        """Return a copy of a state, in memory."""
-        copy = Database(None)
-        snapshot.copy_to(copy._connections.writer, _PAGE_BATCH_SIZE)
-        return copy
-
-    def begin_reading(self, parts: Callable[[Snapshot, int], Iterator[T]]) -> "LongRead[T]":
-        """Begin to read one state in several calls; the caller ends the returned read.
-
-        Args:
-            parts: Reads a state part by part, without the first so many; always the same for the same state.
-        """
-        reading = LongRead(self._connections, parts)
-        self._long_reads.add(reading)
-        with self._errors("can't be read", if_damaged=_UNDAMAGED):
-            reading.begin()
-        return reading
-
-    def read_on(self, reading: "LongRead[T]") -> T | None:
-        """Read the next part, or return ``None`` after the last one.
-
-        Raises:
-            StoreError: SQLite can't read, or the state doesn't exist any more.
-        """
-        with self._errors("can't be read any further", "begin again"):
-            part = reading.next()
-            if reading.lease.is_outdated():
-                raise StoreError(f"{self.name} was changed by a process that this one can't lock out; begin again")
-            return part
 
     # Writing
 
@@ -188,7 +151,7 @@ class Database:
         """Resume long reads before anybody writes; a failure is raised by the next part."""
         if self._connections.path is not None:
             for reading in list(self._long_reads):
-                with suppress(StoreError), self._errors("can't be read any further", "begin again"):
+                with suppress(StoreError):
                     reading.begin()
 
     def after_fork(self, *, was_quiet: bool) -> None:
@@ -325,63 +288,6 @@ class Database:
             self._guarded(lambda: connections.writer)
 
 
-class LongRead(Generic[T]):
-    """A read of one state in several calls, part by part.
-
-    No connection may cross a fork, so a fork cuts the read off. It resumes after the parts already read, unless
-    somebody has written by then.
-    """
-
-    def __init__(self, connections: Connections, parts: Callable[[Snapshot, int], Iterator[T]]) -> None:
-        """Take no connection yet.
-
-        Args:
-            connections: The connections to take one from.
-            parts: Reads a state part by part, without the first so many; always the same for the same state.
-        """
-        self._connections = connections
-        self._read = parts
-        self.lease = Lease(connections)
-        self._parts: Iterator[T] | None = None
-        self._version: Version | None = None
-        self._given = 0
-
-    def begin(self) -> None:
-        """Begin, or resume after a fork.
-
-        Raises:
-            StoreError: Another process has written since the fork.
-        """
-        if self._parts is not None:
-            return
-        self.lease = lease = Lease(self._connections)
-        snapshot = lease.take()
-        version = snapshot.version
-        if self._version not in (None, version):
-            self.end()
-            raise StoreError(
-                f"{self._connections.name} was written just when the process forked, so this read can't go on; begin "
-                "again"
-            )
-        self._version = version
-        self._parts = self._read(snapshot, self._given)
-
-    def next(self) -> T | None:
-        """Read the next part, or return ``None`` after the last one."""
-        self.begin()
-        part = None if self._parts is None else next(self._parts, None)
-        self._given += 1
-        return part
-
-    def end(self) -> None:
-        """Return the connection."""
-        self.lease.end()
-
-    def cut(self) -> None:
-        """Forget the connection, which was closed or belongs to another process."""
-        self.lease, self._parts = Lease(self._connections), None
-
-
 class OneState:
     """Reads of one state of a database, in any number of calls, by one thread at a time.
 
@@ -417,9 +323,11 @@ class OneState:
             StoreError: SQLite can't read.
         """
         try:
-            if self._connections.path is None:
-                database = self._copy or self._database
-                return database.read_state(lambda snapshot: self._read_memory(snapshot, work))
+            if self._copy is None and self._connections.path is None:
+                if not self._copies:
+                    return self._database.read_state(lambda snapshot: work(self._checked(snapshot)))
+                self._copy = self._database.read_state(self._copied)
+                self._connections = self._copy._connections
             if self._snapshot is None:
                 self._lease = Lease(self._connections)
                 self._snapshot = self._checked(self._lease.take())
@@ -452,25 +360,29 @@ class OneState:
         with suppress(StoreError):
             self._lease.end()
         if self._copy is not None:
-            self._copy.close()
-            self._copy = None
+            self.drop_copy()
         if not has_failed:
             self._version, self.is_kept = None, False
 
+    def drop_copy(self) -> None:
+        """Close the copy of a database in memory, if there is one; may be called again."""
+        if self._copy is not None:
+            self._copy.close()
+            self._copy, self._connections = None, self._database._connections
+
     def begin(self) -> None:
-        """Resume after a fork, which the next read does, as it takes a connection."""
+        """Resume after a fork, before anybody writes; a failure is raised by the next read."""
+        if self.is_kept:
+            self.read_state(lambda _: None)
 
     def cut(self) -> None:
         """Forget the connection, which was closed or belongs to another process."""
         self._lease, self._snapshot = Lease(self._connections), None
 
-    def _read_memory(self, snapshot: Snapshot, work: Callable[[Snapshot], T]) -> T:
-        if self._copy is not None:
-            return work(snapshot)
-        result = work(self._checked(snapshot))
-        if self._copies:
-            self._copy = self._database.copy_of(snapshot)
-        return result
+    def _copied(self, snapshot: Snapshot) -> Database:
+        copy = Database(None)
+        self._checked(snapshot).copy_to(copy._connections.writer, _PAGE_BATCH_SIZE)
+        return copy
 
     def _checked(self, snapshot: Snapshot) -> Snapshot:
         version = snapshot.version

@@ -9,19 +9,11 @@ from pathlib import Path
 
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
 
+from . import store_files
 from .connections import Connections, cure_of
 from .database_file import HEAD_FILE, RESTORING_FILE, SEAL_FILE, Head, read_head
 from .schema import FORMAT_VERSION, SCHEMA
 from .snapshot import Snapshot
-from .store_files import (
-    DATABASE_FILE,
-    make_part,
-    put_if_new,
-    refuse_links,
-    remove_abandoned,
-    remove_second_names,
-    size_of,
-)
 from .transaction import Transaction
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header.
@@ -65,12 +57,12 @@ def make_file(path: Path, *, read_only: bool) -> None:
         raise StoreError(f"{str(path)!r} is missing or is empty, though there was an index; {RESTORE}")
     if read_only:
         raise StoreError(f"there is no index at {str(path.parent)!r} to read; make one without read_only=True")
-    part = make_part(path)
+    part = store_files.make_part(path)
     try:
         with closing(sqlite3.connect(part, isolation_level=None)) as connection:
             make_tables(connection)
             connection.execute("PRAGMA journal_mode = WAL")
-        put_if_new(part, path)
+        store_files.put_if_new(part, path)
     finally:
         for name in (part.name, *(f"{part.name}{ending}" for ending in SIDE_FILE_SUFFIXES)):
             with suppress(OSError):
@@ -84,7 +76,7 @@ def holds_index(folder: Path) -> bool:
         StoreError: The folder can't be read.
     """
     try:
-        return any((folder / name).exists() for name in (DATABASE_FILE, RESTORING_FILE))
+        return any((folder / name).exists() for name in (store_files.DATABASE_FILE, RESTORING_FILE))
     except OSError as error:
         cure = cure_of(error, None, read_only=True)
         raise StoreError(f"{str(folder)!r} can't be read: {error}; {cure}") from error
@@ -94,7 +86,7 @@ def has_traces_of_index(path: Path) -> bool:
     """Return whether files of an index lie beside a path; a new database would use the log among them."""
     beside = [path.parent / name for name in (SEAL_FILE, HEAD_FILE, RESTORING_FILE)]
     logs = [path.with_name(f"{path.name}{ending}") for ending in SIDE_FILE_SUFFIXES]
-    return any(map(os.path.lexists, beside)) or any(map(size_of, logs))
+    return any(map(os.path.lexists, beside)) or any(map(store_files.size_of, logs))
 
 
 def check_names(path: Path, *, read_only: bool) -> None:
@@ -105,9 +97,9 @@ def check_names(path: Path, *, read_only: bool) -> None:
     """
     if not read_only:
         beside = [path.with_name(f"{path.name}{ending}") for ending in SIDE_FILE_SUFFIXES]
-        refuse_links(path, *beside, path.parent / SEAL_FILE, path.parent / HEAD_FILE)
-        remove_second_names(path)
-        remove_abandoned(path)
+        store_files.refuse_links(path, *beside, path.parent / SEAL_FILE, path.parent / HEAD_FILE)
+        store_files.remove_second_names(path)
+        store_files.remove_abandoned(path)
         for each in beside:
             if each.exists() and each.stat().st_nlink > 1:
                 raise StoreError(

@@ -19,31 +19,21 @@ from typing import IO
 
 from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 
+from . import store_files
 from .database import Database
 from .database_file import HEAD_FILE, RESTORING_FILE, SEAL_FILE, Head, Sealed, write_head, write_seal
 from .database_opening import SIDE_FILE_SUFFIXES, holds_index
 from .locks import FORKS
-from .store_files import (
-    DATABASE_FILE,
-    LEXICAL_FOLDER,
-    NO_FOLLOW,
-    make_folder,
-    make_new,
-    remove_abandoned,
-    seal_of,
-    sync_folder,
-    vector_files,
-)
 from .transaction import Transaction
 
 _FILES = (
     SEAL_FILE,
     HEAD_FILE,
-    *(f"{DATABASE_FILE}{ending}" for ending in SIDE_FILE_SUFFIXES),
-    DATABASE_FILE,
+    *(f"{store_files.DATABASE_FILE}{ending}" for ending in SIDE_FILE_SUFFIXES),
+    store_files.DATABASE_FILE,
 )
 _NEW = "new"
-_WORKSHOP = re.compile(rf"{re.escape(DATABASE_FILE)}\.[0-9a-f]{{16}}\.part")
+_WORKSHOP = re.compile(rf"{re.escape(store_files.DATABASE_FILE)}\.[0-9a-f]{{16}}\.part")
 
 
 def restore_index(backup: Path, folder: Path) -> None:
@@ -61,16 +51,16 @@ def restore_index(backup: Path, folder: Path) -> None:
         raise IndexNotFoundError(f"there is no index at {str(backup)!r} to restore; give the folder of a backup")
     if backup == folder or (folder.exists() and backup.samefile(folder)):
         raise StoreError(f"{str(backup)!r} can't be restored to itself; give another path")
-    make_folder(folder)
+    store_files.make_folder(folder)
     _refuse_folders(folder)
     FORKS.read(lambda: _restore(backup, folder))
 
 
 def _restore(backup: Path, folder: Path) -> None:
-    database = Database(backup / DATABASE_FILE, read_only=True)
+    database = Database(backup / store_files.DATABASE_FILE, read_only=True)
     try:
         with _workshop(folder) as workshop:
-            make_new(workshop / _NEW)
+            store_files.make_new(workshop / _NEW)
             database.write_copy(workshop / _NEW)
             head = _made_another(workshop / _NEW)
             with _alone(folder, workshop):
@@ -104,11 +94,11 @@ def _made_another(path: Path) -> Head:
 
 
 def _exchange(folder: Path, workshop: Path, head: Head) -> None:
-    seal = seal_of(workshop / _NEW)
-    for name in (LEXICAL_FOLDER, *_vector_names(folder), *_FILES):
+    seal = store_files.seal_of(workshop / _NEW)
+    for name in (store_files.LEXICAL_FOLDER, *_vector_names(folder), *_FILES):
         if os.path.lexists(folder / name):
             (folder / name).rename(workshop / name)
-    (workshop / _NEW).rename(folder / DATABASE_FILE)
+    (workshop / _NEW).rename(folder / store_files.DATABASE_FILE)
     write_head(folder, head)
     if seal is not None:
         write_seal(folder, Sealed(seal, None))
@@ -120,30 +110,30 @@ def _move_back(folder: Path, workshop: Path) -> None:
         for name in (SEAL_FILE, HEAD_FILE):
             (folder / name).unlink(missing_ok=True)
         with suppress(FileNotFoundError):
-            (folder / DATABASE_FILE).rename(workshop / _NEW)
-    for name in (LEXICAL_FOLDER, *_vector_names(workshop), *_FILES):
+            (folder / store_files.DATABASE_FILE).rename(workshop / _NEW)
+    for name in (store_files.LEXICAL_FOLDER, *_vector_names(workshop), *_FILES):
         if os.path.lexists(workshop / name):
-            if name == LEXICAL_FOLDER:
+            if name == store_files.LEXICAL_FOLDER:
                 shutil.rmtree(folder / name, ignore_errors=True)
             (workshop / name).replace(folder / name)
-    sync_folder(folder)
+    store_files.sync_folder(folder)
 
 
 def _vector_names(folder: Path) -> list[str]:
-    return [path.name for path in vector_files(folder)]
+    return [path.name for path in store_files.vector_files(folder)]
 
 
 @contextmanager
 def _workshop(folder: Path) -> Iterator[Path]:
     """Create a folder to work in, and remove it at the end, together with abandoned ones."""
-    workshop = folder / f"{DATABASE_FILE}.{secrets.token_hex(8)}.part"
+    workshop = folder / f"{store_files.DATABASE_FILE}.{secrets.token_hex(8)}.part"
     try:
         workshop.mkdir()
         yield workshop
     finally:
         if not _is_needed(folder, workshop):
             shutil.rmtree(workshop, ignore_errors=True)
-    remove_abandoned(folder / DATABASE_FILE)
+    store_files.remove_abandoned(folder / store_files.DATABASE_FILE)
 
 
 def _is_needed(folder: Path, workshop: Path) -> bool:
@@ -159,7 +149,7 @@ def _alone(folder: Path, workshop: Path) -> Iterator[None]:
     marker = folder / RESTORING_FILE
     if marker.is_symlink():
         marker.unlink()
-    handle = os.open(marker, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o666)
+    handle = os.open(marker, os.O_RDWR | os.O_CREAT | store_files.NO_FOLLOW, 0o666)
     with os.fdopen(handle, "r+b", buffering=0) as file:
         _lock(handle, marker)
         killed = _killed_workshop(file.read(100), folder)
@@ -170,18 +160,18 @@ def _alone(folder: Path, workshop: Path) -> Iterator[None]:
             file.truncate()
             file.write(workshop.name.encode("ascii"))
             os.fsync(handle)
-            sync_folder(folder)
+            store_files.sync_folder(folder)
             if killed:
                 shutil.rmtree(killed, ignore_errors=True)
             yield
-            sync_folder(folder)
+            store_files.sync_folder(folder)
             _remove(marker, file)
         except BaseException:
             if marker.exists():
                 _move_back(folder, workshop)
                 _remove(marker, file)
             raise
-        sync_folder(folder)
+        store_files.sync_folder(folder)
 
 
 def _killed_workshop(marked: bytes, folder: Path) -> Path | None:

@@ -15,20 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
 from langchain_sentence_window.errors import InvalidInputError
 
+from . import schema
 from .conditions import Condition
-from .schema import (
-    CHECKSUMS,
-    DIGESTS,
-    IS_ONE_OF,
-    REMOVAL_CHECKSUM,
-    TEXT,
-    Record,
-    State,
-    checksum_of,
-    source_row,
-    uuid_numbers,
-    with_ids,
-)
 from .snapshot import BIRTH, Snapshot
 
 MIN_LOGGED = 20_000
@@ -46,12 +34,12 @@ class Transaction(Snapshot):
         self._token = token
         self._time = time.time_ns() // 1_000
         self._left: dict[str, set[int]] = {"source": set(), "section": set()}
-        self._before: State | None = None
+        self._before: schema.State | None = None
 
     def begin(self) -> None:
         """Write the first facts of a new database."""
         # There was no write, so this is the one with the number 0.
-        self._before, self._state = State(-1, self._token, 0, 0, 0, 0), State(0, self._token, 0, 0, 0, 0)
+        self._before, self._state = schema.State(-1, self._token, 0, 0, 0, 0), schema.State(0, self._token, 0, 0, 0, 0)
         self.finish()
 
     def assign_birth(self) -> None:
@@ -61,7 +49,7 @@ class Transaction(Snapshot):
     def set_fact(self, name: str, value: object) -> None:
         """Write a fact about the store; the value goes through JSON."""
         text = json.dumps(value)
-        self.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", [name, text, checksum_of(name, text)])
+        self.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", [name, text, schema.checksum_of(name, text)])
 
     def remove(self, condition: Condition) -> None:
         """Remove the sentences that meet a condition.
@@ -77,7 +65,7 @@ class Transaction(Snapshot):
         ).rowcount
         if removed:
             new = "removal > ?", [state.last_removal]
-            self.execute(f"UPDATE removals SET checksum = {REMOVAL_CHECKSUM} WHERE {new[0]}", new[1])  # noqa: S608
+            self.execute(f"UPDATE removals SET checksum = {schema.REMOVAL_CHECKSUM} WHERE {new[0]}", new[1])  # noqa: S608
             rows = f"row IN (SELECT row FROM removals WHERE {new[0]})"  # noqa: S608
             # The sources and sections that they share count them out.
             for owner, left in self._left.items():
@@ -111,7 +99,7 @@ class Transaction(Snapshot):
         documents = [json.dumps(list(counts))]
         all_of = self.execute(
             "SELECT sentences.document, doc_id, count(*) FROM sentences CROSS JOIN documents USING (document) "  # noqa: S608
-            f"WHERE {IS_ONE_OF.format('sentences.document')} GROUP BY sentences.document",
+            f"WHERE {schema.IS_ONE_OF.format('sentences.document')} GROUP BY sentences.document",
             documents,
         ).fetchall()
         partly = next((doc_id for document, doc_id, count in all_of if counts[document] < count), None)
@@ -121,13 +109,13 @@ class Transaction(Snapshot):
                 "delete it by its id with a retriever that has no filter. Nothing was deleted."
             )
         if counts:
-            self.remove((IS_ONE_OF.format("document"), documents))
+            self.remove((schema.IS_ONE_OF.format("document"), documents))
         return [doc_id for _, doc_id, _ in all_of]
 
-    def add(self, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
+    def add(self, records: Sequence[schema.Record], vectors: Sequence[bytes]) -> None:
         """Add sentences with their half-precision vectors; remove those with the same ids, and what was staged."""
         if self.state.sentences:
-            self.remove(with_ids([record.id for record in records]))
+            self.remove(schema.with_ids([record.id for record in records]))
         first = self.state.last_row + 1
         documents = self._documents({record.doc_id for record in records if record.doc_id is not None})
         shared = shared_rows(records, first, documents, self._known_sources(records, documents))
@@ -144,7 +132,7 @@ class Transaction(Snapshot):
         state = self.state
         self._count(0, sentences=state.sentences + len(records), last_row=state.last_row + len(records))
         if self.execute("SELECT 1 FROM staged").fetchone():
-            texts = {(record.context + record.text).encode(*TEXT) for record in records}
+            texts = {(record.context + record.text).encode(*schema.TEXT) for record in records}
             self._connection.executemany(
                 "DELETE FROM staged WHERE text_checksum = ? AND text = ?", ((zlib.crc32(text), text) for text in texts)
             )
@@ -152,7 +140,7 @@ class Transaction(Snapshot):
     def stage_vectors(self, vectors: Iterable[tuple[str, bytes]]) -> None:
         """Keep half-precision vectors of texts that will be written later."""
         (row,) = self.execute("SELECT ifnull(max(row), 0) FROM staged").fetchone()
-        stored = ((text.encode(*TEXT), vector) for text, vector in vectors)
+        stored = ((text.encode(*schema.TEXT), vector) for text, vector in vectors)
         self._connection.executemany(
             "INSERT INTO staged VALUES (?, ?, ?, ?, ?)",
             (
@@ -178,12 +166,14 @@ class Transaction(Snapshot):
             self._drop("documents", f"document {removed.format('document')} AND {_HAS_NO_SENTENCES}", since)
             for owner, left in self._left.items():
                 self._drop(
-                    f"{owner}s", f"{IS_ONE_OF.format(f'{owner}_key')} AND sentences = 0", [json.dumps(list(left))]
+                    f"{owner}s",
+                    f"{schema.IS_ONE_OF.format(f'{owner}_key')} AND sentences = 0",
+                    [json.dumps(list(left))],
                 )
         self._count(0, generation=before.generation + 1, token=self._token)
         state = self.state
         written = state.generation, state.token, state.last_row, state.last_removal
-        self._insert("writes", [(*written, checksum_of(*written))])
+        self._insert("writes", [(*written, schema.checksum_of(*written))])
         oldest, removals = self.execute("SELECT generation, last_removal FROM writes LIMIT 1").fetchone()
         too_many = state.last_removal - removals > 2 * max(MIN_LOGGED, state.sentences)
         if too_many or state.generation - oldest > 2 * MIN_LOGGED:
@@ -198,7 +188,7 @@ class Transaction(Snapshot):
 
     def _documents(self, doc_ids: set[str]) -> dict[str, int]:
         """Return the numbers of source documents, which are written now; new ones get a number."""
-        known = IS_ONE_OF.format("doc_id"), [json.dumps(list(doc_ids))]
+        known = schema.IS_ONE_OF.format("doc_id"), [json.dumps(list(doc_ids))]
         numbers: dict[str, int] = dict(
             self.execute(f"SELECT doc_id, document FROM documents WHERE {known[0]}", known[1]).fetchall()  # noqa: S608
         )
@@ -210,11 +200,13 @@ class Transaction(Snapshot):
             numbers |= zip(sorted(doc_ids - numbers.keys()), count(last + 1))
         self._insert(
             "documents",
-            [(number, id_, self._time, checksum_of(number, id_, self._time)) for id_, number in numbers.items()],
+            [(number, id_, self._time, schema.checksum_of(number, id_, self._time)) for id_, number in numbers.items()],
         )
         return numbers
 
-    def _known_sources(self, records: Iterable[Record], documents: Mapping[str, int]) -> dict[tuple[int, str], int]:
+    def _known_sources(
+        self, records: Iterable[schema.Record], documents: Mapping[str, int]
+    ) -> dict[tuple[int, str], int]:
         """Return the keys of the sources that exist already, by document and metadata."""
         metadatas = {
             (documents[record.doc_id], record.source_metadata)
@@ -247,14 +239,14 @@ class Transaction(Snapshot):
         self.execute(f"DELETE FROM {table} WHERE {condition}", parameters)  # noqa: S608
 
     def _sum(self, table: str, condition: str, parameters: Sequence[Any]) -> int:
-        sql = f"SELECT ifnull(sum({CHECKSUMS[table]}), 0) FROM {table} WHERE {condition}"  # noqa: S608
+        sql = f"SELECT ifnull(sum({schema.CHECKSUMS[table]}), 0) FROM {table} WHERE {condition}"  # noqa: S608
         return int(self.execute(sql, parameters).fetchone()[0])
 
     def _count(self, checksums: int, **changed: int) -> None:
         """Change the state: add checksums to its digest, and set other fields."""
         state = self.state
         self._before = self._before or state
-        self._state = replace(state, digest=(state.digest + checksums) % DIGESTS, **changed)
+        self._state = replace(state, digest=(state.digest + checksums) % schema.DIGESTS, **changed)
 
 
 Row: TypeAlias = tuple[Any, ...]
@@ -293,7 +285,7 @@ class SharedRows(NamedTuple):
 
 
 def shared_rows(
-    records: Sequence[Record],
+    records: Sequence[schema.Record],
     first_row: int,
     documents: Mapping[str, int],
     known_sources: Mapping[tuple[int, str], int],
@@ -325,13 +317,13 @@ def shared_rows(
         if not last.startswith(first):
             pairs = enumerate(zip(first, last, strict=False))
             beginning = first[: next(at for at, (one, other) in pairs if one != other)]
-        context, key = beginning.encode(*TEXT), first_row + together[0]
+        context, key = beginning.encode(*schema.TEXT), first_row + together[0]
         context_checksum = zlib.crc32(context)
-        checksum = checksum_of(key, document, metadata, context_checksum)
+        checksum = schema.checksum_of(key, document, metadata, context_checksum)
         rows.append((key, document, len(together), metadata, context, context_checksum, checksum))
         sections[document, metadata] = _Section(key, len(beginning), context_checksum)
     sources = [
-        source_row(key, document, held[key], metadata)
+        schema.source_row(key, document, held[key], metadata)
         for (document, metadata), key in source_keys.items()
         if key >= first_row
     ]
@@ -340,10 +332,10 @@ def shared_rows(
 
 
 def sentence_rows(
-    first_row: int, records: Sequence[Record], documents: Mapping[str, int], shared: SharedRows
+    first_row: int, records: Sequence[schema.Record], documents: Mapping[str, int], shared: SharedRows
 ) -> list[Row]:
     """Return the rows of sentences; each ends with the checksums of its embedded text and of its other fields."""
-    numbers = uuid_numbers([record.id for record in records])
+    numbers = schema.uuid_numbers([record.id for record in records])
     rows: list[Row] = []
     for row, (record, (high, low)) in enumerate(zip(records, numbers, strict=True), first_row):
         id_, plain, metadata, of_source, of_section, doc_id, index, section, context, start, end = record
@@ -353,7 +345,7 @@ def sentence_rows(
             source_key = shared.source_keys[document, of_source]
             section_key, length, checksum = shared.sections_by_metadata[document, of_section]
             context = context[length:]
-        text, before = plain.encode(*TEXT), context.encode(*TEXT)
+        text, before = plain.encode(*schema.TEXT), context.encode(*schema.TEXT)
         own: str | None = metadata
         if start is not None:
             # Without its beginning, the places that have columns; the table puts all of it together again.

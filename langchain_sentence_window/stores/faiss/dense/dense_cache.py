@@ -138,9 +138,9 @@ class VectorCache:
                 self._change.start(lambda: self._step(self.save))
         elif len(index) + index.tombstones <= MAX_CHANGED_AT_ONCE:
             # Others search the old index meanwhile.
-            make = partial(self._made, index.name)
-            made = within((*calls, self._database.lock), partial(self._database.read_state, make))
-            within((*calls, self.lock.alone), partial(self.put, made))
+            step = partial(within, (*calls, self._database.lock))
+            made = self._maker.make(self._database.read_state, index.name, step)
+            within((*calls, self.lock.alone), partial(self.put, made or _NOTHING))
             within(gates, partial(self._database.read_state, self.advance))
         else:
             self._change.start(self._make_another)
@@ -206,12 +206,10 @@ class VectorCache:
             self.current = (
                 self._followed(current, snapshot)
                 or self._followed(self._loaded(snapshot), snapshot)
-                or self._made(name, snapshot)
+                or self._maker.make(lambda work: work(snapshot), name)
+                or (None, snapshot.version)
             )
         return self.current
-
-    def _made(self, present: str | None, snapshot: Snapshot) -> Current:
-        return self._maker.make(snapshot, present), snapshot.version
 
     def _followed(self, current: Current, snapshot: Snapshot) -> Current | None:
         """Return an index with the changes since; ``None`` if they can't be applied or aren't known."""
@@ -277,7 +275,7 @@ class VectorCache:
             present, _ = self.current
             if present is None:
                 return  # the next search makes the one that is due
-            made = self._maker.make_in_steps(self._database.read, self._step, present.name)
+            made = self._maker.make(self._database.read, present.name, self._step)
             # Twice, as others wait for the second time only.
             near = self._step(partial(self._database.read, partial(self._followed, made or _NOTHING)))
             if near is not None and self._step(partial(self.lock.write, partial(self._put_followed, near))):

@@ -35,15 +35,7 @@ from langchain_sentence_window.stores.faiss.database.store_files import (
     vector_files,
 )
 
-from .faiss_factory import (
-    arrange_centroids,
-    choose,
-    clusters_of,
-    is_coarse,
-    make_faiss_index,
-    min_to_train,
-    threads_for,
-)
+from . import faiss_factory
 from .fine_vectors import DamagedRecordError, FineVectors, RecordFile
 from .quantized import QuantizedIndex
 from .vector_index import VectorIndex, read_index, write_index
@@ -82,14 +74,6 @@ class Place(NamedTuple):
 def start_of(snapshot: Snapshot) -> Place:
     """Return the place before the first row."""
     return Place(0, snapshot.state.last_row, {})
-
-
-def all_parts(snapshot: Snapshot, weights: Sequence[float]) -> Iterator[Part]:
-    """Yield all rows and their vectors, which are slices of one state."""
-    place = start_of(snapshot)
-    while not place.is_end:
-        place, parts = next_part(snapshot, place, weights)
-        yield from parts
 
 
 def next_part(snapshot: Snapshot, place: Place, weights: Sequence[float]) -> tuple[Place, list[Part]]:
@@ -173,31 +157,19 @@ class IndexMaker:
         self._asked = asked
         self._weights = weights
 
-    def make(self, snapshot: Snapshot, present: str | None) -> DenseIndex | None:
-        """Make the index of one state of the database; ``None`` if it never had a vector.
-
-        Args:
-            snapshot: The state.
-            present: The name of the present index, if there is one.
-        """
-        plan = self._plan(snapshot, present)
-        if plan is None:
-            return None
-        index = self._empty(plan, snapshot.sample_vectors, lambda step: step())
-        for rows, vectors in all_parts(snapshot, self._weights):
-            index.add(rows, vectors)
-        return index
-
-    def make_in_steps(self, read: Read, step: Step, present: str) -> tuple[DenseIndex, Version] | None:
-        """Make an index while others read and write.
+    def make(
+        self, read: Read, present: str | None, step: Step = lambda step: step()
+    ) -> tuple[DenseIndex, Version] | None:
+        """Make an index, while others read and write if they may between two steps.
 
         Args:
             read: Reads the database.
+            present: The name of the present index, if there is one.
             step: Runs a step; may raise an exception to end the work.
-            present: The name of the present index.
 
         Returns:
-            The index, and the version to whose later changes it is to be brought up; ``None`` for an empty database.
+            The index, and the version to whose later changes it is to be brought up; ``None`` if the database never had
+            a vector.
         """
         plan: _Plan | None = step(lambda: read(lambda snapshot: self._plan(snapshot, present)))
         if plan is None:
@@ -216,7 +188,7 @@ class IndexMaker:
         dimension, count = snapshot.fact("dimension"), snapshot.state.sentences
         if dimension is None:
             return None
-        name = choose(self._asked, dimension, count, present).name
+        name = faiss_factory.choose(self._asked, dimension, count, present).name
         return _Plan(snapshot.version, start_of(snapshot), dimension, count, name)
 
     def _empty(self, plan: _Plan, sample: Callable[[int], Any], step: Step) -> DenseIndex:
@@ -266,12 +238,12 @@ def empty_index(
         fine: Creates the records of an index whose candidates are compared again.
         in_turn: Runs a step of the training, which takes seconds at most; it may raise an exception to end it.
     """
-    index = make_faiss_index(name, dimension)
+    index = faiss_factory.make_faiss_index(name, dimension)
     if not index.is_trained:
         _train(index, sample(_sample_size(index)), in_turn)
     rows = np.empty(0, dtype=np.int64)
     empty: DenseIndex
-    if is_coarse(index):
+    if faiss_factory.is_coarse(index):
         empty = QuantizedIndex(name, index, fine(), rows, count)
     else:
         empty = VectorIndex(index, rows, count, name=name)
@@ -283,18 +255,18 @@ def _sample_size(index: Any) -> int:
     """Return about how many vectors to train an index with."""
     import faiss
 
-    trains_codes_alone = isinstance(index, faiss.IndexIVFPQFastScan) and clusters_of(index) == 1
-    return max(_CODE_SAMPLE_SIZE if trains_codes_alone else TRAINING_SAMPLE_SIZE, min_to_train(index))
+    trains_codes_alone = isinstance(index, faiss.IndexIVFPQFastScan) and faiss_factory.clusters_of(index) == 1
+    return max(_CODE_SAMPLE_SIZE if trains_codes_alone else TRAINING_SAMPLE_SIZE, faiss_factory.min_to_train(index))
 
 
 def _train(index: Any, sample: Vectors, in_turn: Callable[[Callable[[], None]], None]) -> None:
     import faiss
 
-    clusters = clusters_of(index)
+    clusters = faiss_factory.clusters_of(index)
 
     def train_with_threads(train: Callable[[], object]) -> Callable[[], None]:
         def step() -> None:
-            with threads_for():
+            with faiss_factory.threads_for():
                 train()
 
         return step
@@ -307,7 +279,7 @@ def _train(index: Any, sample: Vectors, in_turn: Callable[[Callable[[], None]], 
             clustering.niter = 1
             if centroids is not None:
                 faiss.copy_array_to_vector(centroids.ravel(), clustering.centroids)
-            assignment = make_faiss_index("Flat", index.d)
+            assignment = faiss_factory.make_faiss_index("Flat", index.d)
             in_turn(train_with_threads(partial(clustering.train, sample, assignment)))
             centroids = faiss.vector_to_array(clustering.centroids).reshape(clusters, index.d)
         index.quantizer.add(centroids)
@@ -323,9 +295,9 @@ def _train_codes(index: Any, sample: Vectors) -> None:
     training = index.pq.cp
     training.min_points_per_centroid, training.max_points_per_centroid = 1, _PAIRS_PER_CODE
     training.niter = _CODE_TRAINING_ROUNDS
-    with threads_for(1):  # each pair is so little work that threads would only wait for each other
+    with faiss_factory.threads_for(1):  # each pair is so little work that threads would only wait for each other
         index.train(sample)
-    arrange_centroids(index)
+    faiss_factory.arrange_centroids(index)
 
 
 RECORDS_FILE = "vectors.records"
@@ -379,7 +351,7 @@ def load_index(folder: Path, saved: Mapping[str, Any], *, mapped: bool) -> Dense
     if found is None or before != stamp_of(file):
         return None  # written by another release of FAISS, or replaced by another process
     name, trained_on = str(saved["index"]), int(saved["trained_on"])
-    if not is_coarse(found.index):
+    if not faiss_factory.is_coarse(found.index):
         return VectorIndex(found.index, found.rows, trained_on, name=name, owner=found.owner, is_mapped=mapped)
     fine = _load_records(folder, saved.get("records"), int(found.index.d), len(found.rows))
     if fine is None:

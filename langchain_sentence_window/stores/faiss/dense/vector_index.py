@@ -16,17 +16,7 @@ from langchain_sentence_window.errors import StoreError, wrong_size
 from langchain_sentence_window.stores.faiss.database.store_files import Seal, new_file, seal_of
 from langchain_sentence_window.stores.faiss.search_reads import with_tied
 
-from .faiss_factory import (
-    CodeBuffer,
-    GrowableArray,
-    arrange_centroids,
-    clusters_of,
-    has_codes,
-    is_exact,
-    is_left_in_file,
-    make_faiss_index,
-    threads_for,
-)
+from . import faiss_factory
 
 MIN_SHARE_TO_APPROXIMATE = 0.5
 """The least share of vectors that a filter must match for an approximate search with HNSW or IVF. Below it, all
@@ -72,13 +62,13 @@ class VectorIndex:
         self.name = name
         self.dimension = int(index.d)
         self.in_memory = 0
-        self.is_exact = is_exact(index)
+        self.is_exact = faiss_factory.is_exact(index)
         self.faiss_index, self._library = index, cast("Any", faiss)  # its types are wrong
         self._owner = owner
-        self._is_codes = has_codes(index)
-        self._clusters = clusters_of(index)
-        self._codes = CodeBuffer(index) if self._is_codes and not is_mapped else None
-        self._rows: GrowableArray[np.int64] = GrowableArray(rows)
+        self._is_codes = faiss_factory.has_codes(index)
+        self._clusters = faiss_factory.clusters_of(index)
+        self._codes = faiss_factory.CodeBuffer(index) if self._is_codes and not is_mapped else None
+        self._rows: faiss_factory.GrowableArray[np.int64] = faiss_factory.GrowableArray(rows)
         self._by_row: Rows | None = None
         self.trained_on = trained_on
         self.is_mapped = is_mapped
@@ -106,7 +96,7 @@ class VectorIndex:
 
     def add(self, rows: Rows, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(len(rows), dimension)`` for rows that aren't in the index yet."""
-        with threads_for(len(rows)):
+        with faiss_factory.threads_for(len(rows)):
             if self._codes:
                 self._codes.add(vectors)
             else:
@@ -170,7 +160,7 @@ class VectorIndex:
                 (pairs,) = self._nearest(vector[None, :], wanted, live, math.inf)
             return pairs
 
-        with threads_for(1):
+        with faiss_factory.threads_for(1):
             return with_tied(find, k)
 
     def cosines_of(self, vector: Vectors, rows: Rows) -> dict[int, float]:
@@ -190,7 +180,7 @@ class VectorIndex:
             return {}
         query, scores = np.ascontiguousarray(vector), np.empty(len(at), dtype=np.float32)
         pointer = self._library.swig_ptr
-        with threads_for(1):
+        with faiss_factory.threads_for(1):
             self.faiss_index.compute_distance_subset(1, pointer(query), len(at), pointer(scores), pointer(at))
         found = zip(self._rows.filled[at].tolist(), scores.tolist(), strict=True)
         return {row: min(score, 1.0) for row, score in found}
@@ -261,24 +251,6 @@ class VectorIndex:
         """
         return write_index(path, self.faiss_index, self._rows.filled)
 
-    @classmethod
-    def load(cls, path: Path, trained_on: int, *, mapped: bool, name: str = "Flat") -> "VectorIndex | None":
-        """Load an index from a file whose checksum was verified.
-
-        Args:
-            path: A file that `save` wrote.
-            trained_on: The number of vectors when the saved index was trained.
-            mapped: Whether to leave the vectors in the file and read them on demand. None can be added or removed then.
-            name: Its name for FAISS's index factory.
-
-        Returns:
-            The index; ``None`` if this release of FAISS can't read it, as another may have written it.
-        """
-        found = read_index(path, mapped=mapped)
-        if found is None:
-            return None
-        return cls(found.index, found.rows, trained_on, name=name, owner=found.owner, is_mapped=mapped)
-
 
 class LoadedIndex(NamedTuple):
     """An index from a file.
@@ -310,7 +282,7 @@ def write_index(path: Path, index: Any, rows: Rows) -> Seal | None:
     """
     import faiss
 
-    wrapper: Any = faiss.IndexIDMap(make_faiss_index("Flat", index.d))
+    wrapper: Any = faiss.IndexIDMap(faiss_factory.make_faiss_index("Flat", index.d))
     wrapper.index, wrapper.ntotal = index, index.ntotal
     faiss.copy_array_to_vector(rows, wrapper.id_map)
     try:
@@ -339,12 +311,12 @@ def read_index(path: Path, *, mapped: bool) -> LoadedIndex | None:
 
     try:
         wrapper: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
-        if not mapped and is_left_in_file(faiss.downcast_index(wrapper.index)):
+        if not mapped and faiss_factory.is_left_in_file(faiss.downcast_index(wrapper.index)):
             wrapper = faiss.read_index(str(path))
         rows = faiss.vector_to_array(wrapper.id_map)
     except (RuntimeError, AttributeError):
         return None
     faiss.Int64Vector().swap(wrapper.id_map)  # frees its memory
     index = faiss.downcast_index(wrapper.index)
-    arrange_centroids(index)
+    faiss_factory.arrange_centroids(index)
     return LoadedIndex(index, rows, wrapper)
