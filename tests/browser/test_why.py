@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
@@ -9,8 +10,11 @@ import pytest
 from playwright.sync_api import expect
 
 from langchain_sentence_window import Ranking, SentenceWindowRetriever
+from langchain_sentence_window.evaluation import write_questions
 from tests.browser.looking import Seen, axe, shot
 from tests.browser.serving import Serve
+from tests.browser.test_accessibility import SIZES
+from tests.browser.test_evaluate import ALL
 from tests.toys import WordEmbeddings, document
 
 if TYPE_CHECKING:
@@ -167,6 +171,36 @@ def test_a_sentence_is_asked_about_and_advice_taken(page: "Page", retriever: Sen
     expect(page.locator(".ask-settings > summary").first).to_contain_text(f"Windows = {k}")
     box.get_by_role("button", name="Close").click()
     expect(box).to_be_hidden()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_advice_is_tried_on_all_questions_and_kept(
+    page: "Page", serve: Serve, retriever: SentenceWindowRetriever, tmp_path: Path, scheme: Any
+) -> None:
+    write_questions(tmp_path / "questions.jsonl", ALL[:4])
+    doc_id = billing_policy(retriever)
+    page.emulate_media(color_scheme=scheme)
+    page.goto(serve(retriever, questions=tmp_path / "questions.jsonl").url + address(doc=doc_id, sentence=5))
+    page.get_by_role("button", name=re.compile(r"Would this help\? Windows = \d+")).click()
+    trial = page.get_by_role("region", name="Would this help?")
+    expect(trial).to_contain_text(re.compile(r"\d of 4 questions wins?, \d loses?|\d of 4 questions win, \d lose"))
+    expect(trial).to_contain_text("4 questions are few")
+    assert axe(page) == []
+    for size in SIZES:
+        page.set_viewport_size(size)
+        shot(page, f"why-trial-{size['width']}-{scheme}")
+    trial.get_by_role("button", name="Use as default").click()
+    page.get_by_role("dialog").get_by_role("button", name="Use them").click()  # this index is in memory
+    page.get_by_role("heading", name="This sentence is there").wait_for()
+    page.get_by_role("button", name="Undo", exact=True).click()
+    page.get_by_role("heading", name="Why isn't this sentence there?").wait_for()
+
+
+def test_a_trial_without_questions_says_what_to_do(page: "Page", retriever: SentenceWindowRetriever, seen: Seen) -> None:
+    seen.allow("status of 409")
+    page.goto(address(doc=billing_policy(retriever), sentence=5))
+    page.get_by_role("button", name=re.compile(r"Would this help\? Windows = \d+")).click()
+    expect(page.get_by_role("region", name="Would this help?")).to_contain_text("no question can be asked: there are none")
 
 
 def test_list_items_that_outrank_a_sentence_are_named(page: "Page", serve: Serve) -> None:

@@ -1,7 +1,7 @@
 """Questions with gold spans: edit, import and export them, measure the retriever by them, and compare the runs."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
@@ -14,7 +14,7 @@ from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare
 from langchain_sentence_window.evaluation.questions import Question, parse_questions
-from langchain_sentence_window.evaluation.report import Comparison, remarks
+from langchain_sentence_window.evaluation.report import Comparison, few_questions, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import OF_CALL, REMEMBERED, SETTINGS
 
@@ -72,6 +72,7 @@ def routes() -> list[BaseRoute]:
         calling("/api/questions/import", Imported, import_questions),
         calling("/api/evaluate", Measured, evaluate),
         calling("/api/sweep", Swept, sweep),
+        calling("/api/trial", Tried, try_settings),
         reading("/api/runs", Arguments, list_runs),
         reading("/api/runs/questions", OfRun, questions_of_run),
         reading("/api/runs/question", OfQuestion, question_of_run),
@@ -171,6 +172,9 @@ MAX_VARIANTS = 60
 AS_IT_IS = "as it is"
 """The name of the run of a sweep without any of its settings."""
 
+WHOLE = 1_000_000_000
+"""A size of the context, in characters, that holds all that a call returns."""
+
 MIN_K = 40
 """Windows that a run asks for unless its settings say so, enough to fill the usual budgets."""
 
@@ -191,6 +195,13 @@ class Swept(Measured):
     """The settings to try: values by name."""
 
     values: dict[str, list[Any]]
+
+
+class Tried(Arguments):
+    """Settings to ask with, and others to try in their place."""
+
+    settings: dict[str, Any] = Field(default_factory=dict)
+    other: dict[str, Any]
 
 
 class OfRun(Arguments):
@@ -242,6 +253,47 @@ async def sweep(studio: Studio, given: Swept) -> object:
         if any(getattr(copy, name) != getattr(base, name) for name in chosen):
             variants[_described(chosen)] = settings
     return await _started(studio, given, "sweep", variants)
+
+
+async def try_settings(studio: Studio, given: Tried) -> object:
+    """Start to ask the questions with settings and with others, as a call asks.
+
+    The job's result says of which questions the others return more of the gold, of which less, and how much they read.
+    """
+    own = {"k": studio.retriever.k}
+    copies = await ASYNC.in_thread(
+        lambda: {name: retriever_with(studio, own | each) for name, each in (("now", given.settings), ("other", given.other))}
+    )
+    asked = await asked_entries(studio, leave_out_lost=True)
+
+    async def work(job: Job) -> object:
+        def report(done: int, total: int) -> None:
+            job.report(done=done, total=total)
+
+        compared = await acompare(copies, asked.questions, [WHOLE], on_progress=report)
+        return await ASYNC.in_thread(_tried, compared, asked)
+
+    return {"job": studio.jobs.start("trial", f"{len(asked.entries):,} questions", work).to_dict()}
+
+
+def _tried(compared: Comparison, asked: "Asked") -> dict[str, Any]:
+    now, other = compared.reports.values()
+    rows = [
+        {"number": entry.number, "question": entry.question.question, "before": before, "after": after}
+        for entry, before, after in zip(
+            asked.entries, now.values("recall", WHOLE), other.values("recall", WHOLE), strict=True
+        )
+    ]
+    return {
+        "count": len(rows),
+        "left_out": asked.left_out,
+        "recall": [each.averages[0].recall.mean for each in (now, other)],
+        "used": [each.averages[0].used.mean for each in (now, other)],
+        "difference": asdict(compared.difference("other", "now", WHOLE)),
+        "won": [row for row in rows if row["after"] > row["before"]],
+        "lost": [row for row in rows if row["after"] < row["before"]],
+        "remark": few_questions(len(rows)),
+    }
 
 
 async def list_runs(studio: Studio, _: Arguments) -> object:

@@ -26,14 +26,13 @@ export function mount(container, app) {
   const linkTo = (docId, start) => `#/ask?${new URLSearchParams(addressOf({ ...state, doc: docId, start, tab: "windows", sentence: null }))}`;
   const compareButton = button("Compare with other settings", () => go({ other: { ...state.settings } }), "small");
   const first = createSide({
-    name: "A", onSettings: (settings) => go({ settings }), onOpen: (card) => places.openCard(card, { isChosen: true }),
+    app, name: "A", onSettings: (settings) => go({ settings }), onOpen: (card) => places.openCard(card, { isChosen: true }),
     onAsk: (text) => { question.set(text); submit(text); }, onRetry: () => run(), onWhy: () => choose("why"), addressOf: linkTo,
     buttons: [compareButton],
   });
   const second = createSide({
-    name: "B", onSettings: (other) => go({ other }), onRetry: () => run({ onlyOther: true }), addressOf: linkTo,
+    app, name: "B", settingsBefore: () => state.settings, onSettings: (other) => go({ other }), onRetry: () => run({ onlyOther: true }), addressOf: linkTo,
     onOpen: (card) => places.openPlace({ docId: card.doc_id, start: card.start_index }, { cards: second.result().windows }),
-    buttons: [button("Measure on all questions", () => app.go("evaluate", { view: "results", settings: JSON.stringify(state.other) }), "small")],
   });
   second.settingsElement.open = true;
   const answer = createAnswer({ app, onPlace: (place, cards) => places.openPlace(place, { cards }) });

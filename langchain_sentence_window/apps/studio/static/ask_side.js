@@ -3,8 +3,9 @@
 import { get, post } from "./api.js";
 import { compare, differences, windowCard } from "./cards.js";
 import { el, fill } from "./dom.js";
-import { createSettingsForm, forgetDescription, inWords, readDescription } from "./settings_form.js";
-import { button, complain, copy, copyButton, say } from "./widgets.js";
+import { createSettingsForm, inWords, readDescription } from "./settings_form.js";
+import { createTrial, keep, takeBack } from "./trial.js";
+import { button, complain, copy, copyButton } from "./widgets.js";
 import { count, isEqual } from "./words.js";
 
 const TYPING_MS = 250;
@@ -13,7 +14,9 @@ const TYPING_MS = 250;
  * Make a side.
  *
  * @param {Object} options
+ * @param {Object} options.app What views share.
  * @param {string} options.name `A` or `B`.
+ * @param {() => Object} [options.settingsBefore] The settings that a trial compares these with; the default if it is left out.
  * @param {(settings: Object) => void} options.onSettings Called when the user has changed the settings.
  * @param {(card: Object) => void} options.onOpen Called when the user chooses a window.
  * @param {() => void} options.onRetry Called when the user wants to ask again after an error.
@@ -22,13 +25,18 @@ const TYPING_MS = 250;
  * @param {() => void} [options.onWhy] Called when the user wants to know why nothing was found.
  * @param {Node[]} [options.buttons] More buttons below the settings.
  */
-export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk, onWhy, buttons = [] }) {
+export function createSide({ app, name, settingsBefore = () => ({}), onSettings, onOpen, onRetry, addressOf, onAsk, onWhy, buttons = [] }) {
   const title = el("span", {}, "Settings");
   const changed = el("span", { class: "muted small" });
   const code = el("div", { class: "program" });
-  const keep = button("Use as default", makeDefault, "small");
+  const onKept = () => onSettings({});
+  const trial = createTrial({ app, onKept });
+  const forChanged = el("span", { class: "row", hidden: true },
+    button("Would this help?", () => trial.start(settingsBefore(), settings), "small", { title: "Asks all questions with these settings" }),
+    button("Use as default…", () => keep(settings, onKept), "small"));
+  const undo = button("Undo the default", () => takeBack(description.undo), "small", { hidden: true });
   const settingsElement = el("details", { class: "ask-settings" }, el("summary", {}, title, changed),
-    el("div", { class: "row" }, buttons, button("Copy as Python", copyProgram, "small"), keep), code);
+    el("div", { class: "row" }, buttons, button("Copy as Python", copyProgram, "small"), forChanged, undo), code, trial.element);
   const status = el("p", { class: "result-status muted small", role: "status" });
   const body = el("div", { class: "result" });
   const element = el("div", {}, status, body);
@@ -54,8 +62,7 @@ export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk
     form.set(settings);
     before?.remove();
     settingsElement.firstChild.after(form.element);
-    keep.disabled = !description.can_keep;
-    keep.title = description.can_keep ? "The index remembers these settings" : "This needs an index on disk, and a page that isn't read-only";
+    undo.hidden = !description.undo;
     describe();
   }
 
@@ -70,6 +77,8 @@ export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk
     const told = inWords(settings, description);
     fill(changed, told.length ? ` ${told.join(", ")}` : name === "B" ? " the default" : null);
     fill(code);
+    forChanged.hidden = !told.length;
+    forChanged.lastChild.hidden = !description?.can_keep;
   }
 
   async function copyProgram() {
@@ -77,16 +86,6 @@ export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk
       const { program } = await post("/api/program", { query: query || "…", settings });
       fill(code, el("pre", { tabIndex: 0, role: "region", aria: { label: `The program of ${name}` } }, program), copyButton("Copy", () => program));
       await copy(program);
-    } catch (error) { complain(error); }
-  }
-
-  async function makeDefault() {
-    try {
-      const { left_out: leftOut } = await post("/api/settings/default", { settings });
-      say(`The index remembers these settings from now on${leftOut.length ? `, without ${leftOut.join(" and ")}` : ""}.`);
-      forgetDescription();
-      window.dispatchEvent(new Event("default-settings")); // all forms have another default now
-      onSettings({});
     } catch (error) { complain(error); }
   }
 

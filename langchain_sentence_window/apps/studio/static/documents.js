@@ -4,7 +4,7 @@ import { get, post } from "./api.js";
 import { createAdding } from "./documents_add.js";
 import { el, fill } from "./dom.js";
 import { createReader } from "./reader.js";
-import { addKey, button, complain, createTabs, isNarrow, say } from "./widgets.js";
+import { addKey, button, complain, confirm, createTabs, isNarrow, say } from "./widgets.js";
 import { count } from "./words.js";
 
 export const title = "Documents";
@@ -21,28 +21,26 @@ export function mount(container, app) {
   const list = createList({
     onOpen: (docId) => { remember({ doc: docId }); open(docId); },
     onSearch: (search) => remember({ search }),
-    onDelete: (chosen) => deleting.ask(chosen),
+    onDelete: (chosen) => remove(chosen),
     onAdd: () => adding.choose(),
     onLoad: (reply) => { adding.allow(reply); detail.allow(reply); },
   });
   const detail = createDetail({
     onClose: close,
-    onDelete: (row) => deleting.ask(new Map([[row.doc_id, row]])),
+    onDelete: (row) => remove(new Map([[row.doc_id, row]])),
   });
   const adding = createAdding({ onChange: changed });
-  const deleting = createDeleting({
-    onDeleted(docIds) {
-      list.forget(docIds);
-      if (docIds.includes(state.doc)) { split.classList.remove("reads"); remember({ doc: null }); detail.clear(); }
-      changed();
-    },
+  const remove = (chosen) => askToDelete(chosen, (docIds) => {
+    list.forget(docIds);
+    if (docIds.includes(state.doc)) { split.classList.remove("reads"); remember({ doc: null }); detail.clear(); }
+    changed();
   });
   const left = el("section", { class: "left", aria: { label: "List of documents" } },
     el("div", { class: "row documents-head" }, el("h2", { class: "grow" }, title), adding.buttons),
     adding.element, list.element);
   const split = el("div", { class: "split documents" }, left, detail.element);
   container.classList.add("flush");
-  container.append(split, deleting.element, adding.dialog);
+  container.append(split);
   adding.takeDropsOn(container);
   addKey("/", "Search the documents", list.focus, () => !container.hidden);
   adding.resume();
@@ -333,43 +331,21 @@ function createDetail({ onClose, onDelete }) {
   };
 }
 
-/**
- * Make the dialog.
- *
- * @param {{onDeleted: (docIds: string[]) => void}} options
- */
-function createDeleting({ onDeleted }) {
-  const element = el("dialog", { aria: { labelledby: "delete-title" } });
-
-  /** Ask whether to delete documents, by their ids with what is known of them, and do it. */
-  function ask(documents) {
-    const rows = [...documents.values()];
-    const sentences = rows.reduce((sum, each) => sum + each.sentences, 0);
-    const names = rows.slice(0, NAMED).map((each) => el("li", {}, el("bdi", {}, each.name ?? each.doc_id)));
-    const cancel = button("Cancel", () => element.close());
-    const confirm = button(`Delete ${count(rows.length, "document")}`, () => run([...documents.keys()], confirm), "danger");
-    fill(element,
-      el("h2", { id: "delete-title" }, `Delete ${count(rows.length, "document")} with ${count(sentences, "sentence")}?`),
+/** Ask whether to delete documents, by their ids with what is known of them, and do it. */
+function askToDelete(documents, onDeleted) {
+  const rows = [...documents.values()];
+  const sentences = rows.reduce((sum, each) => sum + each.sentences, 0);
+  const names = rows.slice(0, NAMED).map((each) => el("li", {}, el("bdi", {}, each.name ?? each.doc_id)));
+  confirm({
+    title: `Delete ${count(rows.length, "document")} with ${count(sentences, "sentence")}?`, agree: `Delete ${count(rows.length, "document")}`, kind: "danger",
+    content: [
       el("ul", { class: "deleted-names" }, names, rows.length > NAMED ? el("li", {}, `and ${(rows.length - NAMED).toLocaleString()} more`) : null),
       el("p", { class: "muted" }, "They leave the index. Files that were added on this page are deleted too; other files stay where they are."),
-      el("div", { class: "row dialog-end" }, cancel, confirm));
-    element.showModal();
-    cancel.focus();
-  }
-
-  async function run(docIds, confirm) {
-    confirm.disabled = true;
-    try {
-      const { deleted } = await post("/api/documents/delete", { doc_ids: docIds });
-      element.close();
+    ],
+    async action() {
+      const { deleted } = await post("/api/documents/delete", { doc_ids: [...documents.keys()] });
       say(`${count(deleted, "document")} deleted`);
-      onDeleted(docIds);
-    } catch (error) {
-      confirm.disabled = false;
-      element.close();
-      complain(error);
-    }
-  }
-
-  return { element, ask };
+      onDeleted([...documents.keys()]);
+    },
+  });
 }

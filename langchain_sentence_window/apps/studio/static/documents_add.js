@@ -2,13 +2,13 @@
 
 import { ApiError, address, follow, get, post, stopJob } from "./api.js";
 import { el, fill } from "./dom.js";
-import { button, complain, say } from "./widgets.js";
+import { button, complain, confirm, say } from "./widgets.js";
 import { count } from "./words.js";
 
 const KINDS = ["add", "sync"];
 
 /**
- * Make what adds documents: `buttons` for the head of the view, `element` for the progress, `dialog`.
+ * Make what adds documents: `buttons` for the head of the view, `element` for the progress.
  *
  * @param {{onChange: () => void}} options Called when the index has changed.
  */
@@ -21,7 +21,6 @@ export function createAdding({ onChange }) {
   const update = button("Update from folders…", askToFollow, "", { hidden: true });
   const buttons = el("div", { class: "row" }, update, add, chooser);
   const element = el("div", { class: "documents-adding" });
-  const dialog = el("dialog", { aria: { labelledby: "follow-title" } });
   const veil = el("div", { class: "drop-veil", hidden: true }, el("p", {}, "Drop files to add them to the index"));
 
   /** Take what the server says may be added. */
@@ -106,22 +105,18 @@ export function createAdding({ onChange }) {
 
   function askToFollow() {
     const deletes = el("input", { type: "checkbox" });
-    const cancel = button("Cancel", () => dialog.close());
-    const go = button("Update", start, "main");
-    async function start() {
-      dialog.close();
-      try {
+    confirm({
+      title: "Update from folders", agree: "Update",
+      content: [
+        el("p", {}, "New files of these places are added, and those that have changed are read again:"),
+        el("ul", { class: "followed-sources" }, sources.map((each) => el("li", {}, el("bdi", {}, each)))),
+        el("label", { class: "row" }, deletes, "Delete documents whose files have gone"),
+      ],
+      async action() {
         const job = await post("/api/documents/sync", { delete: deletes.checked });
-        await watch(job, createPanel(job.title, () => stopJob(job.number).catch(complain)));
-      } catch (error) { complain(error); }
-    }
-    fill(dialog, el("h2", { id: "follow-title" }, "Update from folders"),
-      el("p", {}, "New files of these places are added, and those that have changed are read again:"),
-      el("ul", { class: "followed-sources" }, sources.map((each) => el("li", {}, el("bdi", {}, each)))),
-      el("label", { class: "row" }, deletes, "Delete documents whose files have gone"),
-      el("div", { class: "row dialog-end" }, cancel, go));
-    dialog.showModal();
-    go.focus();
+        watch(job, createPanel(job.title, () => stopJob(job.number).catch(complain))).catch(complain);
+      },
+    });
   }
 
   /** Add a panel that shows how far something is. */
@@ -166,7 +161,7 @@ export function createAdding({ onChange }) {
     });
   }
 
-  return { buttons, element, dialog, allow, choose, resume, takeDropsOn };
+  return { buttons, element, allow, choose, resume, takeDropsOn };
 }
 
 function summaryOf(kind, result) {

@@ -6,7 +6,7 @@ import { createEditor, createQuestionList, createQuestionPanel } from "./evaluat
 import { createResults } from "./evaluate_runs.js";
 import { createReader } from "./reader.js";
 import { addKey, button, complain, createTabs, say } from "./widgets.js";
-import { baseName, objectFrom } from "./words.js";
+import { baseName } from "./words.js";
 
 export const title = "Evaluate";
 
@@ -206,14 +206,11 @@ export function mount(container, app) {
   }
 
   return {
-    async show({ question, doc, view, settings }) {
+    async show({ question, doc }) {
       await ready;
       const number = Number(question);
       if (doc) begin(null, doc);
-      else if (view === "results") {
-        if (settings) results.setSettings(objectFrom(settings));
-        measure();
-      } else if (number && number !== current && rowOf(number)) await open(number, { isGiven: true }).catch(complain);
+      else if (number && number !== current && rowOf(number)) await open(number, { isGiven: true }).catch(complain);
       else if (!number && current !== null && !editor.isOpen()) {
         split.classList.remove("reads");
         await open(null);

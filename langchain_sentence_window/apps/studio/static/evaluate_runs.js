@@ -4,6 +4,7 @@ import { follow, get, post, stopJob } from "./api.js";
 import { el, fill } from "./dom.js";
 import { MAX_LINES, createPlot } from "./plot.js";
 import { createSettingsForm, readDescription, readValues } from "./settings_form.js";
+import { keep } from "./trial.js";
 import { button, complain, say } from "./widgets.js";
 import { count, interval, percent, points } from "./words.js";
 
@@ -144,7 +145,7 @@ export function createResults({ canChange, onScores }) {
   }
 
   return {
-    element, tellLost: form.tell, setSettings: form.setSettings,
+    element, tellLost: form.tell,
     /** Show what was measured before, and watch what runs. */
     async resume() {
       await load();
@@ -233,7 +234,7 @@ function createMeasureForm(onStart) {
     el("div", { class: "row fields" }, el("label", { class: "grow" }, "Sizes of the context, in characters", budgets), el("label", { class: "grow" }, "Name of the run", name)),
     el("label", { class: "row" }, lost, lostLabel), settings, sweep, problem,
     el("div", { class: "row" }, button("Evaluate", () => start("evaluate"), "main"), button(KINDS.fit, () => start("fit"))));
-  let form = null, given = {};
+  let form = null;
   load();
   window.addEventListener("default-settings", load);
   show();
@@ -243,7 +244,6 @@ function createMeasureForm(onStart) {
     try { description = await readDescription(); } catch { return; } // without the form, the retriever's own settings are measured
     form?.element.remove();
     form = createSettingsForm({ description });
-    form.set(given);
     settings.append(form.element);
     settings.hidden = false;
   }
@@ -278,12 +278,6 @@ function createMeasureForm(onStart) {
 
   return {
     element,
-    /** Take settings to measure. */
-    setSettings(own) {
-      given = own;
-      form?.set(own);
-      settings.open = Object.keys(own).length > 0;
-    },
     /** Say how many questions have no gold in the index. */
     tell(number) { lostLabel.textContent = `Leave out questions whose gold isn't in the index${number ? ` (${number.toLocaleString()})` : ""}`; },
   };
@@ -298,17 +292,7 @@ function readBudgets(text) {
 /** Show a fitted ranking: what it gains, what changed, and a button to use it. */
 function showFit(element, fitted, canUse) {
   const { budgets, recall_before: before, recall_after: after, gains, weights } = fitted;
-  const use = button("Use this ranking", async () => {
-    use.disabled = true;
-    try {
-      const { saved } = await post("/api/fit/use", { job: fitted.job });
-      use.textContent = "In use";
-      say(saved ? `The ranking is in use, and kept in ${saved}.` : "The ranking is in use until the program ends: the index isn't on disk.");
-    } catch (error) {
-      use.disabled = false;
-      complain(error);
-    }
-  }, "main");
+  const use = button("Use as default…", () => keep({ ranking: fitted.ranking }), "main");
   const head = (titles) => el("thead", {}, el("tr", {}, titles.map((each) => (each ? el("th", { scope: "col" }, each) : el("td", {})))));
   const line = (title, cells) => el("tr", {}, el("th", { scope: "row" }, title), cells.map((cell) => el("td", { class: "number" }, cell)));
   const wide = (label, ...children) => el("div", { class: "wide-table", role: "group", tabIndex: 0, aria: { label } }, children);

@@ -2,7 +2,8 @@
 
 import { post } from "./api.js";
 import { el, fill } from "./dom.js";
-import { inWords, readDescription } from "./settings_form.js";
+import { inWords, nameOfSetting, readDescription } from "./settings_form.js";
+import { createTrial } from "./trial.js";
 import { button } from "./widgets.js";
 import { baseName, brief, count, decimal, headingPath, ms } from "./words.js";
 
@@ -24,7 +25,8 @@ export function createWhy({ app, onSentence }) {
   const status = el("p", { class: "muted small", role: "status" });
   const body = el("div", { class: "why-body", hidden: true });
   const element = el("div", { class: "why" }, verdict, status, body);
-  let trace = null, asked = null, aborting = null, description = null;
+  const trial = createTrial({ app, onKept: () => onKept() });
+  let trace = null, asked = null, aborting = null, description = null, onKept = () => {};
 
   /** Show the road of a question; with a sentence, also why that is, or isn't, among the windows. */
   async function show(query, settings, docId = null, sentence = null) {
@@ -72,9 +74,10 @@ export function createWhy({ app, onSentence }) {
 
   function told(fate, query, settings) {
     const sum = trace && sentenceSummary(trace, fate);
-    const tryIt = (own) => app.go("ask", {
-      q: query, settings: JSON.stringify(withSettings(settings, own)), doc: fate.doc_id, sentence: fate.index, tab: "why",
-    });
+    const tryIt = (given) => app.go("ask", { q: query, settings: JSON.stringify(given), doc: fate.doc_id, sentence: fate.index, tab: "why" });
+    const naming = (own, written) => (own.filter === null ? written : inWords(own, description).join(", "));
+    onKept = () => tryIt({});
+    trial.element.hidden = true;
     return [
       el("div", { class: "row" }, el("h2", { class: "grow" }, fate.is_shown ? "This sentence is there" : "Why isn't this sentence there?"),
         button("Close", () => { verdict.hidden = true; }, "quiet small")),
@@ -83,8 +86,11 @@ export function createWhy({ app, onSentence }) {
       el("p", { class: "reason" }, el("span", { aria: { hidden: "true" } }, fate.is_shown ? "✓ " : "✕ "), asSentence(fate.reason)),
       fate.nearest ? el("p", {}, asSentence(fate.nearest)) : null,
       el("p", {}, labelled(fate.advice)),
-      el("div", { class: "row" }, fate.advised.map(({ written, settings: own }) => button(
-        `Try ${own.filter === null ? written : inWords(own, description).join(", ")}`, () => tryIt(own), "main small"))),
+      fate.advised.map(({ written, settings: own }) => el("div", { class: "row" },
+        button(`Try ${naming(own, written)}`, () => tryIt(withSettings(settings, own)), "main small"),
+        button("Would this help?", () => trial.start(settings, withSettings(settings, own)), "small", {
+          title: "Asks all questions with it", aria: { label: `Would this help? ${naming(own, written)}` } }))),
+      trial.element,
       fate.tried.length ? fold(`Tried: ${fate.tried.length}`, el("ul", { class: "small" }, fate.tried.map((each) => el("li", {}, labelled(each))))) : null,
       fate.text === null ? null : fold("Ranks and scores", ranks(fate), lowered(fate)),
     ];
@@ -97,7 +103,7 @@ export function createWhy({ app, onSentence }) {
 
   /** Return why items were left out, in a few words, by the code of a trace. */
   function reason({ settings }, code) {
-    const of = (name) => `“${description?.fields.find((each) => each.name === name)?.label ?? name}”`;
+    const of = (name) => `“${nameOfSetting(name, description)}”`;
     const reasons = {
       near: "near a better window", label: "only a heading", equal: "equal text", relevance: "not supported by the question",
       reranker: "left out by the reranker", budget: `over ${of("max_tokens")} of ${settings.max_tokens}`, k: `beyond ${of("k")} of ${settings.k}`,
