@@ -289,7 +289,9 @@ def few_questions(count: int) -> str:
     """Return a note on intervals from too few questions to go by; nothing if there are enough."""
     if count >= MIN_QUESTIONS:
         return ""
-    return f"Note: {count} questions are few: intervals are rough, and mostly too narrow; measure {MIN_QUESTIONS} or more."
+    return (
+        f"Note: {count} questions are few: intervals are rough, and mostly too narrow; measure {MIN_QUESTIONS} or more."
+    )
 
 
 def _percent(estimate: MeanCI | None) -> str:

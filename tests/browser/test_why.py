@@ -2,11 +2,13 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from langchain_core.embeddings import Embeddings
 from playwright.sync_api import expect
 
 from langchain_sentence_window import Ranking, SentenceWindowRetriever
@@ -175,9 +177,11 @@ def test_a_sentence_is_asked_about_and_advice_taken(page: "Page", retriever: Sen
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_advice_is_tried_on_all_questions_and_kept(
-    page: "Page", serve: Serve, retriever: SentenceWindowRetriever, tmp_path: Path, scheme: Any
+    page: "Page", serve: Serve, examples_index: Path, minilm: Embeddings, tmp_path: Path, scheme: Any
 ) -> None:
     write_questions(tmp_path / "questions.jsonl", ALL[:4])
+    shutil.copytree(examples_index, tmp_path / "index")
+    retriever = SentenceWindowRetriever.open(tmp_path / "index", minilm)
     doc_id = billing_policy(retriever)
     page.emulate_media(color_scheme=scheme)
     page.goto(serve(retriever, questions=tmp_path / "questions.jsonl").url + address(doc=doc_id, sentence=5))
@@ -190,17 +194,21 @@ def test_advice_is_tried_on_all_questions_and_kept(
         page.set_viewport_size(size)
         shot(page, f"why-trial-{size['width']}-{scheme}")
     trial.get_by_role("button", name="Use as default").click()
-    page.get_by_role("dialog").get_by_role("button", name="Use them").click()  # this index is in memory
+    page.get_by_role("dialog").get_by_role("button", name="Write the file").click()
     page.get_by_role("heading", name="This sentence is there").wait_for()
     page.get_by_role("button", name="Undo", exact=True).click()
     page.get_by_role("heading", name="Why isn't this sentence there?").wait_for()
 
 
-def test_a_trial_without_questions_says_what_to_do(page: "Page", retriever: SentenceWindowRetriever, seen: Seen) -> None:
+def test_a_trial_without_questions_says_what_to_do(
+    page: "Page", retriever: SentenceWindowRetriever, seen: Seen
+) -> None:
     seen.allow("status of 409")
     page.goto(address(doc=billing_policy(retriever), sentence=5))
     page.get_by_role("button", name=re.compile(r"Would this help\? Windows = \d+")).click()
-    expect(page.get_by_role("region", name="Would this help?")).to_contain_text("no question can be asked: there are none")
+    expect(page.get_by_role("region", name="Would this help?")).to_contain_text(
+        "no question can be asked: there are none"
+    )
 
 
 def test_list_items_that_outrank_a_sentence_are_named(page: "Page", serve: Serve) -> None:

@@ -146,8 +146,9 @@ def test_a_question_says_what_was_read_and_missed(toy: TestClient) -> None:
 
 def test_a_question_that_was_changed_since_is_stale(toy: TestClient) -> None:
     (run,) = runs_of(toy, "/api/evaluate", {})
-    call(toy, "/api/questions/change", {"number": 1, "question": "A refund?", "doc_id": "a", "spans": [[0, 18]]})
-    call(toy, "/api/questions/delete", {"numbers": [2]})
+    one, two, _ = [(each["number"], each["version"]) for each in toy.get("/api/questions").json()["questions"]]
+    call(toy, "/api/questions/change", {"number": one[0], "version": one[1], "question": "A refund?"})
+    call(toy, "/api/questions/delete", {"number": two[0], "version": two[1]})
     rows = toy.get("/api/runs/questions", params={"run": run["number"]}).json()["questions"]
     assert [(each["number"], each["is_stale"]) for each in rows] == [(1, True), (2, True)]
     call(toy, "/api/questions/undo", {})

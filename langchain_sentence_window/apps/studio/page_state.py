@@ -25,7 +25,8 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 from .replies import Arguments, Refused, body_of, error_dict, fields_of, lines, not_found, reply, reply_to
 
 if TYPE_CHECKING:
-    from .question_list import GoldTexts, QuestionList, Runs
+    from .question_list import QuestionList, Runs
+    from .read_document import GoldTexts
     from .uploads import Uploads
 
 
