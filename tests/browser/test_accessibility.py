@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.looking import axe, shot
+from tests.browser.looking import SIZES, axe, shot
 
 QUESTION = "When is a refund refused?"
 
@@ -75,8 +75,7 @@ STATES: States = {
     "pdf": open_pdf,
     "keys": open_keys,
 }
-PHONE: ViewportSize = {"width": 390, "height": 844}
-SIZES: list[ViewportSize] = [{"width": 1440, "height": 860}, {"width": 1024, "height": 768}, PHONE]
+PHONE = SIZES[-1]
 
 
 def settle(page: Page) -> None:

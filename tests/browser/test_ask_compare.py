@@ -17,9 +17,8 @@ from playwright.sync_api import expect
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.evaluation import write_questions
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
-from tests.browser.looking import Seen, axe, shot
+from tests.browser.looking import SIZES, Seen, axe, shot
 from tests.browser.serving import Serve
-from tests.browser.test_accessibility import SIZES, settle
 from tests.browser.test_ask import QUESTION, address
 from tests.browser.test_evaluate import ALL
 
@@ -238,7 +237,7 @@ def test_settings_become_the_default_after_a_look_and_are_taken_back(
         expect(dialog).to_contain_text(str(folder / "settings.json"))
         expect(dialog).to_contain_text("All programs that open this index")
         expect(dialog).to_contain_text("remembers no such setting: Filter")
-        settle(page)
+        page.wait_for_timeout(250)
         assert axe(page) == []
         for size in SIZES:
             page.set_viewport_size(size)
@@ -283,7 +282,7 @@ def test_settings_are_tried_on_all_questions(
     expect(trial).to_contain_text(re.compile(r"0 of 40 questions win, \d+ lose."))
     trial.get_by_text(re.compile(r"\d+ questions lose")).last.click()
     expect(trial.locator("li").first).to_contain_text(re.compile(r"100.0 → \d+\.\d %"))
-    settle(page)
+    page.wait_for_timeout(250)
     assert axe(page) == []
     for size in SIZES:
         page.set_viewport_size(size)

@@ -13,9 +13,8 @@ from playwright.sync_api import expect
 
 from langchain_sentence_window import Ranking, SentenceWindowRetriever
 from langchain_sentence_window.evaluation import write_questions
-from tests.browser.looking import Seen, axe, shot
+from tests.browser.looking import SIZES, Seen, axe, shot
 from tests.browser.serving import Serve
-from tests.browser.test_accessibility import SIZES
 from tests.browser.test_evaluate import ALL
 from tests.toys import WordEmbeddings, document
 
@@ -175,14 +174,19 @@ def test_a_sentence_is_asked_about_and_advice_taken(page: "Page", retriever: Sen
     expect(box).to_be_hidden()
 
 
+@pytest.fixture
+def own_index(examples_index: Path, minilm: Embeddings, tmp_path: Path) -> SentenceWindowRetriever:
+    """An index of its own, whose settings may be changed."""
+    shutil.copytree(examples_index, tmp_path / "index")
+    return SentenceWindowRetriever.open(tmp_path / "index", minilm)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_advice_is_tried_on_all_questions_and_kept(
-    page: "Page", serve: Serve, examples_index: Path, minilm: Embeddings, tmp_path: Path, scheme: Any
+    page: "Page", serve: Serve, own_index: SentenceWindowRetriever, tmp_path: Path, scheme: Any
 ) -> None:
     write_questions(tmp_path / "questions.jsonl", ALL[:4])
-    shutil.copytree(examples_index, tmp_path / "index")
-    retriever = SentenceWindowRetriever.open(tmp_path / "index", minilm)
-    doc_id = billing_policy(retriever)
+    retriever, doc_id = own_index, billing_policy(own_index)
     page.emulate_media(color_scheme=scheme)
     page.goto(serve(retriever, questions=tmp_path / "questions.jsonl").url + address(doc=doc_id, sentence=5))
     page.get_by_role("button", name=re.compile(r"Would this help\? Windows = \d+")).click()

@@ -64,11 +64,6 @@ class Studio:
         """Return the documents of the index as the retriever's filter lets them through, without listing them anew."""
         return (await self.library.current(self.retriever)).documents
 
-    @property
-    def questions(self) -> Path | None:
-        """The file of the questions; ``None`` if they are kept in memory."""
-        return self.question_list.path
-
 
 @dataclass(frozen=True, slots=True)
 class Before:

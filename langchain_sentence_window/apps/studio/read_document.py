@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._primitives import LONE_SURROGATE, Span
 from langchain_sentence_window.answering.locations import name_of
-from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_SPANS
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, PAGES, SENTENCE_SPANS, START_INDEX
 from langchain_sentence_window.documents.page_documents import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, TITLE, page_of, source_of, total_pages
@@ -126,15 +126,8 @@ class ReadDocument:
     @property
     def kind(self) -> DocumentKind:
         """Its kind."""
-        suffix = PurePath(self.source or self.doc_id).suffix.lower()
-        content_type = self.metadata.get(CONTENT_TYPE)  # of any type, as it may be the user's own
-        if suffix in _LIGHT_MARKUP or (isinstance(content_type, str) and content_type in _LIGHT_TYPES):
-            return "text"
-        is_marked = isinstance(content_type, str) and content_type in _MARKDOWN_TYPES
-        if self.pages is not None and not is_marked:
-            return "pdf" if suffix == _PDF else "text"
-        is_marked = is_marked or suffix in _MARKDOWN
-        return "markdown" if is_marked or any(is_markdown(each.text) for each in self.pieces) else "text"
+        metadata = {**self.metadata, DOC_ID: self.doc_id}
+        return kind_of(metadata, (each.text for each in self.pieces), has_pages=self.pages is not None)
 
     def on_pages(self) -> list[PagedSentence]:
         """Return the sentences with the pages that they stand on.
@@ -182,10 +175,48 @@ class ReadDocument:
                 yield {"kind": GAP, "start": piece.start, "runs": ([], [], [])}
             found = markdown_blocks(piece.text) if is_marked else _plain(piece, headers)
             spans = [(each.start - piece.start, each.end - piece.start, each.index) for each in piece.sentences]
-            # JSON can't hold them. Each is one character, so no offset moves.
-            shown, sentences = LONE_SURROGATE.sub("\ufffd", piece.text), Sentences(spans)
-            for block in found:
-                yield block.to_dict(shown, piece.start, sentences)
+            yield from _written(found, piece.text, piece.start, spans)
+
+
+def kind_of(metadata: Mapping[str, Any], texts: Iterable[str], *, has_pages: bool) -> DocumentKind:
+    """Return the kind of a document.
+
+    Args:
+        metadata: Its metadata, with its ``doc_id``.
+        texts: Its text, or parts of it.
+        has_pages: Whether the pages of its sentences are known.
+    """
+    suffix = PurePath(source_of(metadata) or metadata[DOC_ID]).suffix.lower()
+    content_type = metadata.get(CONTENT_TYPE)  # of any type, as it may be the user's own
+    if suffix in _LIGHT_MARKUP or (isinstance(content_type, str) and content_type in _LIGHT_TYPES):
+        return "text"
+    is_marked = isinstance(content_type, str) and content_type in _MARKDOWN_TYPES
+    if has_pages and not is_marked:
+        return "pdf" if suffix == _PDF else "text"
+    return "markdown" if is_marked or suffix in _MARKDOWN or any(map(is_markdown, texts)) else "text"
+
+
+def window_blocks(window: Document) -> list[dict[str, Any]]:
+    """Return the text of a window in blocks, as those of a document; sentences count from 0."""
+    text, metadata = window.page_content, window.metadata
+    start, end = (metadata.get(key) for key in (START_INDEX, END_INDEX))
+    is_whole = isinstance(start, int) and isinstance(end, int) and end - start == len(text)
+    spans = [
+        (first - start, last - start, at) for at, (first, last) in enumerate(metadata.get(SENTENCE_SPANS, ()))
+    ] if is_whole else []
+    kind = kind_of({DOC_ID: "", **metadata}, [text], has_pages=PAGES in metadata)
+    plain = [PlainSentence(first, last) for first, last, _ in spans]
+    found = markdown_blocks(text) if kind == "markdown" else plain_blocks(text, plain)
+    return list(_written(found, text, start if is_whole else 0, spans))
+
+
+def _written(
+    found: Iterable[Block], text: str, start: int, spans: Sequence[tuple[int, int, int]]
+) -> Iterator[dict[str, Any]]:
+    # JSON can't hold lone surrogates. Each is one character, so no offset moves.
+    shown, sentences = LONE_SURROGATE.sub("\ufffd", text), Sentences(spans)
+    for block in found:
+        yield block.to_dict(shown, start, sentences)
 
 
 def _plain(piece: Piece, headers: set[int]) -> list[Block]:

@@ -136,7 +136,7 @@ function createTurn({ query, isFollowUp, onPlace, onChange }) {
   const status = el("p", { class: "muted small answer-status", role: "status" });
   const elapsed = el("span", { class: "muted small number", aria: { hidden: "true" } });
   const failure = el("div", { role: "alert" });
-  const text = el("div", { class: "answer-text", role: "region", aria: { label: isFollowUp ? `Answer to “${query}”` : "Answer" } });
+  const text = el("div", { class: "answer-text", dir: "auto", role: "region", aria: { label: isFollowUp ? `Answer to “${query}”` : "Answer" } });
   const quotes = el("div", { class: "answer-quotes" });
   const element = el("div", { class: "turn" }, isFollowUp ? el("h2", { class: "turn-question", dir: "auto" }, query) : null,
     el("div", { class: "row" }, status, elapsed), failure, text, quotes);

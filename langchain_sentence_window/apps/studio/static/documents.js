@@ -26,6 +26,7 @@ export function mount(container, app) {
     onLoad: (reply) => { adding.allow(reply); detail.allow(reply); },
   });
   const detail = createDetail({
+    app,
     onClose: close,
     onDelete: (row) => remove(new Map([[row.doc_id, row]])),
   });
@@ -43,6 +44,7 @@ export function mount(container, app) {
   container.append(split);
   adding.takeDropsOn(container);
   addKey("/", "Search the documents", list.focus, () => !container.hidden);
+  addKey("a", "Save the answer: what is selected, else the sentence", detail.answer, () => !container.hidden && state.doc !== null);
   adding.resume();
 
   function changed() {
@@ -259,15 +261,16 @@ function dayOf(time) {
  * Make the right side of the view.
  *
  * @param {Object} options
+ * @param {Object} options.app What views share.
  * @param {() => void} options.onClose Called when the user goes back to the list.
  * @param {(row: Object) => void} options.onDelete Called to delete the document that is shown.
  */
-function createDetail({ onClose, onDelete }) {
+function createDetail({ app, onClose, onDelete }) {
   let shown = null;
   let canChange = false;
   let aborting = null;
 
-  const reader = createReader();
+  const reader = createReader({ app, hasInput: true });
   const metadata = el("div");
   const head = el("header", { class: "document-head" });
   const tabs = createTabs("The document", [
@@ -284,7 +287,7 @@ function createDetail({ onClose, onDelete }) {
     shown = null;
     fill(head);
     fill(metadata);
-    reader.close?.();
+    reader.close();
     tabs.element.hidden = true;
     hint.hidden = false;
   }
@@ -299,6 +302,7 @@ function createDetail({ onClose, onDelete }) {
     showHead();
     showMetadata();
     if (isNarrow()) back.focus();
+    reader.ask(app.question ?? "");
     await reader.open(docId);
   }
 
@@ -322,6 +326,7 @@ function createDetail({ onClose, onDelete }) {
     element,
     show,
     clear,
+    answer: () => reader.answer(),
     /** Take what the server says may be changed. */
     allow(reply) {
       if (reply.can_change === canChange) return;

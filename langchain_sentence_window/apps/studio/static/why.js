@@ -17,10 +17,11 @@ const KINDS = [["list items", /^\s*(?:[-*+•]|\d{1,3}[.)])\s/], ["headings", /^
  *
  * @param {Object} options
  * @param {Object} options.app The page.
+ * @param {(docId: string, spans: number[][]) => void} options.onAnswer Called when the sentence answers the question, or no more.
  * @param {(sentence: {docId: string, index: number, start: ?number, end: ?number, text: string}) => void} options.onSentence
  *   Called when the user chooses a sentence, to be shown in the document.
  */
-export function createWhy({ app, onSentence }) {
+export function createWhy({ app, onAnswer, onSentence }) {
   const verdict = el("section", { class: "verdict-box card", hidden: true, aria: { label: "One sentence", live: "polite" } });
   const status = el("p", { class: "muted small", role: "status" });
   const body = el("div", { class: "why-body", hidden: true });
@@ -58,7 +59,7 @@ export function createWhy({ app, onSentence }) {
       fill(status);
       body.hidden = false;
       const { hits } = trace;
-      fill(body, el("p", { class: "why-summary" }, summary(trace)),
+      fill(body, el("p", { class: "why-summary", dir: "auto" }, summary(trace)),
         fold("Step by step", steps(trace)), hits.length ? fold(`Hits (${hits.length})`, hitsTable(trace)) : null);
     } catch (error) {
       if (error.name === "AbortError") throw error;
@@ -91,6 +92,8 @@ export function createWhy({ app, onSentence }) {
         button("Would this help?", () => trial.start(settings, withSettings(settings, own)), "small", {
           title: "Asks all questions with it", aria: { label: `Would this help? ${naming(own, written)}` } }))),
       trial.element,
+      fate.text === null || app.about?.is_read_only !== false ? null
+        : el("div", { class: "row" }, button("This is the answer", () => onAnswer(fate.doc_id, [[fate.start, fate.end]]), "small")),
       fate.tried.length ? fold(`Tried: ${fate.tried.length}`, el("ul", { class: "small" }, fate.tried.map((each) => el("li", {}, labelled(each))))) : null,
       fate.text === null ? null : fold("Ranks and scores", ranks(fate), lowered(fate)),
     ];

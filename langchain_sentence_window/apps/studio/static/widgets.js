@@ -34,11 +34,13 @@ export function button(label, action, kind = "", { repeats = false, ...more } = 
  * @param {Array} options.content What stands below it.
  * @param {string} options.agree What the button says that does it.
  * @param {() => Promise<void>} options.action Does it.
+ * @param {() => void} [options.onClose] Called when the dialog has gone, whatever was chosen.
+ * @param {string} [options.refuse] What the other button says.
  * @param {string} [options.kind] The kind of that button. A `danger` isn't what Enter chooses at once.
  */
-export function confirm({ title, content, agree, action, kind = "main" }) {
-  const dialog = el("dialog", { aria: { labelledby: "dialog-title" }, on: { close: () => dialog.remove() } });
-  const cancel = button("Cancel", () => dialog.close());
+export function confirm({ title, content, agree, refuse = "Cancel", action, onClose = () => {}, kind = "main" }) {
+  const dialog = el("dialog", { aria: { labelledby: "dialog-title" }, on: { close() { dialog.remove(); onClose(); } } });
+  const cancel = button(refuse, () => dialog.close());
   const go = button(agree, async () => {
     go.disabled = true;
     try { await action(); } catch (error) { complain(error); }

@@ -42,6 +42,16 @@ export function nameOf({ name, title }) {
   return title && title !== name ? title : baseName(name);
 }
 
+/** Return what documents are called by their ids, with their folders where several are called alike. */
+export function namesOf(documents) {
+  const paths = new Map(documents.map((each) => [each.doc_id, [nameOf(each), each.source ?? each.doc_id]]));
+  const alike = (name) => [...paths.values()].filter(([other]) => other === name).length > 1;
+  return new Map([...paths].map(([id, [name, path]]) => {
+    const [file, folder] = path.split(/[\\/]/).filter(Boolean).reverse();
+    return [id, alike(name) ? `${name} – ${folder ? `${folder}/` : ""}${file ?? path}` : name];
+  }));
+}
+
 /** Return the beginning of a text on one line. */
 export function brief(text, chars = 110) {
   const all = Array.from(text.replace(/\s+/g, " ").trim());
