@@ -88,7 +88,9 @@ def test_scores_are_told_in_full_when_opened(page: "Page", retriever: SentenceWi
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_windows_that_may_not_answer_say_so_on_top(page: "Page", retriever: SentenceWindowRetriever, scheme: Any) -> None:
+def test_windows_that_may_not_answer_say_so_on_top(
+    page: "Page", retriever: SentenceWindowRetriever, scheme: Any
+) -> None:
     page.emulate_media(color_scheme=scheme)
     page.goto(address(q="What is the capital of Peru?"))
     support = page.locator("#view-ask .result > .support")
@@ -108,7 +110,9 @@ def test_windows_that_may_not_answer_say_so_on_top(page: "Page", retriever: Sent
 def test_documents_with_one_title_are_told_apart_by_their_folders(page: "Page", serve: Serve) -> None:
     given = [document(f"A refund of {name}.", f"/srv/{name}/terms.md", title="Terms") for name in ("one", "two")]
     given.append(document("A refund is quick.", "/srv/rules.md", title="Rules"))
-    page.goto(serve(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE)).url + address(q="refund"))
+    page.goto(
+        serve(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE)).url + address(q="refund")
+    )
     expect(cards(page)).to_have_count(3)
     names = page.locator(".window-open").all_inner_texts()
     assert sorted(names) == ["Rules", "Terms – one/terms.md", "Terms – two/terms.md"]

@@ -197,7 +197,7 @@ def verify_quote(
     return VerifiedQuote("quotation", quote[start:end], start, end, numbers, verdict, places)
 
 
-LEAST_ALIKE = 0.35
+LEAST_ALIKE = 0.5
 """The similarity below which a sentence isn't said to say what an answer does."""
 
 

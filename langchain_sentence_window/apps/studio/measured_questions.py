@@ -180,9 +180,11 @@ async def propose_answer(studio: Studio, given: OneQuestion) -> object:
     """Return sentences of a document that say what the answer of a question says, for a person to confirm."""
     entries = await ASYNC.in_thread(studio.question_list.all)
     asked = next((each.question for each in entries if each.number == given.number), None)
-    if not isinstance(asked, OpenQuestion) or not asked.answer:
+    if not isinstance(asked, OpenQuestion) or not asked.answer.strip():
         return {"proposal": None}
-    windows = await studio.retriever.ainvoke(f"{asked.question} {asked.answer}", k=MIN_K)
+    windows = [
+        window for text in (asked.answer, asked.question) for window in await studio.retriever.ainvoke(text, k=MIN_K)
+    ]
     said = await ASYNC.in_thread(find_said, asked.answer, windows)
     if said is None:
         return {"proposal": None}

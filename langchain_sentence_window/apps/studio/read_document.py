@@ -201,9 +201,11 @@ def window_blocks(window: Document) -> list[dict[str, Any]]:
     text, metadata = window.page_content, window.metadata
     start, end = (metadata.get(key) for key in (START_INDEX, END_INDEX))
     is_whole = isinstance(start, int) and isinstance(end, int) and end - start == len(text)
-    spans = [
-        (first - start, last - start, at) for at, (first, last) in enumerate(metadata.get(SENTENCE_SPANS, ()))
-    ] if is_whole else []
+    spans = (
+        [(first - start, last - start, at) for at, (first, last) in enumerate(metadata.get(SENTENCE_SPANS, ()))]
+        if is_whole
+        else []
+    )
     kind = kind_of({DOC_ID: "", **metadata}, [text], has_pages=PAGES in metadata)
     plain = [PlainSentence(first, last) for first, last, _ in spans]
     found = markdown_blocks(text) if kind == "markdown" else plain_blocks(text, plain)
