@@ -396,10 +396,7 @@ def test_a_ranking_is_fitted(opened: Opened) -> None:
     panel.wait_for(timeout=60_000)
     expect(panel).to_contain_text("24 questions", use_inner_text=True)
     expect(panel).to_contain_text("ecommended", use_inner_text=True)
-    expect(panel.get_by_role("row").nth(5)).to_be_attached()
-    with page.expect_download() as download:
-        panel.get_by_role("link", name="Save as a file").click()
-    assert "weights" in Path(download.value.path()).read_text(encoding="utf-8")
+    expect(panel.get_by_text("Mean recall:")).to_contain_text("points")
     assert axe(page) == []
     shot(page, "evaluate-fit")
 

@@ -258,7 +258,10 @@ def test_a_question_without_gold_is_shown_as_such_and_gets_its_gold(path: Path) 
         **made,
         "state": "ok",
         "version": version(client, 1),
-        **{"doc_id": "refunds", "spans": GOLD, "name": "files/refunds.md", "texts": ["It takes days."]},
+        "doc_id": "refunds",
+        "spans": GOLD,
+        "name": "files/refunds.md",
+        "texts": ["It takes days."],
     }
     assert len(read_questions(path)) == 1
     assert mark(client, *GOLD)["question"]["state"] == "open"  # as it was before

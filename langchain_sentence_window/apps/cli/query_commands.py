@@ -314,10 +314,11 @@ def _named(out: Output, retriever: "SentenceWindowRetriever", asked: list["Asked
     questions = [each if isinstance(each, Question) else _with_gold(retriever, each) or each for each in asked]
     kept = [each for each in questions if isinstance(each, Question)]
     if len(kept) < len(asked):
+        left = listed([each.question for each in questions if not isinstance(each, Question)])
         out.complain(
             f"Warning: {len(asked) - len(kept)} of {len(asked)} questions have no gold, as no document says their "
-            f"answers word for word, and are left out: {listed([each.question for each in questions if each not in kept])}; "
-            "confirm what answers them on the page: sentence-window serve --questions FILE"
+            f"answers word for word, and are left out: {left}; confirm what "
+            "answers them on the page: sentence-window serve --questions FILE"
         )
     if not kept:
         raise InvalidInputError("none of the questions has gold, so there is nothing to measure by")
@@ -338,7 +339,7 @@ def _named(out: Output, retriever: "SentenceWindowRetriever", asked: list["Asked
 def _with_gold(retriever: "SentenceWindowRetriever", asked: "OpenQuestion") -> "Question | None":
     """Return a question with the sentences that say its answer word for word; ``None`` if none do."""
     from langchain_sentence_window.answering.quotes.verification import find_said
-    from langchain_sentence_window.evaluation.questions import Asked, OpenQuestion, Question
+    from langchain_sentence_window.evaluation.questions import Question
 
     if not asked.answer.strip():
         return None

@@ -145,8 +145,8 @@ def card(window: Document, rank: int) -> dict[str, Any]:
 
     Returns:
         ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``place`` (its
-        slides or rows), ``url``, ``text``, the same in ``blocks``, and the fields of the window that the page gets, as they are; see
-        `WindowField`. Missing ones are left out.
+        slides or rows), ``url``, ``text``, the same in ``blocks``, and the fields of the window that the page gets, as
+        they are; see `WindowField`. Missing ones are left out.
     """
     keys = [SOURCE, *(field.key for field in FIELDS if field.is_on_page)]
     carried = {key: window.metadata[key] for key in keys if window.metadata.get(key) is not None}

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking
 from langchain_sentence_window.evaluation.metrics import MeanCI, Passage, mean_cis, union, within_budget
 from langchain_sentence_window.evaluation.questions import (
     Asked,
@@ -442,16 +441,11 @@ class Run:
 
 
 class Runs:
-    """The runs of a page.
-
-    Attributes:
-        fitted: The rankings that were fitted, by the number of the job.
-    """
+    """The runs of a page."""
 
     def __init__(self) -> None:
         """Begin without runs."""
         self._runs: dict[int, Run] = {}
-        self.fitted: dict[int, FittedRanking] = {}
         self._numbers = itertools.count(1)
 
     def add(

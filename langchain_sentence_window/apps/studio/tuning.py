@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field
-from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.folders.file_sync import index_folder
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking, afit_ranking
+from langchain_sentence_window.evaluation.fitted_ranking import afit_ranking
 from langchain_sentence_window.evaluation.measurement import BUDGETS
-from langchain_sentence_window.ranking.ranking import SIGNALS, Ranking
+from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -27,7 +26,7 @@ from langchain_sentence_window.stores.faiss.database.store_files import SETTINGS
 from .measured_questions import asked_entries
 from .page_state import Before, Changed, Job, Studio, calling, changing, check_writable, reading
 from .queries import Query
-from .replies import JSON, Arguments, Refused, fields_of
+from .replies import Arguments, Refused, fields_of
 from .setting_form import FORM, RERANKER, as_json_value, default_of, described, to_ask
 
 MAX_KEYS = 100
@@ -40,7 +39,7 @@ MAX_VALUE_CHARS = 80
 
 
 async def settings(studio: Studio, _: Arguments) -> object:
-    """Return what a form needs of the settings, and whether they can become the default, and the version to undo that."""
+    """Return what a form needs of the settings, whether they can become the default, and the version to undo that."""
     undo = None if studio.before is None or studio.is_read_only else studio.before.version
     return {**await ASYNC.in_thread(described, studio.retriever), "can_keep": not studio.is_read_only, "undo": undo}
 
@@ -73,7 +72,6 @@ def routes() -> list[BaseRoute]:
         changing("/api/settings/default", Confirmed, make_default),
         changing("/api/settings/undo", Version, undo_default),
         calling("/api/fit", Fit, fit),
-        reading("/api/fit/ranking", Fitted, export_ranking),
     ]
 
 
@@ -102,7 +100,8 @@ async def list_changes(studio: Studio, given: Proposed) -> object:
 
     Returns:
         The ``file``, ``None`` for an index in memory; ``changes``, each with the ``name`` of a setting, its value
-        ``before`` and ``after``; the names of those ``left_out``, as no index remembers them; the ``version`` to confirm.
+        ``before`` and ``after``; the names of those ``left_out``, as no index remembers them; the ``version`` to
+        confirm.
     """
     check_writable(studio)
     kept = await ASYNC.in_thread(_checked, studio, given.settings)
@@ -193,14 +192,8 @@ class Fit(Arguments):
     leave_out_lost: bool = True
 
 
-class Fitted(Arguments):
-    """The number of the job that fitted a ranking."""
-
-    job: int
-
-
 async def fit(studio: Studio, given: Fit) -> object:
-    """Start to fit the retriever's ranking."""
+    """Start to fit the retriever's ranking; the job's result holds its weights, and what they gain."""
     asked = await asked_entries(studio, leave_out_lost=given.leave_out_lost)
 
     async def work(job: Job) -> object:
@@ -210,50 +203,15 @@ async def fit(studio: Studio, given: Fit) -> object:
             given.budgets,
             on_progress=lambda done, total: job.report(done=done, total=total),
         )
-        job.report()  # the last moment to stop
-        studio.runs.fitted[job.number] = fitted
-        return {"job": job.number, "left_out": asked.left_out, **_as_dict(fitted)}
+        return {
+            **fields_of(fitted, "is_recommended without_gold groups"),
+            "ranking": dict(fitted.ranking.weights),
+            "gain": asdict(fitted.gain),
+            "count": fitted.questions,
+            "left_out": asked.left_out,
+        }
 
     return {"job": studio.jobs.start("fit", f"{len(asked.entries):,} questions", work).to_dict()}
-
-
-async def export_ranking(studio: Studio, given: Fitted) -> Response:
-    """Return the fitted ranking as a file."""
-    content = _fitted(studio, given.job).fitted.to_json() + "\n"
-    headers = {"Content-Disposition": f'attachment; filename="{RANKING_FILE}"', "Cache-Control": "no-store"}
-    return Response(content, media_type=JSON, headers=headers)
-
-
-def _fitted(studio: Studio, job: int) -> FittedRanking:
-    if job not in studio.runs.fitted:
-        raise Refused(404, "this ranking isn't known any more; fit it again")
-    return studio.runs.fitted[job]
-
-
-def _as_dict(fitted: FittedRanking) -> dict[str, Any]:
-    return {
-        **fields_of(fitted, "budgets recall_before recall_after is_recommended without_gold groups"),
-        "ranking": dict(fitted.ranking.weights),
-        "gains": [asdict(each) for each in fitted.gains],
-        "gain": asdict(fitted.gain),
-        "count": fitted.questions,
-        "weights": _changes(fitted.prior, fitted.fitted),
-    }
-
-
-def _changes(prior: Ranking, fitted: Ranking) -> list[Mapping[str, Any]]:
-    """Return the weights before and after, the largest changes first."""
-    rows = [
-        {
-            "name": name,
-            "meaning": signal.meaning,
-            "before": prior.weights.get(name, 0.0),
-            "after": fitted.weights.get(name, 0.0),
-        }
-        for name, signal in SIGNALS.items()
-    ]
-    changed = [row for row in rows if row["before"] != row["after"]]
-    return sorted(changed, key=lambda row: -abs(row["after"] - row["before"]))
 
 
 _SHARED = tuple(name for name in FORM if name not in (RERANKER, "filter"))

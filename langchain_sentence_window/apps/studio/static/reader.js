@@ -176,7 +176,8 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
     const first = hit?.first ?? model.at(start);
     // Of a window that begins with a heading, what stands below it answers.
     const below = hit && model.isHeading(first) ? marks.hits.find((each) => each.window === hit.window && !model.isHeading(each.first)) : null;
-    if (!selected) choose(model.sentence(below?.first ?? first));
+    if (selected) view.clearSelection();
+    choose(model.sentence(below?.first ?? first));
     view.show(start);
   }
 
@@ -223,6 +224,8 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
     hit: () => marks?.hit?.start ?? null,
     /** Return the document that is open, see reader_model.js; null for none. */
     model: () => (loading ? null : model),
+    /** Return the text that is selected: `{docId, start, end, text}`; null for none. */
+    selected: () => selected,
     /** Return what is the answer of the question in a document. */
     goldOf: bar.spans,
     /** Say which question the document is read for. */
@@ -263,7 +266,7 @@ function createHead({ onHit, onView, onZoom, onHeading }) {
   const hits = el("div", { class: "reader-hits", hidden: true }, step("↑", "Previous hit", () => onHit(-1)), number, step("↓", "Next hit", () => onHit(1)));
   const zoomed = el("span", { class: "number", aria: { live: "polite" } });
   const zooms = [step("−", "Smaller", () => onZoom(-1)), step("+", "Larger", () => onZoom(1))];
-  const zoom = el("div", { class: "reader-hits", hidden: true }, zooms[0], zoomed, zooms[1]);
+  const zoom = el("div", { class: "reader-zoom", hidden: true }, zooms[0], zoomed, zooms[1]);
   const buttons = Object.fromEntries([["pages", "Page"], ["text", "Text"]].map(([kind, text]) =>
     [kind, el("button", { type: "button", on: { click: () => onView(kind) } }, text)]));
   const choice = el("div", { class: "reader-view", role: "group", aria: { label: "Show as" }, hidden: true }, Object.values(buttons));

@@ -1,7 +1,8 @@
 // Whether settings would help: all questions are asked with them, and they become the default once someone has agreed.
 
-import { follow, post, stopJob } from "./api.js";
+import { post } from "./api.js";
 import { el, fill } from "./dom.js";
+import { createProgress } from "./jobs.js";
 import { forgetDescription, nameOfSetting, readDescription, written } from "./settings_form.js";
 import { button, complain, confirm, say } from "./widgets.js";
 import { brief, count, percent, points } from "./words.js";
@@ -17,32 +18,25 @@ const SHOWN = 8;
  * @returns {{element: HTMLElement, start: (settings: Object, other: Object) => Promise<void>}}
  */
 export function createTrial({ app, onKept }) {
-  const element = el("section", { class: "card trial", hidden: true, tabIndex: -1, aria: { label: "Would this help?", live: "polite" } });
+  const element = el("div", { class: "trial", hidden: true, tabIndex: -1, aria: { live: "polite" } });
   let turn = 0;
 
   async function start(settings, other) {
     const mine = turn += 1;
-    const bar = el("progress", { max: 1, aria: { label: "Questions asked" } });
-    const text = el("p", { class: "muted small number" }, "Asking all questions with both settings…");
-    let job = null;
-    const close = button("Close", () => { turn += 1; element.hidden = true; if (job?.status === "running") stopJob(job.number).catch(complain); }, "quiet small");
-    const head = el("div", { class: "row" }, el("h2", { class: "grow" }, "Would this help?"), close);
+    const panel = createProgress("Would this help?");
     element.hidden = false;
-    fill(element, head, bar, text);
+    fill(element, panel.element);
     try {
-      ({ job } = await post("/api/trial", { settings, other }));
-      job = await follow(job.number, ({ progress: { done, total } }) => {
-        if (!total) return;
-        Object.assign(bar, { max: total, value: done });
-        text.textContent = `${done.toLocaleString()} of ${total.toLocaleString()} asked`;
-      });
+      const { job } = await post("/api/trial", { settings, other });
+      const ended = await panel.watch(job, ({ done, total }) => `${done.toLocaleString()} of ${total.toLocaleString()} asked, with both settings`);
       if (mine !== turn) return;
-      if (job.status === "failed") throw new Error(job.error.message);
-      fill(element, head, job.status === "stopped" ? el("p", {}, "It was stopped.") : told(job.result, settings, other));
-      element.focus();
+      if (ended.status === "failed") throw new Error(ended.error.message);
+      if (ended.status === "stopped") panel.end("It was stopped.");
+      else panel.end("Would this help?", ...told(ended.result, settings, other));
     } catch (error) {
-      if (mine === turn) fill(element, head, el("p", { class: "error" }, error.message));
+      panel.end("Would this help?", el("p", { class: "error" }, error.message));
     }
+    if (mine === turn) element.focus();
   }
 
   function told({ count: asked, left_out: leftOut, recall, used, difference, won, lost, remark }, settings, other) {
