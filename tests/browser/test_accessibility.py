@@ -30,6 +30,24 @@ def open_why(page: Page) -> None:
         summary.click()
 
 
+def open_doubt(page: Page) -> None:
+    page.goto("/#/ask?q=What+is+the+capital+of+Peru%3F")
+    page.locator(".doubt").first.wait_for()
+
+
+def open_sentence(page: Page) -> None:
+    open_ask(page)
+    doc = page.evaluate("async () => (await (await fetch('/api/documents?search=billing')).json()).documents[0].doc_id")
+    page.goto(f"/#/ask?q=When+is+a+refund+refused%3F&doc={doc}&sentence=5&tab=why")
+    page.get_by_role("button", name="Would this help?").first.wait_for()
+
+
+def open_writing(page: Page) -> None:
+    open_evaluate(page)
+    page.get_by_role("button", name="New question").click()
+    page.locator(".writing").wait_for()
+
+
 def open_compared(page: Page) -> None:
     page.goto("/#/ask?q=When+is+a+refund+refused%3F&other=%7B%22k%22%3A3%7D")
     page.locator(".compared").filter(has_text=re.compile(r"\w")).wait_for(state="attached")
@@ -69,8 +87,11 @@ STATES: States = {
     "start": open_start,
     "ask": open_ask,
     "why": open_why,
+    "doubt": open_doubt,
+    "sentence": open_sentence,
     "compared": open_compared,
     "evaluate": open_evaluate,
+    "writing": open_writing,
     "documents": open_documents,
     "pdf": open_pdf,
     "keys": open_keys,
