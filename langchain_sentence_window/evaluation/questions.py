@@ -262,8 +262,8 @@ def _read_paragraphs(text: str, where: str) -> list[Record]:
         label = _QUESTION.match(question) or _NUMBER.match(question)
         if label is None and not _ASKS.search(question):
             raise InvalidInputError(
-                f"{shown(question)} of {where} isn't a question; write one that ends in a question mark, and its answer on "
-                f"the lines below, or {_FORM} on each line"
+                f"{shown(question)} of {where} isn't a question; write one that ends in a question mark, its answer "
+                f"on the lines below, or {_FORM} on each line"
             )
         words = (
             _ANSWER.sub("", "\n".join(answer), count=1) if answer and _ANSWER.match(answer[0]) else "\n".join(answer)

@@ -248,6 +248,15 @@ def test_a_question_that_names_a_document_says_so(page: "Page", serve: Serve) ->
     expect(page.locator(".step").first).to_contain_text("Searched there as", use_inner_text=True)
 
 
+def test_without_a_question_it_says_what_to_do(page: "Page") -> None:
+    page.goto("/#/ask?tab=why")
+    page.locator(".why").get_by_role("button", name="Write a question").click()
+    expect(page.get_by_role("textbox", name="Question")).to_be_focused()
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    expect(summary(page)).to_contain_text("The best window is from")
+
+
 def test_nothing_found_is_told(page: "Page") -> None:
     opened(page, settings={"min_score": 0.99})
     expect(summary(page)).to_have_text("Nothing is returned: what was found is below “Lowest similarity” of 0.99.")

@@ -28,16 +28,15 @@ def parsed(text: str) -> list[tuple[str, str]]:
     "text",
     [
         'question,answer\nHow long?,"Five days, at most."\nWer zahlt?,Der Kunde.\nWhy?,\n',
-        '\ufeffid;Answer;Question\r\n1;"Five days, at most.";How long?\r\n\r\n2;Der Kunde.;Wer zahlt?\r\n3;;Why?'.lstrip(
-            "\ufeff"
-        ),
+        'id;Answer;Question\r\n1;"Five days, at most.";How long?\r\n\r\n2;Der Kunde.;Wer zahlt?\r\n3;;Why?',
         "question\tanswer\nHow long?\tFive days, at most.\nWer zahlt?\tDer Kunde.\nWhy?\t",
         'How long?, Five days, at most.\n\n"Wer zahlt?", "Der Kunde."\nWhy?,',
         "How long?\nFive days, at most.\n\nWer zahlt?\nDer Kunde.\n\n\nWhy?\n",
         "Q: How long?\nA: Five days, at most.\nQ: Wer zahlt?\nA: Der Kunde.\nQ: Why?\n",
         "Frage 1: How long?\nAntwort: Five days, at most.\n\nFrage 2: Wer zahlt?\nAntwort: Der Kunde.\n\nFrage 3: Why?",
         "1. How long?\nFive days, at most.\n\n2. Wer zahlt?\nDer Kunde.\n\n3. Why?",
-        '{"question": "How long?", "answer": "Five days, at most."}\n{"question": "Wer zahlt?", "answer": "Der Kunde."}\n'
+        '{"question": "How long?", "answer": "Five days, at most."}\n'
+        '{"question": "Wer zahlt?", "answer": "Der Kunde."}\n'
         '{"question": "Why?", "answer": ""}',
     ],
 )

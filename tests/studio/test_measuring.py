@@ -189,7 +189,7 @@ def test_without_questions_nothing_is_measured() -> None:
     retriever = SentenceWindowRetriever.from_documents([document(TEXT, "a")], WordEmbeddings(), **BY_COSINE)
     client = TestClient(create_studio(retriever), base_url="http://127.0.0.1")
     for path in ("/api/evaluate", "/api/fit", "/api/trial"):
-        given = {"other": {}} if path == "/api/trial" else {}
+        given: dict[str, Any] = {"other": {}} if path == "/api/trial" else {}
         assert "there are none" in call(client, path, given, 409)["error"]["message"]
     lost = {"question": "Gone?", "doc_id": "gone", "spans": [[0, 5]]}
     call(client, "/api/questions/import", {"text": json.dumps(lost)})

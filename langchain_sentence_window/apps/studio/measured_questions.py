@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
+from operator import gt, lt
 from typing import Any
 
 from pydantic import Field
@@ -371,21 +372,24 @@ async def try_settings(studio: Studio, given: Tried) -> object:
 
 def _tried(compared: Comparison, asked: "AskedEntries") -> dict[str, Any]:
     now, other = compared.reports.values()
-    rows = [
-        {"number": entry.number, "question": entry.question.question, "before": before, "after": after}
-        for entry, before, after in zip(
-            asked.entries, now.values("recall", WHOLE), other.values("recall", WHOLE), strict=True
-        )
-    ]
+    pairs = list(zip(now.values("recall", WHOLE), other.values("recall", WHOLE), strict=True))
+
+    def rows(which: Callable[[float, float], bool]) -> list[dict[str, Any]]:
+        return [
+            {"number": entry.number, "question": entry.question.question, "before": before, "after": after}
+            for entry, (before, after) in zip(asked.entries, pairs, strict=True)
+            if which(after, before)
+        ]
+
     return {
-        "count": len(rows),
+        "count": len(pairs),
         "left_out": asked.left_out,
         "recall": [each.averages[0].recall.mean for each in (now, other)],
         "used": [each.averages[0].used.mean for each in (now, other)],
         "difference": asdict(compared.difference("other", "now", WHOLE)),
-        "won": [row for row in rows if row["after"] > row["before"]],
-        "lost": [row for row in rows if row["after"] < row["before"]],
-        "remark": few_questions(len(rows)),
+        "won": rows(gt),
+        "lost": rows(lt),
+        "remark": few_questions(len(pairs)),
     }
 
 

@@ -59,7 +59,7 @@ from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 
 from .page_state import Studio, calling, reading
-from .read_document import window_blocks
+from .read_document import window_layout
 from .replies import Arguments, Refused, fields_of, lines
 from .setting_form import to_ask
 
@@ -145,8 +145,8 @@ def card(window: Document, rank: int) -> dict[str, Any]:
 
     Returns:
         ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``place`` (its
-        slides or rows), ``url``, ``text``, the same in ``blocks``, and the fields of the window that the page gets, as
-        they are; see `WindowField`. Missing ones are left out.
+        slides or rows), ``url``, ``text``, its ``kind`` and the same in ``blocks``, and the fields of the window that
+        the page gets, as they are; see `WindowField`. Missing ones are left out.
     """
     keys = [SOURCE, *(field.key for field in FIELDS if field.is_on_page)]
     carried = {key: window.metadata[key] for key in keys if window.metadata.get(key) is not None}
@@ -158,7 +158,7 @@ def card(window: Document, rank: int) -> dict[str, Any]:
         "place": numbered_place(window).removeprefix(", "),
         "url": web_address(link_to(window)),
         "text": window.page_content,
-        "blocks": window_blocks(window),
+        **window_layout(window),
         **carried,
     }
 

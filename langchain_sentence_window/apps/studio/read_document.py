@@ -10,6 +10,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._primitives import LONE_SURROGATE, Span
+from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.locations import name_of
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, PAGES, SENTENCE_SPANS, START_INDEX
 from langchain_sentence_window.documents.page_documents import PagedSentence, sentences_on_pages
@@ -196,20 +197,19 @@ def kind_of(metadata: Mapping[str, Any], texts: Iterable[str], *, has_pages: boo
     return "markdown" if is_marked or suffix in _MARKDOWN or any(map(is_markdown, texts)) else "text"
 
 
-def window_blocks(window: Document) -> list[dict[str, Any]]:
-    """Return the text of a window in blocks, as those of a document; sentences count from 0."""
+def window_layout(window: Document) -> dict[str, Any]:
+    """Return the ``kind`` of a window's text, and its ``blocks``, as those of a document; sentences count from 0."""
     text, metadata = window.page_content, window.metadata
-    start, end = (metadata.get(key) for key in (START_INDEX, END_INDEX))
-    is_whole = isinstance(start, int) and isinstance(end, int) and end - start == len(text)
-    spans = (
-        [(first - start, last - start, at) for at, (first, last) in enumerate(metadata.get(SENTENCE_SPANS, ()))]
-        if is_whole
-        else []
-    )
+    start, end = as_integer(metadata.get(START_INDEX)), as_integer(metadata.get(END_INDEX))
+    if start is None or end is None or end - start != len(text):  # another step shortened or rewrote it
+        start, within = 0, []
+    else:
+        within = [(first - start, last - start) for first, last in metadata.get(SENTENCE_SPANS, ())]
     kind = kind_of({DOC_ID: "", **metadata}, [text], has_pages=PAGES in metadata)
-    plain = [PlainSentence(first, last) for first, last, _ in spans]
+    plain = [PlainSentence(first, last) for first, last in within]
     found = markdown_blocks(text) if kind == "markdown" else plain_blocks(text, plain)
-    return list(_written(found, text, start if is_whole else 0, spans))
+    spans = [(first, last, at) for at, (first, last) in enumerate(within)]
+    return {"kind": kind, "blocks": list(_written(found, text, start, spans))}
 
 
 def _written(

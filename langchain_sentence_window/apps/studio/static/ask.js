@@ -176,7 +176,10 @@ export function mount(container, app) {
   }
 
   async function showWhy() {
-    if (!state.q) return;
+    if (!state.q) {
+      explained = null;
+      return why.showStart(() => { places.showList(); question.focus(); });
+    }
     const wanted = JSON.stringify([state.q, state.settings, state.sentence === null ? null : state.doc, state.sentence]);
     if (wanted === explained) return places.highlight();
     explained = wanted;

@@ -76,12 +76,12 @@ export function sourceLink({ url }, name) {
 function laidText(card, own) {
   const hits = new Set((card.hits ?? []).map((hit) => hit.start_index));
   const spans = card.sentence_spans ?? [];
-  const model = createModel({ kind: "markdown", sentences: spans, blocks: card.blocks, indexes: null });
+  const model = createModel({ kind: card.kind, sentences: spans, blocks: card.blocks, indexes: null });
   const laid = layBlocks(model, (position) => (hits.has(spans[position][0]) ? "mark" : "span"));
   spans.forEach((_, i) => {
     if (own.has(card.sentences[0] + i)) for (const each of laid.sentences[i]) Object.assign(each, { className: "s is-own", title: "Not in the other side's windows" });
   });
-  const element = el("div", { class: "window-text laid", dir: "auto" }, laid.chunks.flatMap((each) => [...each.children]));
+  const element = el("div", { class: `window-text laid ${card.kind}`, dir: "auto" }, laid.chunks.flatMap((each) => [...each.children]));
   const firstHit = Math.min(...(card.hits ?? []).map((hit) => hit.end_index - card.start_index), card.text.length);
   const end = card.start_index + Math.max(SHOWN_CHARS, Math.min(firstHit, 4 * SHOWN_CHARS));
   if (card.text.length <= end - card.start_index + SHOWN_CHARS / 4) return [element, laid.sentences];

@@ -156,7 +156,7 @@ export function mount(container, app) {
     const { run } = results.active(row.number);
     const model = reader.model();
     if (model?.data.doc_id !== row.doc_id) return;
-    app.go("ask", { q: row.question, settings: JSON.stringify({ ...run.settings, k: run.k }), doc: row.doc_id, sentence: model.indexOf(model.at(start)), tab: "why" });
+    app.go("ask", { q: row.question, settings: JSON.stringify({ ...run.settings, k: run.k }), doc: row.doc_id, start, sentence: model.indexOf(model.at(start)), tab: "why" });
   }
 
   function begin() {

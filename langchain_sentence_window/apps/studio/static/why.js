@@ -75,7 +75,7 @@ export function createWhy({ app, onAnswer, onSentence }) {
 
   function told(fate, query, settings) {
     const sum = trace && sentenceSummary(trace, fate);
-    const tryIt = (given) => app.go("ask", { q: query, settings: JSON.stringify(given), doc: fate.doc_id, sentence: fate.index, tab: "why" });
+    const tryIt = (given) => app.go("ask", { q: query, settings: JSON.stringify(given), doc: fate.doc_id, start: fate.start ?? 0, sentence: fate.index, tab: "why" });
     const naming = (own, written) => (own.filter === null ? written : inWords(own, description).join(", "));
     onKept = () => tryIt({});
     trial.element.hidden = true;
@@ -210,6 +210,14 @@ export function createWhy({ app, onAnswer, onSentence }) {
 
   return {
     element, show,
+    /** Say what this is for, while there is no question. */
+    showStart(onBegin) {
+      aborting?.abort();
+      [trace, asked, verdict.hidden, body.hidden] = [null, null, true, false];
+      fill(status);
+      fill(body, el("div", { class: "empty" }, el("p", {}, "Ask a question, and you read here why its windows came, and why other sentences didn't."),
+        button("Write a question", onBegin, "main")));
+    },
     /**
      * Return what became of each sentence of a document; null without a trace.
      *
