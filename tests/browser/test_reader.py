@@ -365,7 +365,7 @@ def test_markup_in_a_document_is_only_text(page: "Page", serve: Serve) -> None:
     opened(page, "<b>x</b>")
     assert page.evaluate("document.querySelector('.reader-text').textContent") == hostile
     assert page.locator(".reader script, .reader img, .reader svg, .reader a, .reader i").count() == 0
-    expect(page.locator(".reader-title")).to_have_text("<i>t</i>", use_inner_text=True)
+    expect(page.locator(".reader-title")).to_contain_text("<i>t</i>", use_inner_text=True)
 
 
 @pytest.mark.parametrize(

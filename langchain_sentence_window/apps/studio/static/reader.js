@@ -6,7 +6,7 @@ import { el, fill } from "./dom.js";
 import { createModel, findMarks, hitAt, isStale } from "./reader_model.js";
 import { createPagesView } from "./reader_pages.js";
 import { createTextView } from "./reader_text.js";
-import { baseName } from "./words.js";
+import { baseName, inFolder } from "./words.js";
 
 const SETTLE_MS = 150;
 const ZOOMS = [0.5, 0.75, 1, 1.5, 2, 3];
@@ -279,7 +279,7 @@ function createHead({ onHit, onView, onZoom, onHeading }) {
     /** Show what is open; `null` for nothing. */
     name(data) {
       element.hidden = data === null;
-      fill(title, data ? data.title ?? baseName(data.name) : "");
+      fill(title, data ? data.title ?? baseName(data.name) : "", data?.title ? el("bdi", { class: "muted small" }, ` ${inFolder(data.source ?? data.name)}`) : null);
       title.title = data?.source ?? data?.name ?? "";
       fill(path);
       shown = "";

@@ -5,7 +5,7 @@ import { el, fill } from "./dom.js";
 import { inWords, nameOfSetting, readDescription } from "./settings_form.js";
 import { createTrial } from "./trial.js";
 import { button } from "./widgets.js";
-import { baseName, brief, count, decimal, headingPath, ms } from "./words.js";
+import { baseName, brief, count, decimal, headingPath, ms, namesOf } from "./words.js";
 
 const SHOWN = 8;
 const SHOWN_SIGNALS = 4;
@@ -27,7 +27,7 @@ export function createWhy({ app, onAnswer, onSentence }) {
   const body = el("div", { class: "why-body", hidden: true });
   const element = el("div", { class: "why" }, verdict, status, body);
   const trial = createTrial({ app, onKept: () => onKept() });
-  let trace = null, asked = null, aborting = null, description = null, onKept = () => {};
+  let trace = null, asked = null, aborting = null, description = null, names = new Map(), onKept = () => {};
 
   /** Show the road of a question; with a sentence, also why that is, or isn't, among the windows. */
   async function show(query, settings, docId = null, sentence = null) {
@@ -55,6 +55,7 @@ export function createWhy({ app, onAnswer, onSentence }) {
     body.setAttribute("aria-busy", "true");
     try {
       trace = await post("/api/explain", { query, settings }, { signal: mine.signal });
+      names = namesOf(Object.entries(trace.names).map(([id, name]) => ({ doc_id: id, name, source: name })));
       asked = wanted;
       fill(status);
       body.hidden = false;
@@ -122,7 +123,7 @@ export function createWhy({ app, onAnswer, onSentence }) {
   }
 
   function shortName(docId) {
-    return baseName(trace?.names?.[docId] ?? docId);
+    return names.get(docId) ?? baseName(docId);
   }
 
   // The whole question
