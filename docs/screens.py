@@ -85,7 +85,7 @@ def _measure(page: Page) -> None:
 
 def _try(page: Page) -> None:
     page.get_by_role("button", name="Would this help?").last.click()
-    page.get_by_text("question win").first.wait_for()
+    page.get_by_text("questions win").first.wait_for(timeout=120_000)
 
 
 def _take(page: Page, address: str, name: str, act: Callable[[Page], None] = lambda _: None) -> None:

@@ -262,7 +262,7 @@ def test_a_question_that_was_deleted_meanwhile_says_so(opened: Opened, path: Pat
     write_questions(path, ALL[1:2])
     page.get_by_role("button", name="Save", exact=True).click()
     dialog = page.get_by_role("dialog", name="Save yours as a new question?")
-    expect(dialog).to_contain_text("Somebody deleted this question meanwhile.")
+    expect(dialog).to_contain_text("It was deleted meanwhile")
     dialog.get_by_role("button", name="Save mine").click()
     page.locator(".question-panel h2", has_text="Mine?").wait_for()
     assert read_questions(path) == [ALL[1], Question("Mine?", ALL[0].doc_id, ALL[0].spans)]
@@ -374,7 +374,7 @@ def test_questions_that_others_change_are_shown_as_they_are(opened: Opened, path
     write_questions(path, [ALL[0], Question("Theirs?", BILLING, ((2, 9),))])
     seen.allow("status of 409")
     page.get_by_role("button", name="Delete").click()
-    page.get_by_text("somebody deleted this question").wait_for()
+    page.get_by_text("this question was deleted meanwhile").wait_for()
     rows(page).filter(has_text="Theirs?").click()  # which no run asked
     page.locator(".question-panel h2", has_text="Theirs?").wait_for()
     expect(page.locator(".fared")).to_have_count(0)

@@ -210,15 +210,26 @@ def test_what_somebody_else_changed_is_not_overwritten_and_is_told(path: Path) -
         if path_ == "undo":
             call(client, "/api/questions/undo", {})  # of the second question, which nobody else touched
         error = call(client, f"/api/questions/{path_}", given, 409)["error"]
-        assert "somebody changed this question" in error["message"]
+        assert "this question was changed meanwhile" in error["message"]
         assert (error["current"]["question"], error["current"]["number"]) == ("How many days?", 1)
         assert texts(client)[0] == "How many days?"
     mine = {"number": 1, "version": error["current"]["version"], "question": "Mine?"}
     assert call(client, "/api/questions/change", mine)["question"] == "Mine?"
     write_questions(path, [])
     error = call(client, "/api/questions/change", mine, 409)["error"]
-    assert "somebody deleted this question" in error["message"]
+    assert "this question was deleted meanwhile" in error["message"]
     assert error["current"] is None
+
+
+def test_words_are_changed_while_somebody_else_marks_gold(path: Path) -> None:
+    client, other = client_of(path), client_of(path)
+    row = mark(client, *GOLD)["question"]
+    mark(other, QUICK)
+    given = {"number": row["number"], "version": row["version"]}
+    changed = call(client, "/api/questions/change", {**given, "question": "How many days?"})
+    assert changed["texts"] == ["A refund is quick.", "It takes days."]
+    error = call(client, "/api/questions/delete", given, 409)["error"]  # what was marked since isn't deleted unseen
+    assert error["current"]["question"] == "How many days?"
 
 
 def test_a_change_is_taken_back_only_as_the_last_one() -> None:
@@ -393,8 +404,8 @@ def test_nothing_is_told_of_what_the_filter_forbids() -> None:
     [
         ("/api/questions/add", ASKED),
         ("/api/questions/mark", ASKED),
-        ("/api/questions/change", {"question": "A?", "number": 1, "version": ""}),
-        ("/api/questions/delete", {"number": 1, "version": ""}),
+        ("/api/questions/change", {"question": "A?", "number": 1, "version": "0" * 12}),
+        ("/api/questions/delete", {"number": 1, "version": "0" * 12}),
         ("/api/questions/undo", {}),
         ("/api/questions/import", {"text": json.dumps(ASKED)}),
     ],

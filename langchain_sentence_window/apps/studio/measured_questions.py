@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from operator import gt, lt
 from typing import Any
 
 from pydantic import Field
@@ -16,14 +15,14 @@ from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.answering.quotes.verification import find_said
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare
-from langchain_sentence_window.evaluation.metrics import union
+from langchain_sentence_window.evaluation.metrics import FULL_COVERAGE, union
 from langchain_sentence_window.evaluation.questions import Asked, OpenQuestion, Question, parse_questions
 from langchain_sentence_window.evaluation.report import Comparison, few_questions, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import OF_CALL, REMEMBERED, SETTINGS
 
 from .page_state import Job, Studio, calling, check_writable, reading
-from .question_list import Entry, difference, gold_of, without
+from .question_list import NAME_CHARS, Entry, difference, gold_of, without
 from .read_document import Gold, read_document
 from .replies import LINES, Arguments, Refused, fields_of
 from .setting_form import FORM, to_ask
@@ -60,7 +59,7 @@ class Chosen(Arguments):
     """A question, and its version."""
 
     number: int
-    version: str
+    version: str = Field(min_length=NAME_CHARS)
 
 
 class Reworded(Chosen):
@@ -144,7 +143,7 @@ async def add_question(studio: Studio, given: Written) -> object:
 async def list_gold(studio: Studio, given: Worded) -> object:
     """Return the gold of a question in each of its documents."""
     entries = await ASYNC.in_thread(studio.question_list.all)
-    own = [gold_of(each.question) for each in entries if each.question.question == given.question.strip()]
+    own = [gold_of(each.question) for each in entries if each.question.question.strip() == given.question.strip()]
     return {"golds": [{"doc_id": doc_id, "spans": spans} for doc_id, spans in own if spans]}
 
 
@@ -270,6 +269,9 @@ AS_IT_IS = "as it is"
 WHOLE = 1_000_000_000
 """A size of the context, in characters, that holds all that a call returns."""
 
+LEAST_CHANGE = 1 - FULL_COVERAGE
+"""The change of recall above which a question wins or loses; a space or a full stop of the gold is less."""
+
 MIN_K = 40
 """Windows that a run asks for unless its settings say so, enough to fill the usual budgets."""
 
@@ -374,11 +376,11 @@ def _tried(compared: Comparison, asked: "AskedEntries") -> dict[str, Any]:
     now, other = compared.reports.values()
     pairs = list(zip(now.values("recall", WHOLE), other.values("recall", WHOLE), strict=True))
 
-    def rows(which: Callable[[float, float], bool]) -> list[dict[str, Any]]:
+    def rows(sign: int) -> list[dict[str, Any]]:
         return [
             {"number": entry.number, "question": entry.question.question, "before": before, "after": after}
             for entry, (before, after) in zip(asked.entries, pairs, strict=True)
-            if which(after, before)
+            if sign * (after - before) > LEAST_CHANGE
         ]
 
     return {
@@ -387,8 +389,8 @@ def _tried(compared: Comparison, asked: "AskedEntries") -> dict[str, Any]:
         "recall": [each.averages[0].recall.mean for each in (now, other)],
         "used": [each.averages[0].used.mean for each in (now, other)],
         "difference": asdict(compared.difference("other", "now", WHOLE)),
-        "won": rows(gt),
-        "lost": rows(lt),
+        "won": rows(1),
+        "lost": rows(-1),
         "remark": few_questions(len(pairs)),
     }
 

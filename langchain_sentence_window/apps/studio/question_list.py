@@ -36,6 +36,9 @@ MAX_UNDONE = 50
 MAX_FILE_BYTES = 100_000_000
 """Size of the largest file of questions."""
 
+NAME_CHARS = 12
+"""Characters of a name of a question's words, or of its gold."""
+
 _QUOTED_CHARS = 60
 
 
@@ -55,8 +58,8 @@ class Entry:
 
     @property
     def version(self) -> str:
-        """A name for the question as it is now."""
-        return hashlib.sha256(repr(self.question).encode(errors="surrogateescape")).hexdigest()[:16]
+        """A name for the question as it is now: one for its words, and one for its gold."""
+        return f"{_name(self.question.question)}-{_name(repr(gold_of(self.question)))}"
 
     def with_question(self, question: Asked) -> "Entry":
         """Return the entry with another question. Other keys of its line stay."""
@@ -74,7 +77,8 @@ class Conflict(Refused):
         """Refuse, and say what the question is now; ``None`` if it was deleted."""
         happened = "deleted" if current is None else "changed"
         now = current and {"number": current.number, "version": current.version, **asdict(current.question)}
-        super().__init__(409, f"somebody {happened} this question meanwhile, so nothing was written", current=now)
+        where = "in another tab or by another program"
+        super().__init__(409, f"this question was {happened} meanwhile, {where}; nothing was written", current=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +171,15 @@ class QuestionList:
         """
         with self._lock:
             entries = self._read()
-            own = [each for each in entries if each.question.question == question]
+            own = [each for each in entries if each.question.question.strip() == question]
             old = next((each for each in own if gold_of(each.question)[0] == doc_id), None)
             spans = change(() if old is None else gold_of(old.question)[1])
             old = old or next((each for each in own if isinstance(each.question, OpenQuestion)), None)
             if spans:
                 old = old or Entry(next(self._numbers), OpenQuestion(question), {})
-                new = old.with_question(Question(question, doc_id, tuple(spans)))
+                new = old.with_question(Question(old.question.question, doc_id, tuple(spans)))
             elif old is not None and "answer" in old.record:
-                new = old.with_question(OpenQuestion(question, old.record["answer"]))
+                new = old.with_question(OpenQuestion(old.question.question, old.record["answer"]))
             else:
                 new = None
             is_new = old not in entries
@@ -194,7 +198,7 @@ class QuestionList:
         """
         with self._lock:
             entries = self._read()
-            old = _of(entries, number, version)
+            old = _of(entries, number, version.partition("-")[0])  # whoever marks gold meanwhile changes no words
             new = old.with_question(replace(old.question, question=question))
             self._put(f"changing {_quoted([old])}", tuple(new if one is old else one for one in entries))
             return new
@@ -310,9 +314,13 @@ def gold_of(question: Asked) -> tuple[str, tuple[Span, ...]]:
     return (question.doc_id, question.spans) if isinstance(question, Question) else ("", ())
 
 
+def _name(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:NAME_CHARS]
+
+
 def _of(entries: Sequence[Entry], number: int, version: str) -> Entry:
     found = next((each for each in entries if each.number == number), None)
-    if found is None or found.version != version:
+    if found is None or not found.version.startswith(version):
         raise Conflict(found)
     return found
 

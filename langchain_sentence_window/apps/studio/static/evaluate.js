@@ -213,8 +213,8 @@ export function mount(container, app) {
       return changed().catch(complain);
     }
     const now = error.current;
-    const theirs = now === null ? el("p", {}, "Somebody deleted this question meanwhile.")
-      : [el("p", {}, "Somebody changed this question meanwhile. It is now:"), el("blockquote", { dir: "auto" }, now.question)];
+    const theirs = now === null ? el("p", {}, "It was deleted meanwhile, in another tab or by another program.")
+      : [el("p", {}, "It was changed meanwhile, in another tab or by another program. It is now:"), el("blockquote", { dir: "auto" }, now.question)];
     const mine = words === null ? null : [el("p", {}, "You wrote:"), el("blockquote", { dir: "auto" }, words)];
     panel.hide();
     confirm({
