@@ -44,6 +44,7 @@ def main() -> None:
             page = browser.new_page(viewport=SIZE, base_url=address, device_scale_factor=1)
             _take(page, f"/#/ask?q={ADDRESS}", "ask")
             _take(page, f"/#/ask?q={ADDRESS}&tab=why", "why")
+            _take(page, f"/#/ask?q={ADDRESS}&tab=why&doc=documents/billing-policy.md&sentence=5", "trial", _try)
             _take(page, f"/#/ask?q={ADDRESS}&other=%7B%22window%22%3A%5B1%2C2%5D%7D", "compare")
             _take(page, "/#/evaluate", "evaluate", _measure)
             _take(page, "/#/ask?q=When%20does%20the%20notice%20take%20effect%3F", "pdf")
@@ -80,6 +81,11 @@ def _measure(page: Page) -> None:
     page.get_by_role("tab", name="Results").click()
     page.get_by_role("button", name="Evaluate", exact=True).click()
     page.get_by_role("region", name="Runs").wait_for()
+
+
+def _try(page: Page) -> None:
+    page.get_by_role("button", name="Would this help?").last.click()
+    page.get_by_text("questions win").first.wait_for(timeout=120_000)
 
 
 def _take(page: Page, address: str, name: str, act: Callable[[Page], None] = lambda _: None) -> None:

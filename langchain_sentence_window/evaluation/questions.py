@@ -1,9 +1,12 @@
 """Questions with gold spans: read, checked and written; and the documents that they are about."""
 
+import csv
 import json
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from io import StringIO
 from os import PathLike
 from typing import Any, TypeAlias
 
@@ -54,8 +57,39 @@ class Question:
         object.__setattr__(self, "spans", tuple(map(_checked_span, spans)))
 
 
+@dataclass(frozen=True, slots=True)
+class OpenQuestion:
+    """A question whose gold nobody has confirmed yet.
+
+    Attributes:
+        question: The question as a user would ask it.
+        answer: Its answer in words; empty if it isn't known.
+    """
+
+    question: str
+    answer: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the fields.
+
+        Raises:
+            InvalidInputError: One isn't a string, or the question is blank.
+        """
+        if not isinstance(self.question, str) or not self.question.strip():
+            raise InvalidInputError(f"question is {shown(self.question)}; it must be a string that isn't blank")
+        if not isinstance(self.answer, str):
+            raise InvalidInputError(f"answer is {shown(self.answer)}; it must be a string")
+
+
+Asked: TypeAlias = Question | OpenQuestion
+Record: TypeAlias = tuple[Asked, dict[str, Any]]
+"""A question, and all keys of its line or row."""
+
+
 def read_questions(path: str | PathLike[str]) -> list[Question]:
     """Read questions from a file of JSON lines.
+
+    It warns of questions without gold, which it leaves out.
 
     Args:
         path: A UTF-8 file with ``{"question": …, "doc_id": …, "spans": [[start, end], …]}`` on each line. Blank lines
@@ -64,6 +98,24 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
     Raises:
         InvalidInputError: The file doesn't exist or has no questions, or a line can't be read. The message says which
             line and why.
+    """
+    found = read_asked(path)
+    known = [question for question in found if isinstance(question, Question)]
+    if len(known) < len(found):
+        warnings.warn(
+            f"{len(found) - len(known):,} of {len(found):,} questions of {path} have no gold, and are left out; "
+            "confirm it in the studio: sentence-window serve --questions FILE",
+            SentenceWindowWarning,
+            stacklevel=2,
+        )
+    return known
+
+
+def read_asked(path: str | PathLike[str]) -> list[Asked]:
+    """Read questions from a file as people have it, with gold or without; see `parse_questions`.
+
+    Raises:
+        InvalidInputError: As `read_questions`.
     """
     file = checked_path(path)
     try:
@@ -81,22 +133,26 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
     return [question for question, _ in found]
 
 
-def parse_questions(text: str, where: str) -> list[tuple[Question, dict[str, Any]]]:
-    """Read questions from JSON lines.
+def parse_questions(text: str, where: str) -> list[Record]:
+    """Read questions from JSON lines, from CSV, or from text as people write it.
 
     Args:
-        text: The lines. Blank ones are ignored.
+        text: JSON lines with gold, or with ``question`` and ``answer`` alone. Or CSV, tabs or semicolons with columns
+            of these names, or without a header and a question mark at the end of each question. Or paragraphs: a
+            question, and its answer on the lines below.
         where: Where they are from, for messages.
 
     Returns:
-        Each question, and all keys of its line.
+        Each question, and all keys of its line. Blank lines are ignored.
 
     Raises:
         InvalidInputError: A line can't be read. The message says which one and why.
     """
     # Not splitlines: a JSON string may hold U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    return [_read(line, f"line {number} of {where}") for number, line in lines]
+    if not lines or lines[0][1].lstrip()[0] in "[{":
+        return [_read(line, f"line {number} of {where}") for number, line in lines]
+    return _read_table(text, where) or _read_paragraphs(text, where)
 
 
 def write_questions(path: str | PathLike[str], questions: Iterable[Question]) -> None:
@@ -144,18 +200,84 @@ def question_line(record: Mapping[str, Any]) -> str:
     return json.dumps(record) if LONE_SURROGATE.search(line) else line
 
 
-def _read(line: str, where: str) -> tuple[Question, dict[str, Any]]:
+def _read(line: str, where: str) -> Record:
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"{where} isn't JSON ({error}); write {_FORM}") from None
-    missing = [key for key in ("question", "doc_id", "spans") if not isinstance(record, dict) or key not in record]
+    keys = record.keys() if isinstance(record, dict) else ()
+    is_open = "answer" in keys and not {"doc_id", "spans"} & set(keys)
+    needed = ("question",) if is_open else ("question", "doc_id", "spans")
+    missing = [key for key in needed if key not in keys]
     if missing:
         raise InvalidInputError(f"{where} lacks {', '.join(map(repr, missing))}; write {_FORM}")
     try:
+        if is_open:
+            return OpenQuestion(record["question"], record["answer"]), record
         return Question(record["question"], record["doc_id"], record["spans"]), record
     except InvalidInputError as error:
         raise InvalidInputError(f"{where}: {error}") from None
+
+
+_SEPARATORS = ",;\t|"
+_MARK = r"[?\u037e\u061f\uff1f]"
+_PAIR = re.compile(rf"\s*\"?(?P<question>[^\n]*?{_MARK})\"?[ ]*[{_SEPARATORS}](?P<answer>[^\n]*)")
+_ASKS = re.compile(rf"{_MARK}\W*\Z")
+_NUMBER = re.compile(r"\s*\d{1,6}[.)]\s+")
+_COLON = r"\s*\d{0,6}\s*[:\uff1a]\s*"
+_QUESTION = re.compile(
+    rf"\s*(?:[QFPD]|Question|Frage|Pregunta|Domanda|Pergunta|Вопрос|[问問]|質問){_COLON}", re.IGNORECASE
+)
+_ANSWER = re.compile(
+    rf"\s*(?:[AR]|Answer|Antwort|Respuesta|Réponse|Risposta|Resposta|Ответ|答|回答){_COLON}", re.IGNORECASE
+)
+
+
+def _read_table(text: str, where: str) -> list[Record]:
+    """Read rows whose columns a header names, or lines of a question and an answer; none if it is another text."""
+    try:
+        for separator in _SEPARATORS:
+            rows = csv.reader(StringIO(text.lstrip()), delimiter=separator)
+            names = [name.strip().lower() for name in next(rows, [])]
+            if "question" in names:
+                records = [dict(zip(names, row, strict=False)) for row in rows if any(map(str.strip, row))]
+                return [_opened(each, f"row {at} of {where}") for at, each in enumerate(records, 2)]
+    except csv.Error as error:
+        raise InvalidInputError(f"{where} can't be read as a table ({error}); save it as CSV again") from None
+    pairs = [_PAIR.fullmatch(line) for line in text.splitlines() if line.strip()]
+    found = [pair.groupdict() for pair in pairs if pair]
+    return [_opened(each, where) for each in found] if len(found) == len(pairs) else []
+
+
+def _read_paragraphs(text: str, where: str) -> list[Record]:
+    """Read questions that a blank line or a label ends, each with its answer on the lines below."""
+    paragraphs: list[list[str]] = [[]]
+    for line in text.splitlines():
+        if not line.strip() or _QUESTION.match(line):
+            paragraphs.append([])
+        if line.strip():
+            paragraphs[-1].append(line)
+    found: list[Record] = []
+    for question, *answer in filter(None, paragraphs):
+        label = _QUESTION.match(question) or _NUMBER.match(question)
+        if label is None and not _ASKS.search(question):
+            raise InvalidInputError(
+                f"{shown(question)} of {where} isn't a question; write one that ends in a question mark, its answer "
+                f"on the lines below, or {_FORM} on each line"
+            )
+        words = (
+            _ANSWER.sub("", "\n".join(answer), count=1) if answer and _ANSWER.match(answer[0]) else "\n".join(answer)
+        )
+        found.append(_opened({"question": question[label.end() if label else 0 :], "answer": words}, where))
+    return found
+
+
+def _opened(row: Mapping[str, str], where: str) -> Record:
+    try:
+        opened = OpenQuestion(row["question"].strip(), row.get("answer", "").strip(' \t\n"'))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{where}: {error}") from None
+    return opened, asdict(opened)
 
 
 def _checked_span(span: Any) -> Span:

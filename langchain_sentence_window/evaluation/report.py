@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MIN_USED = 0.9
 """The share of the largest budget below which a table notes that too little came back to compare."""
 
+MIN_QUESTIONS = 20
+"""The questions below which a table notes that its intervals are rough."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
@@ -254,7 +257,8 @@ class Comparison:
 def remarks(reports: Collection[Report]) -> list[str]:
     """Return notes on what makes a table less reliable."""
     some = next(iter(reports))
-    found = []
+    few = few_questions(len(some.results))
+    found = [few] if few else []
     scarce = [report for report in reports if report.averages[-1].used.mean < MIN_USED * some.budgets[-1]]
     if scarce:
         least = min(report.averages[-1].used.mean for report in scarce)
@@ -269,6 +273,15 @@ def remarks(reports: Collection[Report]) -> list[str]:
             f"Note: nothing was found of {listed(unseen)}; check that questions and retriever name documents alike."
         )
     return found
+
+
+def few_questions(count: int) -> str:
+    """Return a note on intervals from too few questions to go by; nothing if there are enough."""
+    if count >= MIN_QUESTIONS:
+        return ""
+    return (
+        f"Note: {count} questions are few: intervals are rough, and mostly too narrow; measure {MIN_QUESTIONS} or more."
+    )
 
 
 def _percent(estimate: metrics.MeanCI | None) -> str:

@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Request
+    from playwright.sync_api import BrowserContext, ConsoleMessage, Dialog, Page, Request, ViewportSize
 
 AXE = (Path(__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+SIZES: list["ViewportSize"] = [
+    {"width": 1440, "height": 860},
+    {"width": 1024, "height": 768},
+    {"width": 390, "height": 844},
+]
 MESSAGES = ("error", "warning")
 """Kinds of console messages that are mistakes; Chromium reports blocked scripts and failed calls as errors."""
 

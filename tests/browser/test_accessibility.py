@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, ViewportSize, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.looking import axe, shot
+from tests.browser.looking import SIZES, axe, shot
 
 QUESTION = "When is a refund refused?"
 
@@ -28,6 +28,24 @@ def open_why(page: Page) -> None:
     page.locator(".why-summary").wait_for()
     for summary in page.locator(".why-body > details > summary").all():
         summary.click()
+
+
+def open_doubt(page: Page) -> None:
+    page.goto("/#/ask?q=What+is+the+capital+of+Peru%3F")
+    page.locator(".doubt").first.wait_for()
+
+
+def open_sentence(page: Page) -> None:
+    open_ask(page)
+    doc = page.evaluate("async () => (await (await fetch('/api/documents?search=billing')).json()).documents[0].doc_id")
+    page.goto(f"/#/ask?q=When+is+a+refund+refused%3F&doc={doc}&sentence=5&tab=why")
+    page.get_by_role("button", name="Would this help?").first.wait_for()
+
+
+def open_writing(page: Page) -> None:
+    open_evaluate(page)
+    page.get_by_role("button", name="New question").click()
+    page.locator(".writing").wait_for()
 
 
 def open_compared(page: Page) -> None:
@@ -69,14 +87,16 @@ STATES: States = {
     "start": open_start,
     "ask": open_ask,
     "why": open_why,
+    "doubt": open_doubt,
+    "sentence": open_sentence,
     "compared": open_compared,
     "evaluate": open_evaluate,
+    "writing": open_writing,
     "documents": open_documents,
     "pdf": open_pdf,
     "keys": open_keys,
 }
-PHONE: ViewportSize = {"width": 390, "height": 844}
-SIZES: list[ViewportSize] = [{"width": 1440, "height": 860}, {"width": 1024, "height": 768}, PHONE]
+PHONE = SIZES[-1]
 
 
 def settle(page: Page) -> None:

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from playwright.sync_api import expect
 
 from langchain_sentence_window import SentenceWindowRetriever
-from tests.browser.looking import Seen, axe, shot
+from tests.browser.looking import SIZES, Seen, axe, shot
 from tests.browser.serving import Serve
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
@@ -85,6 +85,37 @@ def test_scores_are_told_in_full_when_opened(page: "Page", retriever: SentenceWi
     for hit in window["hits"]:
         expect(first.locator("table")).to_contain_text(f"{hit['similarity']:.3f}", use_inner_text=True)
     assert axe(page, within="#view-ask .left") == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_windows_that_may_not_answer_say_so_on_top(
+    page: "Page", retriever: SentenceWindowRetriever, scheme: Any
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.goto(address(q="What is the capital of Peru?"))
+    support = page.locator("#view-ask .result > .support")
+    expect(support).to_contain_text("These passages may not answer the question.")
+    relevance = retriever.invoke("What is the capital of Peru?")[0].metadata["relevance"]
+    expect(support.locator(".number")).to_have_text(f"{relevance:.2f}")
+    page.wait_for_timeout(250)
+    assert axe(page) == []
+    for size in SIZES:
+        page.set_viewport_size(size)
+        shot(page, f"ask-doubt-{size['width']}-{scheme}")
+    page.goto(address(q=QUESTION))
+    expect(support.locator(".number")).to_have_text("0.97")
+    expect(page.locator("#view-ask .doubt")).to_have_count(0)
+
+
+def test_documents_with_one_title_are_told_apart_by_their_folders(page: "Page", serve: Serve) -> None:
+    given = [document(f"A refund of {name}.", f"/srv/{name}/terms.md", title="Terms") for name in ("one", "two")]
+    given.append(document("A refund is quick.", "/srv/rules.md", title="Rules"))
+    page.goto(
+        serve(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE)).url + address(q="refund")
+    )
+    expect(cards(page)).to_have_count(3)
+    names = page.locator(".window-open").all_inner_texts()
+    assert sorted(names) == ["Rules", "Terms – one/terms.md", "Terms – two/terms.md"]
 
 
 def test_questions_are_written_and_brought_back_by_keys(page: "Page") -> None:

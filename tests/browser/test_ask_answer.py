@@ -233,6 +233,15 @@ def test_no_answer_is_ever_markup(page: "Page", url: str, server: OpenAIServer) 
         assert page.locator(f"#main {tag}").count() == 0
 
 
+def test_a_doubt_stands_above_the_answer(page: "Page", url: str) -> None:
+    page.goto(url + address(q="What is the capital of Peru?", tab="answer"))
+    page.get_by_role("button", name="Write an answer").click()
+    page.locator(".answer-status", has_text="Answered in").wait_for()
+    doubt, text = page.locator(".turn .doubt"), page.locator(".answer-text")
+    expect(doubt).to_have_text("These passages may not answer the question.")
+    assert doubt.bounding_box()["y"] < text.bounding_box()["y"]  # type: ignore[index]
+
+
 def test_without_sources_the_model_isnt_asked(page: "Page", url: str, server: OpenAIServer) -> None:
     page.goto(url + address(q=QUESTION, tab="answer", settings={"min_score": 2}))
     page.get_by_role("button", name="Write an answer").click()

@@ -15,10 +15,12 @@ from langchain_core.embeddings import Embeddings
 from playwright.sync_api import expect
 
 from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.evaluation import write_questions
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
-from tests.browser.looking import Seen, axe, shot
+from tests.browser.looking import SIZES, Seen, axe, shot
 from tests.browser.serving import Serve
 from tests.browser.test_ask import QUESTION, address
+from tests.browser.test_evaluate import ALL
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -219,7 +221,7 @@ def test_the_program_is_copied_and_prints_what_is_shown(page: "Page") -> None:
     assert [each.partition(" ")[2] for each in re.split(r"\n\n(?=0\.\d{3} )", out.getvalue().strip())] == texts_of(b)
 
 
-def test_settings_become_the_default(
+def test_settings_become_the_default_after_a_look_and_are_taken_back(
     page: "Page", serve: Serve, examples_index: Path, minilm: Embeddings, tmp_path: Path
 ) -> None:
     folder = tmp_path / "index"
@@ -230,7 +232,21 @@ def test_settings_become_the_default(
         settled(a, 10)
         page.locator(".compared", has_text="only in A").wait_for()
         b.get_by_role("button", name="Use as default").click()
-        page.get_by_text("from now on, without filter").wait_for()
+        dialog = page.get_by_role("dialog", name="Use these settings as the default?")
+        expect(dialog.locator("tbody tr")).to_have_text(["Windows104"])
+        expect(dialog).to_contain_text(str(folder / "settings.json"))
+        expect(dialog).to_contain_text("All programs that open this index")
+        expect(dialog).to_contain_text("remembers no such setting: Filter")
+        page.wait_for_timeout(250)
+        assert axe(page) == []
+        for size in SIZES:
+            page.set_viewport_size(size)
+            shot(page, f"keep-{size['width']}")
+        page.set_viewport_size(SIZES[0])
+        dialog.get_by_role("button", name="Cancel").click()
+        assert not dict(read_index_settings(folder).retriever)
+        b.get_by_role("button", name="Use as default").click()
+        dialog.get_by_role("button", name="Write the file").click()
         settled(a, 4)
         settled(b, 4)
         open_form(a)
@@ -238,19 +254,39 @@ def test_settings_become_the_default(
             expect(each.get_by_label("Windows", exact=True)).to_have_value("4")
         assert given_in(page) == {"q": QUESTION, "other": {}}
         assert dict(read_index_settings(folder).retriever) == {"k": 4}
+        page.reload()
+        open_form(a)
+        a.get_by_role("button", name="Undo the default").click()  # also when the message has gone
+        settled(a, 10)
+        expect(a.get_by_label("Windows", exact=True)).to_have_value("10")
+        assert not dict(read_index_settings(folder).retriever)
+        expect(a.get_by_role("button", name="Undo the default")).to_be_hidden()
 
 
 def test_a_read_only_page_keeps_no_default(page: "Page", serve: Serve, retriever: SentenceWindowRetriever) -> None:
-    page.goto(serve(retriever, read_only=True).url + address(other={}))
-    page.get_by_text("Write a question, and change settings").wait_for()
-    expect(side(page, "B").get_by_role("button", name="Use as default")).to_be_disabled()
+    page.goto(serve(retriever, read_only=True).url + address(other={"k": 4}))
+    expect(side(page, "B").get_by_role("button", name="Would this help?")).to_be_visible()
+    expect(side(page, "B").get_by_role("button", name="Use as default")).to_be_hidden()
 
 
-def test_settings_are_measured_on_all_questions_in_evaluate(page: "Page") -> None:
-    _, b = opened(page, {"k": 7})
-    b.get_by_role("button", name="Measure on all questions").click()
-    page.locator("#view-evaluate").wait_for()
-    expect(page.locator("#view-evaluate").get_by_label("Windows", exact=True)).to_have_value("7")
+def test_settings_are_tried_on_all_questions(
+    page: "Page", serve: Serve, retriever: SentenceWindowRetriever, tmp_path: Path
+) -> None:
+    write_questions(tmp_path / "questions.jsonl", ALL)
+    served = serve(retriever, questions=tmp_path / "questions.jsonl")
+    page.goto(served.url + address(q=QUESTION, settings={"k": 5}, other={"k": 1, "window": 0}))
+    b = side(page, "B")
+    b.get_by_role("button", name="Would this help?").click()
+    trial = b.get_by_role("region", name="Would this help?")
+    trial.get_by_text("No: ").wait_for()
+    expect(trial).to_contain_text(re.compile(r"0 of 40 questions win, \d+ lose."))
+    trial.get_by_text(re.compile(r"\d+ questions lose")).last.click()
+    expect(trial.locator("li").first).to_contain_text(re.compile(r"100.0 → \d+\.\d %"))
+    page.wait_for_timeout(250)
+    assert axe(page) == []
+    for size in SIZES:
+        page.set_viewport_size(size)
+        shot(page, f"trial-{size['width']}")
 
 
 def test_an_error_of_one_side_leaves_the_other(page: "Page", seen: Seen) -> None:

@@ -113,7 +113,7 @@ def test_dropped_files_are_added_with_what_failed(page: Page, own: Served, folde
     text = "# Trials\n\nA trial lasts 14 days. Ünïcode 😀 is fine."
     drop(page, {"trials.md": text, "empty.txt": "", "program.exe": "x", "CON.txt": "A seat."})
     page.get_by_role("heading", name="2 files added, 1 failed").wait_for()
-    panel = page.locator(".adding-panel")
+    panel = page.locator(".job")
     expect(panel).to_contain_text("empty.txt: empty.txt is empty", use_inner_text=True)
     expect(panel).to_contain_text("program.exe: files of this kind can't be read", use_inner_text=True)
     wait_for_rows(page, 5)

@@ -2,15 +2,20 @@
 
 import json
 import re
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
+from langchain_core.embeddings import Embeddings
 from playwright.sync_api import expect
 
 from langchain_sentence_window import Ranking, SentenceWindowRetriever
-from tests.browser.looking import Seen, axe, shot
+from langchain_sentence_window.evaluation import write_questions
+from tests.browser.looking import SIZES, Seen, axe, shot
 from tests.browser.serving import Serve
+from tests.browser.test_evaluate import ALL
 from tests.toys import WordEmbeddings, document
 
 if TYPE_CHECKING:
@@ -169,6 +174,47 @@ def test_a_sentence_is_asked_about_and_advice_taken(page: "Page", retriever: Sen
     expect(box).to_be_hidden()
 
 
+@pytest.fixture
+def own_index(examples_index: Path, minilm: Embeddings, tmp_path: Path) -> SentenceWindowRetriever:
+    """An index of its own, whose settings may be changed."""
+    shutil.copytree(examples_index, tmp_path / "index")
+    return SentenceWindowRetriever.open(tmp_path / "index", minilm)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_advice_is_tried_on_all_questions_and_kept(
+    page: "Page", serve: Serve, own_index: SentenceWindowRetriever, tmp_path: Path, scheme: Any
+) -> None:
+    write_questions(tmp_path / "questions.jsonl", ALL[:4])
+    retriever, doc_id = own_index, billing_policy(own_index)
+    page.emulate_media(color_scheme=scheme)
+    page.goto(serve(retriever, questions=tmp_path / "questions.jsonl").url + address(doc=doc_id, sentence=5))
+    page.get_by_role("button", name=re.compile(r"Would this help\? Windows = \d+")).click()
+    trial = page.get_by_role("region", name="Would this help?")
+    expect(trial).to_contain_text(re.compile(r"\d of 4 questions wins?, \d loses?|\d of 4 questions win, \d lose"))
+    expect(trial).to_contain_text("4 questions are few")
+    assert axe(page) == []
+    for size in SIZES:
+        page.set_viewport_size(size)
+        shot(page, f"why-trial-{size['width']}-{scheme}")
+    trial.get_by_role("button", name="Use as default").click()
+    page.get_by_role("dialog").get_by_role("button", name="Write the file").click()
+    page.get_by_role("heading", name="This sentence is there").wait_for()
+    page.get_by_role("button", name="Undo", exact=True).click()
+    page.get_by_role("heading", name="Why isn't this sentence there?").wait_for()
+
+
+def test_a_trial_without_questions_says_what_to_do(
+    page: "Page", retriever: SentenceWindowRetriever, seen: Seen
+) -> None:
+    seen.allow("status of 409")
+    page.goto(address(doc=billing_policy(retriever), sentence=5))
+    page.get_by_role("button", name=re.compile(r"Would this help\? Windows = \d+")).click()
+    expect(page.get_by_role("region", name="Would this help?")).to_contain_text(
+        "no question can be asked: there are none"
+    )
+
+
 def test_list_items_that_outrank_a_sentence_are_named(page: "Page", serve: Serve) -> None:
     items = "\n\n".join(f"## Case {number}\n\n- refund {number}" for number in range(8))
     text = f"# Rules\n\nA refund is quick and takes a card. Never a seat.\n\n{items}"
@@ -200,6 +246,15 @@ def test_a_question_that_names_a_document_says_so(page: "Page", serve: Serve) ->
     assert "names 1 document, searched first" in step(page, "Question")
     expect(summary(page)).to_contain_text("The question names 1 document, which is searched first.")
     expect(page.locator(".step").first).to_contain_text("Searched there as", use_inner_text=True)
+
+
+def test_without_a_question_it_says_what_to_do(page: "Page") -> None:
+    page.goto("/#/ask?tab=why")
+    page.locator(".why").get_by_role("button", name="Write a question").click()
+    expect(page.get_by_role("textbox", name="Question")).to_be_focused()
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    expect(summary(page)).to_contain_text("The best window is from")
 
 
 def test_nothing_found_is_told(page: "Page") -> None:

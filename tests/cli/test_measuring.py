@@ -56,6 +56,26 @@ def test_retrieval_is_measured(here: Path, asked: Path, tmp_path: Path) -> None:
     assert none["averages"][0]["recall"]["mean"] < 0.5
 
 
+def test_questions_and_answers_are_measured_by_what_says_the_answers(here: Path, asked: Path, tmp_path: Path) -> None:
+    table = tmp_path / "asked.csv"
+    rows = [f'"{question}","{text}"' for question, (_, text) in ASKED.items() if "|" not in text]
+    rows += ["What is the price of the annual plan?,Are monthly plans refunded?", "Who?,"]
+    table.write_text("question,answer\n" + "\n".join(rows), encoding="utf-8")
+    done = run_here("evaluate", table, "--budgets", "50,400")
+    assert done.out.startswith("6 questions, means in %")
+    assert "2 of 8 questions have no gold" in done.err
+    assert "'What is the price of the annual plan?', 'Who?'" in done.err
+    found = run_here("evaluate", table, "--budgets", "400", "--json", "--quiet").json["questions"]
+    gold = {each.question: each.spans for each in questions()}
+    for each in found:
+        ((start, end),), ((first, last),) = gold[each["question"]], each["spans"]
+        assert first <= start < end <= last, each  # the whole sentences
+    assert run_here("sweep", table, "--budgets", "50", "--window", "0").code == 0
+    table.write_text("question,answer\nWhy?,\n", encoding="utf-8")
+    none = run_here("evaluate", table)
+    assert (none.code, "none of the questions has gold" in none.err) == (2, True)
+
+
 def test_settings_are_swept(here: Path, asked: Path) -> None:
     tried = (
         "--window",

@@ -378,6 +378,7 @@ def test_tables_can_be_read(compared: evaluation.Comparison) -> None:
         "% of 2 questions   at 50  at 1,000    at 50  at 1,000  section",
         "half                75.0      75.0     50.0      50.0        -",
         "nothing              0.0       0.0      0.0       0.0        -",
+        "Note: 2 questions are few: intervals are rough, and mostly too narrow; measure 20 or more.",
         "Note: of 1,000 characters, as few as 0 came back on average; raise k to compare at equal context.",
     ]
     table = str(compared.reports["half"])

@@ -13,10 +13,7 @@ from starlette.testclient import TestClient
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.apps.studio.question_list import MAX_RUNS, Runs
 from langchain_sentence_window.evaluation import compare, evaluate, fit_ranking, read_questions, write_questions
-from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking
-from langchain_sentence_window.evaluation.metrics import MeanCI
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
-from langchain_sentence_window.retrieval.index_settings import read_index_settings
+from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.studio import create_studio
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
@@ -123,17 +120,7 @@ def test_a_fit_says_what_fit_ranking_says(client: TestClient, retriever: Sentenc
     assert job["status"] == "done"
     assert found["gain"] == {"mean": expected.gain.mean, "low": expected.gain.low, "high": expected.gain.high}
     assert found["is_recommended"] is expected.is_recommended
-    assert found["recall_after"] == list(expected.recall_after)
-    after = {each["name"]: each["after"] for each in found["weights"] if each["after"]}
-    assert after.items() <= dict(expected.fitted.weights).items()
-    moved = [abs(each["after"] - each["before"]) for each in found["weights"]]
-    assert moved == sorted(moved, reverse=True)
-    assert all(each["meaning"] for each in found["weights"])
-    written = client.get("/api/fit/ranking", params={"job": job["number"]})
-    assert written.headers["content-disposition"] == 'attachment; filename="ranking.json"'
-    assert Ranking.from_json(written.text) == expected.fitted
-    if not expected.is_recommended:
-        assert "gain nothing" in call(client, "/api/fit/use", {"job": job["number"]}, 409)["error"]["message"]
+    assert Ranking(found["ranking"]).weights == expected.ranking.weights
 
 
 def test_a_question_says_what_was_read_and_missed(toy: TestClient) -> None:
@@ -150,8 +137,9 @@ def test_a_question_says_what_was_read_and_missed(toy: TestClient) -> None:
 
 def test_a_question_that_was_changed_since_is_stale(toy: TestClient) -> None:
     (run,) = runs_of(toy, "/api/evaluate", {})
-    call(toy, "/api/questions/change", {"number": 1, "question": "A refund?", "doc_id": "a", "spans": [[0, 18]]})
-    call(toy, "/api/questions/delete", {"numbers": [2]})
+    one, two, _ = [(each["number"], each["version"]) for each in toy.get("/api/questions").json()["questions"]]
+    call(toy, "/api/questions/change", {"number": one[0], "version": one[1], "question": "A refund?"})
+    call(toy, "/api/questions/delete", {"number": two[0], "version": two[1]})
     rows = toy.get("/api/runs/questions", params={"run": run["number"]}).json()["questions"]
     assert [(each["number"], each["is_stale"]) for each in rows] == [(1, True), (2, True)]
     call(toy, "/api/questions/undo", {})
@@ -200,8 +188,9 @@ def test_what_cannot_be_measured_is_refused(toy: TestClient, path: str, given: o
 def test_without_questions_nothing_is_measured() -> None:
     retriever = SentenceWindowRetriever.from_documents([document(TEXT, "a")], WordEmbeddings(), **BY_COSINE)
     client = TestClient(create_studio(retriever), base_url="http://127.0.0.1")
-    for path in ("/api/evaluate", "/api/fit"):
-        assert "there are none" in call(client, path, {}, 409)["error"]["message"]
+    for path in ("/api/evaluate", "/api/fit", "/api/trial"):
+        given: dict[str, Any] = {"other": {}} if path == "/api/trial" else {}
+        assert "there are none" in call(client, path, given, 409)["error"]["message"]
     lost = {"question": "Gone?", "doc_id": "gone", "spans": [[0, 5]]}
     call(client, "/api/questions/import", {"text": json.dumps(lost)})
     assert "is in the index" in call(client, "/api/evaluate", {}, 409)["error"]["message"]
@@ -241,39 +230,34 @@ def test_what_is_not_there_is_not_found(toy: TestClient) -> None:
     for path, given in (
         ("/api/runs/questions", {"run": 9}),
         ("/api/runs/question", {"run": run["number"], "question": 3}),
-        ("/api/fit/ranking", {"job": 1}),
     ):
         assert toy.get(path, params=given).status_code == 404
     call(toy, "/api/runs/compare", {"one": run["number"], "others": [9]}, 404)
-    call(toy, "/api/fit/use", {"job": 1}, 404)
     assert call(toy, "/api/runs/forget", {"runs": [run["number"], 77]})["runs"] == []
 
 
-def fitted(gain: MeanCI) -> FittedRanking:
-    ranking = Ranking({"dense": 2.0}, "Fitted to a test.")
-    return FittedRanking(ranking, DEFAULT_RANKING, (400,), (0.5,), (0.6,), (gain,), gain, 0.3, 40, 0, "documents")
+def test_settings_are_tried_on_all_questions(toy: TestClient) -> None:
+    job = ended(toy, "/api/trial", {"settings": {"k": 1, "window": 0}, "other": {"k": 1, "window": 1}})
+    assert job["status"] == "done", job
+    found = job["result"]
+    assert (found["count"], found["left_out"]) == (2, 1)
+    # Of the question on cards, a window of one sentence has one of two that are gold, and a wider one both.
+    (row,) = found["won"]
+    assert (row["number"], row["question"], row["after"]) == (2, "card", 1.0)
+    assert row["before"] == pytest.approx(21 / 34)
+    assert found["lost"] == []
+    assert found["difference"]["mean"] == pytest.approx((1 - 21 / 34) / 2)
+    assert found["used"][0] < found["used"][1]
+    assert "2 questions" in found["remark"]
+    assert toy.get("/api/runs").json()["runs"] == []
+    other_way = ended(toy, "/api/trial", {"settings": {"k": 1, "window": 1}, "other": {"k": 1, "window": 0}})
+    assert [row["number"] for row in other_way["result"]["lost"]] == [2]
 
 
-def test_a_ranking_that_gains_is_used_and_remembered(tmp_path: Path) -> None:
-    client = toy_client(tmp_path / "index")
-    studio = client.app.state.studio  # type: ignore[attr-defined]
-    handed_in = studio.retriever
-    studio.runs.fitted[5] = fitted(MeanCI(0.1, 0.05, 0.2))
-    answer = call(client, "/api/fit/use", {"job": 5})
-    assert answer == {"saved": str(tmp_path / "index" / "ranking.json"), "description": "Fitted to a test."}
-    assert Ranking.read(tmp_path / "index" / "ranking.json").weights == {"dense": 2.0}
-    assert read_index_settings(tmp_path / "index").retriever["ranking"] == "ranking.json"
-    assert client.app.state.studio.retriever.ranking.weights == {"dense": 2.0}  # type: ignore[attr-defined]
-    assert handed_in.ranking is None  # what was handed in stays
-
-
-def test_a_ranking_is_used_in_memory_too_but_not_where_nothing_may_change() -> None:
-    for read_only, status in ((False, 200), (True, 403)):
-        client = toy_client(read_only=read_only)
-        studio = client.app.state.studio  # type: ignore[attr-defined]
-        studio.runs.fitted[5] = fitted(MeanCI(0.1, 0.05, 0.2))
-        answer = call(client, "/api/fit/use", {"job": 5}, status)
-        assert read_only or answer["saved"] is None
+def test_a_trial_reads_no_more_than_a_call_does(toy: TestClient) -> None:
+    (same,) = [ended(toy, "/api/trial", {"other": {"k": 10}})["result"]]
+    assert (same["won"], same["lost"], same["used"][0]) == ([], [], same["used"][1])
+    assert "k is 0" in call(toy, "/api/trial", {"other": {"k": 0}}, 400)["error"]["message"]
 
 
 def test_the_oldest_runs_are_forgotten(toy: TestClient) -> None:

@@ -9,7 +9,6 @@ from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.apps.studio.question_list import MAX_UNDONE, QuestionList
-from langchain_sentence_window.apps.studio.replies import Refused
 from langchain_sentence_window.evaluation import Question, read_questions, write_questions
 from langchain_sentence_window.studio import create_studio
 from tests.toys import BY_COSINE, WordEmbeddings, document
@@ -61,7 +60,9 @@ def test_a_question_is_kept_in_the_file_with_its_gold(path: Path) -> None:
     row = call(client, "/api/questions/add", {**ASKED, "question": "  How long? "})
     assert row == {
         "number": 1,
+        "version": row["version"],
         "question": "How long?",
+        "answer": "",
         "doc_id": "refunds",
         "spans": GOLD,
         "name": "files/refunds.md",
@@ -112,66 +113,198 @@ def test_a_question_is_there_once(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) == 1
 
 
+def version(client: TestClient, number: int) -> str:
+    return next(str(each["version"]) for each in listed(client)["questions"] if each["number"] == number)
+
+
+def reword(client: TestClient, number: int, question: str) -> Any:
+    given = {"number": number, "version": version(client, number), "question": question}
+    return call(client, "/api/questions/change", given)
+
+
+def delete(client: TestClient, number: int) -> None:
+    call(client, "/api/questions/delete", {"number": number, "version": version(client, number)})
+
+
 def test_changes_and_deletions_are_taken_back_one_by_one(path: Path) -> None:
     client = client_of(path)
     call(client, "/api/questions/add", ASKED)
     call(client, "/api/questions/add", {**ASKED, "question": "Who has a card?"})
-    call(client, "/api/questions/change", {**ASKED, "number": 1, "question": "How many days?"})
-    assert texts(client) == ["How many days?", "Who has a card?"]
-    assert call(client, "/api/questions/delete", {"numbers": [2, 1, 1]}) == {"deleted": [2, 1]}
-    assert texts(client) == [] == path.read_text(encoding="utf-8").splitlines()
-    assert call(client, "/api/questions/undo", {}) == {"undone": "deleting 2 questions"}
-    assert texts(client) == ["How many days?", "Who has a card?"]
+    call(client, "/api/questions/add", {**ASKED, "question": "Three?"})
+    reword(client, 1, " How many days? ")
+    assert texts(client) == ["How many days?", "Who has a card?", "Three?"]
+    delete(client, 2)
+    assert texts(client) == ["How many days?", "Three?"] == [each.question for each in read_questions(path)]
+    assert call(client, "/api/questions/undo", {}) == {"undone": "deleting “Who has a card?”"}
+    assert texts(client) == ["How many days?", "Who has a card?", "Three?"]
     assert call(client, "/api/questions/undo", {}) == {"undone": "changing “How long?”"}
-    assert [each.question for each in read_questions(path)] == ["How long?", "Who has a card?"]
-    call(client, "/api/questions/undo", {})
-    call(client, "/api/questions/undo", {})
+    assert [each.question for each in read_questions(path)] == ["How long?", "Who has a card?", "Three?"]
+    for _ in range(3):
+        call(client, "/api/questions/undo", {})
     assert texts(client) == []
     assert "no change" in call(client, "/api/questions/undo", {}, 400)["error"]["message"]
 
 
-def test_numbers_that_are_not_there_change_nothing(path: Path) -> None:
+def mark(client: TestClient, *spans: list[int], question: str = "How long?", doc_id: str = "refunds") -> Any:
+    given = {"question": question, "doc_id": doc_id, "spans": spans}
+    return call(client, "/api/questions/mark", given)
+
+
+QUICK = [START - 19, START - 1]
+
+
+def test_an_answer_is_a_question_with_gold_at_once_and_is_taken_back_at_once(path: Path) -> None:
     client = client_of(path)
-    call(client, "/api/questions/add", ASKED)
-    for call_path, given in (
-        ("/api/questions/change", {**ASKED, "number": 7}),
-        ("/api/questions/delete", {"numbers": [1, 7]}),
-    ):
-        assert "no question 7" in call(client, call_path, given, 400)["error"]["message"]
-    assert texts(client) == ["How long?"]
+    made = mark(client, *GOLD)
+    assert made["is_gold"]
+    assert (made["question"]["texts"], made["question"]["state"]) == (["It takes days."], "ok")
+    assert read_questions(path) == [Question("How long?", "refunds", ((START, START + 14),))]
+    call(client, "/api/questions/undo", {"change": made["change"]})
+    assert texts(client) == []
+    mark(client, *GOLD)
+    again = mark(client, *GOLD)  # what is gold is so no more
+    assert (again["is_gold"], again["question"]) == (False, None)
+    assert texts(client) == []
+
+
+def test_several_sentences_and_several_documents_answer_a_question(path: Path) -> None:
+    client = client_of(path)
+    mark(client, *GOLD)
+    both = mark(client, QUICK)
+    assert both["question"]["texts"] == ["A refund is quick.", "It takes days."]
+    other = mark(client, [0, 13], doc_id="trial")
+    assert (other["question"]["number"], other["question"]["texts"]) == (2, ["A trial ends."])
+    found = client.get("/api/questions/gold", params={"question": "How long?"}).json()["golds"]
+    assert [(each["doc_id"], len(each["spans"])) for each in found] == [("refunds", 2), ("trial", 1)]
+    mark(client, [QUICK[0], START + 14])  # both, and the space between
+    left = mark(client, GOLD[0])["question"]
+    assert left["texts"] == ["A refund is quick."]  # without the space that is left over
+    assert (
+        "behind the end" in call(client, "/api/questions/mark", {**ASKED, "spans": [[0, 999]]}, 400)["error"]["message"]
+    )
+
+
+def test_two_who_mark_at_once_lose_nothing(path: Path) -> None:
+    client, other = client_of(path), client_of(path)
+    mark(client, *GOLD)
+    mark(other, QUICK)
+    made = mark(client, [0, 13], doc_id="trial")
+    write_questions(path, [*read_questions(path), Question("Theirs?", "trial", ((0, 5),))])
+    mark(other, [START - 30, START - 21])
+    assert [(each.question, len(each.spans)) for each in read_questions(path)] == [
+        ("How long?", 3),
+        ("How long?", 1),
+        ("Theirs?", 1),
+    ]
+    call(client, "/api/questions/undo", {"change": made["change"]})
+    assert [(each.question, len(each.spans)) for each in read_questions(path)] == [("How long?", 3), ("Theirs?", 1)]
+
+
+def test_what_somebody_else_changed_is_not_overwritten_and_is_told(path: Path) -> None:
+    client, other = client_of(path), client_of(path)
+    first = call(client, "/api/questions/add", ASKED)
+    call(client, "/api/questions/add", {**ASKED, "question": "Two?"})
+    reword(other, 1, "How many days?")
+    old = {"number": 1, "version": first["version"]}
+    for path_, given in (("change", {**old, "question": "Mine?"}), ("delete", old), ("undo", {})):
+        if path_ == "undo":
+            call(client, "/api/questions/undo", {})  # of the second question, which nobody else touched
+        error = call(client, f"/api/questions/{path_}", given, 409)["error"]
+        assert "this question was changed meanwhile" in error["message"]
+        assert (error["current"]["question"], error["current"]["number"]) == ("How many days?", 1)
+        assert texts(client)[0] == "How many days?"
+    mine = {"number": 1, "version": error["current"]["version"], "question": "Mine?"}
+    assert call(client, "/api/questions/change", mine)["question"] == "Mine?"
+    write_questions(path, [])
+    error = call(client, "/api/questions/change", mine, 409)["error"]
+    assert "this question was deleted meanwhile" in error["message"]
+    assert error["current"] is None
+
+
+def test_words_are_changed_while_somebody_else_marks_gold(path: Path) -> None:
+    client, other = client_of(path), client_of(path)
+    row = mark(client, *GOLD)["question"]
+    mark(other, QUICK)
+    given = {"number": row["number"], "version": row["version"]}
+    changed = call(client, "/api/questions/change", {**given, "question": "How many days?"})
+    assert changed["texts"] == ["A refund is quick.", "It takes days."]
+    error = call(client, "/api/questions/delete", given, 409)["error"]  # what was marked since isn't deleted unseen
+    assert error["current"]["question"] == "How many days?"
+
+
+def test_a_change_is_taken_back_only_as_the_last_one() -> None:
+    client = client_of()
+    first = mark(client, *GOLD)["change"]
+    call(client, "/api/questions/add", {"question": "Two?"})
+    told = call(client, "/api/questions/undo", {"change": first}, 409)["error"]["message"]
+    assert "adding “Two?”" in told
+    assert texts(client) == ["How long?", "Two?"]
+
+
+def test_questions_keep_their_numbers_when_others_write_the_file(path: Path) -> None:
+    path.parent.mkdir()
+    given = [Question(f"{number}?", "refunds", ((number, 9),)) for number in range(4)]
+    write_questions(path, given)
+    client = client_of(path)
+    assert [each["number"] for each in listed(client)["questions"]] == [1, 2, 3, 4]
+    changed = [Question("3?", "trial", ((0, 3),)), given[0], Question("Words?", "refunds", ((1, 9),)), given[2]]
+    write_questions(path, [Question("New?", "a", ((0, 1),)), *changed])
+    assert [(each["number"], each["question"]) for each in listed(client)["questions"]] == [
+        (5, "New?"),
+        (4, "3?"),
+        (1, "0?"),
+        (2, "Words?"),
+        (3, "2?"),
+    ]
+
+
+def test_a_question_without_gold_is_shown_as_such_and_gets_its_gold(path: Path) -> None:
+    client = client_of(path)
+    made = call(client, "/api/questions/add", {"question": "How long?"})
+    assert (made["state"], made["spans"], made["name"]) == ("open", [], "")
+    assert path.read_text(encoding="utf-8") == '{"question": "How long?", "answer": ""}\n'
+    with pytest.warns(UserWarning, match="1 of 1 questions .* have no gold"):
+        assert read_questions(path) == []
+    assert mark(client, *GOLD)["question"] == {
+        **made,
+        "state": "ok",
+        "version": version(client, 1),
+        "doc_id": "refunds",
+        "spans": GOLD,
+        "name": "files/refunds.md",
+        "texts": ["It takes days."],
+    }
+    assert len(read_questions(path)) == 1
+    assert mark(client, *GOLD)["question"]["state"] == "open"  # as it was before
+
+
+def test_questions_and_answers_are_imported_and_gold_is_proposed() -> None:
+    client = client_of()
+    table = (
+        'Question;Answer\nHow long?;"It takes days."\nWho has a card?;Every seat has got a card.\nWhy?;Nobody knows.\n'
+    )
+    assert call(client, "/api/questions/import", {"text": table}) == {"added": [1, 2, 3], "skipped": 0}
+    assert [each["state"] for each in listed(client)["questions"]] == ["open"] * 3
+    found = [call(client, "/api/questions/propose", {"number": number})["proposal"] for number in (1, 2, 3)]
+    assert [each and (each["texts"], each["is_exact"]) for each in found] == [
+        (["It takes days."], True),
+        (["Each seat has a card."], False),
+        None,
+    ]
+    mark(client, *found[0]["spans"])
+    (row, *_) = listed(client)["questions"]
+    assert (row["state"], row["answer"]) == ("ok", "It takes days.")
+    assert call(client, "/api/questions/propose", {"number": 1}) == {"proposal": None}
 
 
 def test_keys_of_other_programs_stay(path: Path) -> None:
     path.parent.mkdir()
     path.write_text(json.dumps({"note": "\ud800", **ASKED, "level": 0.5}) + "\n\n", encoding="utf-8")
     client = client_of(path)
-    call(client, "/api/questions/change", {**ASKED, "number": 1, "question": "Wie lange?"})
+    reword(client, 1, "Wie lange?")
     (line,) = path.read_text(encoding="utf-8").splitlines()
     assert json.loads(line) == {"note": "\ud800", **ASKED, "question": "Wie lange?", "level": 0.5}
     assert list(json.loads(line)) == ["note", "question", "doc_id", "spans", "level"]
-
-
-def test_a_file_that_another_program_changed_is_never_overwritten(path: Path) -> None:
-    client = client_of(path)
-    call(client, "/api/questions/add", ASKED)
-    call(client, "/api/questions/add", {**ASKED, "question": "Two?"})
-    other = [Question("New?", "trial", ((0, 5),)), *read_questions(path)[1:]]
-    write_questions(path, other)
-    written = path.read_bytes()
-    for call_path, given in (
-        ("/api/questions/add", {**ASKED, "question": "Three?"}),
-        ("/api/questions/undo", {}),
-    ):
-        path.write_bytes(written + b"\n" * (call_path.endswith("undo")))
-        answer = call(client, call_path, given, 409)
-        assert "another program changed" in answer["error"]["message"]
-        assert read_questions(path) == other
-    rows = listed(client)["questions"]
-    assert [(each["number"], each["question"]) for each in rows][1] == (2, "Two?")  # which stayed, keeps its number
-    assert rows[0]["number"] not in (1, 2)
-    assert listed(client)["undo"] is None
-    call(client, "/api/questions/add", {**ASKED, "question": "Three?"})
-    assert [each.question for each in read_questions(path)] == ["New?", "Two?", "Three?"]
 
 
 @pytest.mark.parametrize(
@@ -181,6 +314,7 @@ def test_a_file_that_another_program_changed_is_never_overwritten(path: Path) ->
         (b"\xff\xfe", "isn't UTF-8"),
         (b"[1, 2]", "line 1 of"),
         (b"[" * 99_999, ""),
+        (b"Some text.\n", "isn't a question"),
     ],
 )
 def test_a_damaged_file_is_told_and_left_as_it_is(path: Path, content: bytes, message: str) -> None:
@@ -252,8 +386,8 @@ def test_a_change_of_words_needs_no_document() -> None:
     client = client_of()
     gone = {"question": "Gone?", "doc_id": "gone", "spans": [[0, 3]]}
     call(client, "/api/questions/import", {"text": json.dumps(gone)})
-    assert call(client, "/api/questions/change", {**gone, "question": "Where?", "number": 1})["state"] == "missing"
-    call(client, "/api/questions/change", {**gone, "spans": [[0, 4]], "number": 1}, 400)
+    assert reword(client, 1, "Where?")["state"] == "missing"
+    call(client, "/api/questions/mark", gone, 400)
 
 
 def test_nothing_is_told_of_what_the_filter_forbids() -> None:
@@ -269,8 +403,9 @@ def test_nothing_is_told_of_what_the_filter_forbids() -> None:
     ("call_path", "given"),
     [
         ("/api/questions/add", ASKED),
-        ("/api/questions/change", {**ASKED, "number": 1}),
-        ("/api/questions/delete", {"numbers": [1]}),
+        ("/api/questions/mark", ASKED),
+        ("/api/questions/change", {"question": "A?", "number": 1, "version": "0" * 12}),
+        ("/api/questions/delete", {"number": 1, "version": "0" * 12}),
         ("/api/questions/undo", {}),
         ("/api/questions/import", {"text": json.dumps(ASKED)}),
     ],
@@ -298,6 +433,5 @@ def test_a_file_that_appears_before_the_first_change_is_not_overwritten(path: Pa
     assert questions.all() == ()
     path.parent.mkdir()
     write_questions(path, [Question("Theirs?", "a", ((0, 1),))])
-    with pytest.raises(Refused, match="another program"):
-        questions.add([Question("Mine?", "a", ((0, 1),))])
-    assert [each.question for each in read_questions(path)] == ["Theirs?"]
+    questions.add([Question("Mine?", "a", ((0, 1),))])
+    assert [each.question for each in read_questions(path)] == ["Theirs?", "Mine?"]

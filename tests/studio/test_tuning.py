@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from langchain_sentence_window import LateInteractionReranker, Ranking, Sentence
 from langchain_sentence_window.apps.studio.setting_form import FORM, described, to_ask
 from langchain_sentence_window.apps.studio.tuning import program
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
-from langchain_sentence_window.retrieval.index_settings import read_index_settings
+from langchain_sentence_window.retrieval.index_settings import read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.settings import CallSettings
 from tests.studio.making import ADDRESS, client_of, small_retriever
 from tests.toys import WordEmbeddings, document
@@ -218,26 +219,74 @@ def test_a_program_says_what_it_lacks() -> None:
 # The default
 
 
+def keep(client: TestClient, **settings: Any) -> Any:
+    """Look at what would change, and confirm it."""
+    shown = call(client, "settings/changes", settings=settings)
+    return shown, call(client, "settings/default", settings=settings, version=shown["version"])["version"]
+
+
 def test_settings_become_the_default_of_the_index_and_of_the_page(on_disk: SentenceWindowRetriever) -> None:
     folder = on_disk.vectorstore.folder  # type: ignore[attr-defined]
     client = client_of(on_disk)
     assert read(client, "settings")["can_keep"]
     given = {"k": 3, "window": [0, 2], "ranking": {"dense": 1}, "filter": {"year": 2025}, "reranker": "none"}
-    assert call(client, "settings/default", settings=given) == {
-        "kept": ["k", "ranking", "window"],
-        "left_out": ["filter", "reranker"],
+    shown = call(client, "settings/changes", settings=given)
+    assert (shown["file"], shown["left_out"]) == (str(folder / "settings.json"), ["filter", "reranker"])
+    assert {each["name"]: (each["before"], each["after"]) for each in shown["changes"]} == {
+        "k": (10, 3),
+        "window": ("auto", [0, 2]),
+        "ranking": ("default", {"dense": 1}),
     }
+    assert not (folder / "settings.json").exists()  # it was only looked at
+    keep(client, **given)
     assert dict(read_index_settings(folder).retriever) == {"k": 3, "window": [0, 2], "ranking": "ranking.json"}
     opened = SentenceWindowRetriever.open(folder, WordEmbeddings())
     assert (opened.k, opened.window, opened.ranking) == (3, (0, 2), Ranking({"dense": 1}))
     defaults = {each["name"]: each["default"] for each in read(client, "settings")["fields"]}
     assert (defaults["k"], defaults["window"], defaults["ranking"]) == (3, [0, 2], {"dense": 1})
     assert on_disk.k == 10, "what was handed in stays"
-    call(client, "settings/default", settings={"ranking": "default", "k": 4})
+    keep(client, ranking="default", k=4)
     opened = SentenceWindowRetriever.open(folder, WordEmbeddings())
     assert (opened.k, opened.window, opened.ranking) == (4, (0, 2), DEFAULT_RANKING)
-    call(client, "settings/default", settings={"ranking": None})
+    keep(client, ranking=None)
     assert SentenceWindowRetriever.open(folder, WordEmbeddings()).ranking is None
+
+
+def test_a_default_is_taken_back_with_the_values_that_were_there(on_disk: SentenceWindowRetriever) -> None:
+    folder = on_disk.vectorstore.folder  # type: ignore[attr-defined]
+    client = client_of(on_disk)
+    _, first = keep(client, k=3, ranking={"dense": 1})
+    _, second = keep(client, k=4, ranking={"dense": 2})
+    call(client, "settings/undo", 409, version=first)
+    call(client, "settings/undo", version=second)
+    opened = SentenceWindowRetriever.open(folder, WordEmbeddings())
+    assert (opened.k, opened.ranking) == (3, Ranking({"dense": 1}))
+    fields = {each["name"]: each["default"] for each in read(client, "settings")["fields"]}
+    assert (fields["k"], fields["ranking"]) == (3, {"dense": 1})
+    call(client, "settings/undo", version=first)
+    assert dict(read_index_settings(folder).retriever) == {}
+    call(client, "settings/undo", 409, version=first)
+
+
+def test_a_default_that_another_program_changed_meanwhile_is_not_overwritten(on_disk: SentenceWindowRetriever) -> None:
+    folder = on_disk.vectorstore.folder  # type: ignore[attr-defined]
+    client = client_of(on_disk)
+    shown, version = keep(client, k=3)
+    write_index_settings(folder, replace(read_index_settings(folder), retriever={"k": 8}))
+    for path, given in (("default", {"settings": {"k": 5}, "version": shown["version"]}), ("undo", {})):
+        told = call(client, f"settings/{path}", 409, **{"version": version, **given})["error"]["message"]
+        assert "another program changed settings.json" in told
+    assert dict(read_index_settings(folder).retriever) == {"k": 8}
+
+
+def test_settings_of_an_index_in_memory_hold_until_the_program_ends() -> None:
+    retriever = small_retriever()
+    client = client_of(retriever)
+    shown, version = keep(client, k=3)
+    assert shown["file"] is None
+    assert client.app.state.studio.retriever.k == 3  # type: ignore[attr-defined]
+    call(client, "settings/undo", version=version)
+    assert client.app.state.studio.retriever is retriever  # type: ignore[attr-defined]
 
 
 def test_a_default_that_cant_be_kept_is_refused_and_changes_nothing(
@@ -245,16 +294,15 @@ def test_a_default_that_cant_be_kept_is_refused_and_changes_nothing(
 ) -> None:
     folder = on_disk.vectorstore.folder  # type: ignore[attr-defined]
     client = client_of(on_disk)
+    version = call(client, "settings/changes", settings={})["version"]
     with caplog.at_level(logging.ERROR):
         for settings in ({"k": 0}, {"ranking": "../../x.json"}, {"order": "no"}, {"window": "x"}, {"vectorstore": 1}):
-            call(client, "settings/default", 400, settings=settings)
+            call(client, "settings/changes", 400, settings=settings)
+            call(client, "settings/default", 400, settings=settings, version=version)
     assert not caplog.records
-    assert not (folder / "settings.json").exists()
-    assert not (folder / "ranking.json").exists()
+    call(client, "settings/default", 400, settings={"k": 3})  # nobody has looked at it
     locked = client_of(on_disk, read_only=True)
     assert not read(locked, "settings")["can_keep"]
-    call(locked, "settings/default", 403, settings={"k": 3})
-    in_memory = client_of(small_retriever())
-    assert not read(in_memory, "settings")["can_keep"]
-    call(in_memory, "settings/default", 409, settings={"k": 3})
+    call(locked, "settings/default", 403, settings={"k": 3}, version=version)
     assert not (folder / "settings.json").exists()
+    assert not (folder / "ranking.json").exists()

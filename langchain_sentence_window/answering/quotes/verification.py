@@ -15,7 +15,7 @@ from langchain_sentence_window._primitives import UNSPACED, Span
 from langchain_sentence_window._validation import as_integer, checked_flag, gathered
 from langchain_sentence_window.answering.citation_format import MARKS, looks
 from langchain_sentence_window.answering.conversation import checked_sources, named_sources
-from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of
+from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of, split_text
 from langchain_sentence_window.documents.keys import END_INDEX, PAGE_LABELS, PAGES, PARTS, START_INDEX
 from langchain_sentence_window.documents.window_documents import narrowed_window, window_slice
 from langchain_sentence_window.documents.window_runs import lines_touched, pages_touched, read_span, source_span
@@ -195,6 +195,66 @@ def verify_quote(
         start, end = quoted[0].start, quoted[0].end
         verdict, places = judge.judge(quote[start:end], numbers or None)
     return VerifiedQuote("quotation", quote[start:end], start, end, numbers, verdict, places)
+
+
+LEAST_ALIKE = 0.5
+"""The similarity below which a sentence isn't said to say what an answer does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """Sentences of a document that say what an answer says.
+
+    Attributes:
+        doc_id: The document.
+        spans: The sentences, in code points of the document.
+        is_exact: Whether they have all words of the answer as it has them; else they are those most alike.
+    """
+
+    doc_id: str
+    spans: tuple[Span, ...]
+    is_exact: bool
+
+
+def find_said(answer: str, windows: Iterable[Document]) -> Said | None:
+    """Find the sentences of a document that say what an answer says, as `verify_quotes` compares a claim.
+
+    Args:
+        answer: One sentence or several.
+        windows: The sources to look in, the likeliest first.
+
+    Returns:
+        The sentences of the document with the most of it; ``None`` if none says it.
+    """
+    judge = _Judge(checked_sources(windows), is_scanned=False)
+    sentences = [answer[start:end] for start, end in split_text(answer)]
+    found: dict[str, list[tuple[float, bool, Span]]] = {}
+    for sentence in sentences:
+        verdict, places = judge.judge(sentence, None, is_claim=True)
+        # A single word, such as "Yes", stands in many places.
+        is_exact = verdict in _FOUND and (_words_of(sentence).total() > 1 or any(map(str.isdigit, sentence)))
+        alike = 1.0
+        if not is_exact:
+            closest, similarity = judge.closest(sentence, range(1, judge.count + 1))
+            places, alike = (closest,) if closest else (), similarity or 0.0
+        for place in places if alike >= LEAST_ALIKE else ():
+            if place.doc_id is not None and (span := _sentences_around(place)) is not None:
+                found.setdefault(place.doc_id, []).append((len(sentence) * alike, is_exact, span))
+    if not found:
+        return None
+    doc_id, told = max(found.items(), key=lambda each: sum(weight for weight, _, _ in each[1]))
+    are_exact = len(told) >= len(sentences) and all(is_exact for _, is_exact, _ in told)
+    return Said(doc_id, tuple(sorted({span for _, _, span in told})), are_exact)
+
+
+def _sentences_around(place: QuotedPlace) -> Span | None:
+    """Return where the sentences that a place touches begin and end in the document."""
+    own = source_span(place.document)
+    if own is None or place.start is None or place.end is None:
+        return None
+    spans = [(own[0] + start, own[0] + end) for start, end in sentences_of(place.document).spans]
+    touched = [span for span in spans if span[0] < place.end and place.start < span[1]]
+    return (touched[0][0], touched[-1][1]) if touched else None
 
 
 def _checked_numbers(cited: object, count: int) -> tuple[int, ...]:

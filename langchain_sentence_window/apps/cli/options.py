@@ -47,9 +47,9 @@ Question: TypeAlias = Annotated[list[str], typer.Argument(metavar="QUESTION", he
 Questions: TypeAlias = Annotated[
     Path,
     typer.Argument(
-        metavar="QUESTIONS.jsonl",
+        metavar="QUESTIONS",
         callback=_readable,
-        help="Questions with gold spans, one JSON object on each line.",
+        help="Questions with gold spans as JSON lines, or questions and answers as CSV or text.",
     ),
 ]
 Names: TypeAlias = Annotated[

@@ -19,7 +19,7 @@ from . import options
 from .output import NOTHING, Output, counted
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.evaluation.questions import Question
+    from langchain_sentence_window.evaluation.questions import Asked, OpenQuestion, Question
     from langchain_sentence_window.evaluation.report import Comparison, Report
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
@@ -185,13 +185,13 @@ def evaluate(
 ) -> None:
     """Measure how much of the right text is found."""
     from langchain_sentence_window.evaluation.measurement import evaluate as measure
-    from langchain_sentence_window.evaluation.questions import read_questions
+    from langchain_sentence_window.evaluation.questions import read_asked
 
     from .opened_index import existing_index, open_index
     from .typed_values import call_settings, read_filter
 
     out = Output(as_json=as_json, quiet=quiet)
-    asked, sizes = read_questions(questions), _budgets(budgets)
+    asked, sizes = read_asked(questions), _budgets(budgets)
     settings = call_settings(more, window, k=k)
     with open_index(out, existing_index(index), embedding, filter=read_filter(filter), **settings) as retriever:
         report = measure(retriever, _named(out, retriever, asked), sizes, show_progress=out.shows_progress)
@@ -220,13 +220,13 @@ def sweep(
 ) -> None:
     """Measure each combination of some settings."""
     from langchain_sentence_window.evaluation.measurement import sweep as measure
-    from langchain_sentence_window.evaluation.questions import read_questions
+    from langchain_sentence_window.evaluation.questions import read_asked
 
     from .opened_index import existing_index, open_index
     from .typed_values import call_settings, read_filter, read_numbers
 
     out = Output(as_json=as_json, quiet=quiet)
-    asked, sizes = read_questions(questions), _budgets(budgets)
+    asked, sizes = read_asked(questions), _budgets(budgets)
     tried: dict[str, Any] = {}
     if window:
         tried["window"] = [call_settings(None, each)["window"] for each in window]
@@ -259,13 +259,13 @@ def fit(
     It is saved if questions that it wasn't fitted to gain by it.
     """
     from langchain_sentence_window.evaluation.fitted_ranking import fit_ranking
-    from langchain_sentence_window.evaluation.questions import read_questions
+    from langchain_sentence_window.evaluation.questions import read_asked
 
     from .opened_index import existing_index, open_index, remember
     from .typed_values import RANKING_FILE, changed_settings
 
     out = Output(as_json=as_json, quiet=quiet)
-    asked, sizes, folder = read_questions(questions), _budgets(budgets), existing_index(index)
+    asked, sizes, folder = read_asked(questions), _budgets(budgets), existing_index(index)
     with open_index(out, folder, embedding) as retriever:
         fitted = fit_ranking(retriever, _named(out, retriever, asked), sizes, show_progress=out.shows_progress)
     saved = None
@@ -298,18 +298,32 @@ def _show(out: Output, measured: "Report | Comparison", plot: Path | None) -> No
         out.note(f"The plot is in {plot}.")
 
 
-def _named(out: Output, retriever: "SentenceWindowRetriever", questions: list["Question"]) -> list["Question"]:
-    """Return questions with the ids of documents that they name by their path, or its end; warn of those unknown."""
+def _named(out: Output, retriever: "SentenceWindowRetriever", asked: list["Asked"]) -> list["Question"]:
+    """Return questions with the ids of documents that they name by their path, or its end; warn of those unknown.
+
+    Questions without gold get it where documents say their answers word for word; the others are named and left out.
+    """
     from langchain_sentence_window._validation import listed
-    from langchain_sentence_window.evaluation.questions import UnknownDocumentsWarning
+    from langchain_sentence_window.evaluation.questions import Question, UnknownDocumentsWarning
 
     from .opened_index import EMPTY, DocumentNames
 
     known = DocumentNames(retriever.documents())
-    found = {name: known.named(name) for name in dict.fromkeys(question.doc_id for question in questions)}
-    unknown = [name for name, ids in found.items() if len(ids) != 1]
     if not known.has_any:
         raise InvalidInputError(EMPTY)
+    questions = [each if isinstance(each, Question) else _with_gold(retriever, each) or each for each in asked]
+    kept = [each for each in questions if isinstance(each, Question)]
+    if len(kept) < len(asked):
+        left = listed([each.question for each in questions if not isinstance(each, Question)])
+        out.complain(
+            f"Warning: {len(asked) - len(kept)} of {len(asked)} questions have no gold, as no document says their "
+            f"answers word for word, and are left out: {left}; confirm what "
+            "answers them on the page: sentence-window serve --questions FILE"
+        )
+    if not kept:
+        raise InvalidInputError("none of the questions has gold, so there is nothing to measure by")
+    found = {name: known.named(name) for name in dict.fromkeys(question.doc_id for question in kept)}
+    unknown = [name for name, ids in found.items() if len(ids) != 1]
     if unknown:
         out.complain(
             f"Warning: questions name documents {listed(unknown)}, which isn't what one document is called, so they "
@@ -318,8 +332,20 @@ def _named(out: Output, retriever: "SentenceWindowRetriever", questions: list["Q
     warnings.simplefilter("ignore", UnknownDocumentsWarning)  # it would say the same
     return [
         replace(question, doc_id=found[question.doc_id][0]) if len(found[question.doc_id]) == 1 else question
-        for question in questions
+        for question in kept
     ]
+
+
+def _with_gold(retriever: "SentenceWindowRetriever", asked: "OpenQuestion") -> "Question | None":
+    """Return a question with the sentences that say its answer word for word; ``None`` if none do."""
+    from langchain_sentence_window.answering.quotes.verification import find_said
+    from langchain_sentence_window.evaluation.questions import Question
+
+    if not asked.answer.strip():
+        return None
+    windows = [each for text in (asked.answer, asked.question) for each in retriever.invoke(text, k=MEASURED_K)]
+    said = find_said(asked.answer, windows)
+    return Question(asked.question, said.doc_id, said.spans) if said and said.is_exact else None
 
 
 def _budgets(given: str | None) -> Any:

@@ -1,7 +1,7 @@
 """Questions with gold spans: edit, import and export them, measure the retriever by them, and compare the runs."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
@@ -11,15 +11,19 @@ from starlette.routing import BaseRoute
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window._primitives import Span
+from langchain_sentence_window.answering.quotes.verification import find_said
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare
-from langchain_sentence_window.evaluation.questions import Question, parse_questions
-from langchain_sentence_window.evaluation.report import Comparison, remarks
+from langchain_sentence_window.evaluation.metrics import FULL_COVERAGE, union
+from langchain_sentence_window.evaluation.questions import Asked, OpenQuestion, Question, parse_questions
+from langchain_sentence_window.evaluation.report import Comparison, few_questions, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import OF_CALL, REMEMBERED, SETTINGS
 
 from .page_state import Job, Studio, calling, check_writable, reading
-from .question_list import Entry, Gold, difference
+from .question_list import NAME_CHARS, Entry, difference, gold_of, without
+from .read_document import Gold, read_document
 from .replies import LINES, Arguments, Refused, fields_of
 from .setting_form import FORM, to_ask
 
@@ -35,27 +39,55 @@ _WRONG = {
 
 
 class Written(Arguments):
-    """A question as the page writes it."""
+    """A question as the page writes it, without gold at first."""
+
+    question: str = Field(max_length=MAX_QUESTION_CHARS)
+    doc_id: str | None = None
+    spans: list[tuple[int, int]] = Field(default_factory=list, max_length=MAX_SPANS)
+    answer: str = ""
+
+
+class Marked(Arguments):
+    """Text of a document that answers a question."""
 
     question: str = Field(max_length=MAX_QUESTION_CHARS)
     doc_id: str
-    spans: list[tuple[int, int]] = Field(max_length=MAX_SPANS)
+    spans: list[tuple[int, int]] = Field(min_length=1, max_length=MAX_SPANS)
 
 
-class Changed(Written):
-    """A question that takes the place of another."""
+class Chosen(Arguments):
+    """A question, and its version."""
+
+    number: int
+    version: str = Field(min_length=NAME_CHARS)
+
+
+class Reworded(Chosen):
+    """Other words for a question."""
+
+    question: str = Field(max_length=MAX_QUESTION_CHARS)
+
+
+class Worded(Arguments):
+    """The words of a question."""
+
+    question: str
+
+
+class OneQuestion(Arguments):
+    """The number of a question."""
 
     number: int
 
 
-class Chosen(Arguments):
-    """Some questions."""
+class Undone(Arguments):
+    """The change to take back; ``None`` for the last one."""
 
-    numbers: list[int] = Field(min_length=1)
+    change: int | None = None
 
 
 class Imported(Arguments):
-    """Questions as JSON lines."""
+    """Questions as JSON lines, CSV or text."""
 
     text: str
 
@@ -65,13 +97,17 @@ def routes() -> list[BaseRoute]:
     return [
         reading("/api/questions", Arguments, list_questions),
         reading("/api/questions/export", Arguments, export_questions),
+        reading("/api/questions/gold", Worded, list_gold),
+        calling("/api/questions/mark", Marked, mark_answer),
+        calling("/api/questions/propose", OneQuestion, propose_answer),
         calling("/api/questions/add", Written, add_question),
-        calling("/api/questions/change", Changed, change_question),
-        calling("/api/questions/delete", Chosen, delete_questions),
-        calling("/api/questions/undo", Arguments, undo_change),
+        calling("/api/questions/change", Reworded, change_question),
+        calling("/api/questions/delete", Chosen, delete_question),
+        calling("/api/questions/undo", Undone, undo_change),
         calling("/api/questions/import", Imported, import_questions),
         calling("/api/evaluate", Measured, evaluate),
         calling("/api/sweep", Swept, sweep),
+        calling("/api/trial", Tried, try_settings),
         reading("/api/runs", Arguments, list_runs),
         reading("/api/runs/questions", OfRun, questions_of_run),
         reading("/api/runs/question", OfQuestion, question_of_run),
@@ -83,56 +119,105 @@ def routes() -> list[BaseRoute]:
 async def list_questions(studio: Studio, _: Arguments) -> object:
     """Return all questions, with their gold as the index has it."""
     entries = await ASYNC.in_thread(studio.question_list.all)
+    undoable = studio.question_list.undoable
     return {
         "questions": await _rows(studio, entries),
-        "undo": studio.question_list.undoable,
+        "undo": None if undoable is None else undoable[1],
         "file": None if studio.question_list.path is None else str(studio.question_list.path),
     }
 
 
 async def add_question(studio: Studio, given: Written) -> object:
-    """Add a question whose gold is in the index."""
+    """Add a question: without gold, or with gold that is in the index."""
     check_writable(studio)
-    question = _question(given)
-    await _check_gold(studio, question)
+    question: Asked = OpenQuestion(given.question.strip(), given.answer)
+    if given.doc_id is not None:
+        question = Question(question.question, given.doc_id, tuple(given.spans))
+        await _check_gold(studio, question)
     added = await ASYNC.in_thread(studio.question_list.add, [question])
     if not added:
-        raise Refused(409, "this question with this gold is in the list already")
+        raise Refused(409, "this question is in the list already")
     return (await _rows(studio, added))[0]
 
 
-async def change_question(studio: Studio, given: Changed) -> object:
-    """Change a question; new gold must be in the index."""
-    check_writable(studio)
-    question = _question(given)
+async def list_gold(studio: Studio, given: Worded) -> object:
+    """Return the gold of a question in each of its documents."""
     entries = await ASYNC.in_thread(studio.question_list.all)
-    old = next((entry.question for entry in entries if entry.number == given.number), None)
-    # The words of a question may be corrected while its document isn't there.
-    if old is None or (old.doc_id, old.spans) != (question.doc_id, question.spans):
-        await _check_gold(studio, question)
-    changed = await ASYNC.in_thread(studio.question_list.change, given.number, question)
+    own = [gold_of(each.question) for each in entries if each.question.question.strip() == given.question.strip()]
+    return {"golds": [{"doc_id": doc_id, "spans": spans} for doc_id, spans in own if spans]}
+
+
+async def mark_answer(studio: Studio, given: Marked) -> object:
+    """Make text the gold of a question, or, if it is that already, take it out.
+
+    Returns:
+        The ``question`` as it is now, ``None`` if nothing is left of it; whether the text ``is_gold`` now; and the
+        number of the ``change``, to take it back.
+    """
+    check_writable(studio)
+    wanted = Question(given.question.strip(), given.doc_id, tuple(given.spans))
+    await _check_gold(studio, wanted)
+    document = await read_document(studio.retriever, given.doc_id)
+    is_gold = True
+
+    def change(spans: Sequence[Span]) -> Sequence[Span]:
+        nonlocal is_gold
+        is_gold = bool(without(union(wanted.spans), union(spans)))
+        if is_gold:
+            return union([*spans, *wanted.spans])
+        return [left for span in without(union(spans), union(wanted.spans)) if (left := trimmed(document.slice, span))]
+
+    entry = await ASYNC.in_thread(studio.question_list.mark, wanted.question, given.doc_id, change)
+    undoable = studio.question_list.undoable
+    return {
+        "question": None if entry is None else (await _rows(studio, [entry]))[0],
+        "is_gold": is_gold,
+        "change": undoable and undoable[0],
+    }
+
+
+async def propose_answer(studio: Studio, given: OneQuestion) -> object:
+    """Return sentences of a document that say what the answer of a question says, for a person to confirm."""
+    entries = await ASYNC.in_thread(studio.question_list.all)
+    asked = next((each.question for each in entries if each.number == given.number), None)
+    if not isinstance(asked, OpenQuestion) or not asked.answer.strip():
+        return {"proposal": None}
+    windows = [
+        window for text in (asked.answer, asked.question) for window in await studio.retriever.ainvoke(text, k=MIN_K)
+    ]
+    said = await ASYNC.in_thread(find_said, asked.answer, windows)
+    if said is None:
+        return {"proposal": None}
+    (gold,) = await studio.gold_texts.read(studio.retriever, [Question(asked.question, said.doc_id, said.spans)])
+    return {"proposal": {**fields_of(said, "doc_id spans is_exact"), **fields_of(gold, "name texts")}}
+
+
+async def change_question(studio: Studio, given: Reworded) -> object:
+    """Give a question other words."""
+    check_writable(studio)
+    changed = await ASYNC.in_thread(studio.question_list.change, given.number, given.version, given.question.strip())
     return (await _rows(studio, [changed]))[0]
 
 
-async def delete_questions(studio: Studio, given: Chosen) -> object:
-    """Delete questions."""
+async def delete_question(studio: Studio, given: Chosen) -> object:
+    """Delete a question."""
     check_writable(studio)
-    gone = await ASYNC.in_thread(studio.question_list.remove, given.numbers)
-    return {"deleted": [entry.number for entry in gone]}
+    await ASYNC.in_thread(studio.question_list.remove, given.number, given.version)
+    return {}
 
 
-async def undo_change(studio: Studio, _: Arguments) -> object:
+async def undo_change(studio: Studio, given: Undone) -> object:
     """Take the last change of the questions back."""
     check_writable(studio)
-    return {"undone": await ASYNC.in_thread(studio.question_list.undo)}
+    return {"undone": await ASYNC.in_thread(studio.question_list.undo, given.change)}
 
 
 async def import_questions(studio: Studio, given: Imported) -> object:
-    """Add the questions of JSON lines, apart from those that are in the list; add none if a line can't be read."""
+    """Add the questions of a file, apart from those that are in the list; add none if a line can't be read."""
     check_writable(studio)
     found = await ASYNC.in_thread(parse_questions, given.text.removeprefix("\ufeff"), "the import")
     if not found:
-        raise Refused(400, "there are no questions in it; write one on each line of JSON")
+        raise Refused(400, "there are no questions in it; write a question and its answer on each line")
     questions, records = zip(*found, strict=True)
     added = await ASYNC.in_thread(studio.question_list.add, questions, records)
     return {"added": [entry.number for entry in added], "skipped": len(found) - len(added)}
@@ -151,12 +236,22 @@ async def _rows(studio: Studio, entries: Sequence[Entry]) -> list[dict[str, Any]
 
 
 def _row(entry: Entry, gold: Gold) -> dict[str, Any]:
-    question = fields_of(entry.question, "question doc_id spans")
-    return {"number": entry.number, **question, **fields_of(gold, "name state texts")}
+    doc_id, spans = gold_of(entry.question)
+    return {
+        **fields_of(entry, "number version"),
+        "question": entry.question.question,
+        "answer": entry.record.get("answer", ""),
+        "doc_id": doc_id,
+        "spans": spans,
+        **fields_of(gold, "name state texts"),
+    }
 
 
-def _question(given: Written) -> Question:
-    return Question(given.question.strip(), given.doc_id, tuple(given.spans))
+def trimmed(texts: Callable[[int, int], str | None], span: Span) -> Span | None:
+    """Return a span without the white space at its ends; ``None`` if there is nothing else."""
+    text = texts(*span) or ""
+    start, end = span[0] + len(text) - len(text.lstrip()), span[0] + len(text.rstrip())
+    return (start, end) if start < end else None
 
 
 async def _check_gold(studio: Studio, question: Question) -> None:
@@ -170,6 +265,12 @@ MAX_VARIANTS = 60
 
 AS_IT_IS = "as it is"
 """The name of the run of a sweep without any of its settings."""
+
+WHOLE = 1_000_000_000
+"""A size of the context, in characters, that holds all that a call returns."""
+
+LEAST_CHANGE = 1 - FULL_COVERAGE
+"""The change of recall above which a question wins or loses; a space or a full stop of the gold is less."""
 
 MIN_K = 40
 """Windows that a run asks for unless its settings say so, enough to fill the usual budgets."""
@@ -191,6 +292,13 @@ class Swept(Measured):
     """The settings to try: values by name."""
 
     values: dict[str, list[Any]]
+
+
+class Tried(Arguments):
+    """Settings to ask with, and others to try in their place."""
+
+    settings: dict[str, Any] = Field(default_factory=dict)
+    other: dict[str, Any]
 
 
 class OfRun(Arguments):
@@ -242,6 +350,49 @@ async def sweep(studio: Studio, given: Swept) -> object:
         if any(getattr(copy, name) != getattr(base, name) for name in chosen):
             variants[_described(chosen)] = settings
     return await _started(studio, given, "sweep", variants)
+
+
+async def try_settings(studio: Studio, given: Tried) -> object:
+    """Start to ask the questions with settings and with others, as a call asks.
+
+    The job's result says of which questions the others return more of the gold, of which less, and how much they read.
+    """
+    own = {"k": studio.retriever.k}
+    settings = {"now": own | given.settings, "other": own | given.other}
+    copies = await ASYNC.in_thread(lambda: {name: retriever_with(studio, each) for name, each in settings.items()})
+    asked = await asked_entries(studio, leave_out_lost=True)
+
+    async def work(job: Job) -> object:
+        def report(done: int, total: int) -> None:
+            job.report(done=done, total=total)
+
+        compared = await acompare(copies, asked.questions, [WHOLE], on_progress=report)
+        return await ASYNC.in_thread(_tried, compared, asked)
+
+    return {"job": studio.jobs.start("trial", f"{len(asked.entries):,} questions", work).to_dict()}
+
+
+def _tried(compared: Comparison, asked: "AskedEntries") -> dict[str, Any]:
+    now, other = compared.reports.values()
+    pairs = list(zip(now.values("recall", WHOLE), other.values("recall", WHOLE), strict=True))
+
+    def rows(sign: int) -> list[dict[str, Any]]:
+        return [
+            {"number": entry.number, "question": entry.question.question, "before": before, "after": after}
+            for entry, (before, after) in zip(asked.entries, pairs, strict=True)
+            if sign * (after - before) > LEAST_CHANGE
+        ]
+
+    return {
+        "count": len(pairs),
+        "left_out": asked.left_out,
+        "recall": [each.averages[0].recall.mean for each in (now, other)],
+        "used": [each.averages[0].used.mean for each in (now, other)],
+        "difference": asdict(compared.difference("other", "now", WHOLE)),
+        "won": rows(1),
+        "lost": rows(-1),
+        "remark": few_questions(len(pairs)),
+    }
 
 
 async def list_runs(studio: Studio, _: Arguments) -> object:
@@ -333,25 +484,22 @@ def _described(settings: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedEntries:
     """The questions that a run asks.
 
     Attributes:
         entries: The questions, as the list has them.
+        questions: The questions alone.
         left_out: The number of those that it doesn't ask.
     """
 
     entries: Sequence[Entry]
+    questions: Sequence[Question]
     left_out: int
 
-    @property
-    def questions(self) -> list[Question]:
-        """The questions alone."""
-        return [entry.question for entry in self.entries]
 
-
-async def asked_entries(studio: Studio, *, leave_out_lost: bool) -> Asked:
-    """Return the questions that a run asks.
+async def asked_entries(studio: Studio, *, leave_out_lost: bool) -> AskedEntries:
+    """Return the questions that a run asks: those with gold.
 
     Args:
         studio: The page.
@@ -361,11 +509,13 @@ async def asked_entries(studio: Studio, *, leave_out_lost: bool) -> Asked:
         Refused: There are none.
     """
     entries = await ASYNC.in_thread(studio.question_list.all)
-    asked = list(entries)
-    if leave_out_lost:
-        golds = await studio.gold_texts.read(studio.retriever, [entry.question for entry in entries])
-        asked = [entry for entry, gold in zip(entries, golds, strict=True) if gold.state in ("ok", "unknown")]
+    golds = await studio.gold_texts.read(studio.retriever, [entry.question for entry in entries])
+    asked = [
+        (entry, entry.question)
+        for entry, gold in zip(entries, golds, strict=True)
+        if isinstance(entry.question, Question) and (gold.state in ("ok", "unknown") or not leave_out_lost)
+    ]
     if not asked:
         reason = "the gold of none of them is in the index" if entries else "there are none"
-        raise Refused(409, f"no question can be asked: {reason}; mark some, or import them")
-    return Asked(asked, len(entries) - len(asked))
+        raise Refused(409, f"no question can be asked: {reason}; mark an answer in Ask, or import questions")
+    return AskedEntries([entry for entry, _ in asked], [each for _, each in asked], len(entries) - len(asked))

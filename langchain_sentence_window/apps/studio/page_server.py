@@ -36,7 +36,8 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 
 from . import library, measured_questions, page_reader, page_state, queries, tuning
 from .page_state import Jobs, Library, Studio, reading
-from .question_list import GoldTexts, QuestionList, Runs
+from .question_list import QuestionList, Runs
+from .read_document import GoldTexts
 from .replies import Arguments
 from .uploads import Uploads, kept_files
 

@@ -19,12 +19,14 @@ from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.locations import MAX_NAME_CHARS
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window.retrieval.index_settings import IndexSettings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 from .replies import Arguments, Refused, body_of, error_dict, fields_of, lines, not_found, reply, reply_to
 
 if TYPE_CHECKING:
-    from .question_list import GoldTexts, QuestionList, Runs
+    from .question_list import QuestionList, Runs
+    from .read_document import GoldTexts
     from .uploads import Uploads
 
 
@@ -43,6 +45,7 @@ class Studio:
         library: The list of the index's documents.
         uploads: The files that are added from the page.
         is_read_only: Whether the page may change neither the index nor the questions.
+        before: The page before its settings became the default; ``None`` if none did.
     """
 
     retriever: SentenceWindowRetriever
@@ -55,15 +58,28 @@ class Studio:
     folders: tuple[Path, ...] = ()
     chat_model: BaseChatModel | None = None
     is_read_only: bool = False
+    before: "Before | None" = None
 
     async def documents(self) -> Sequence[IndexedDocument]:
         """Return the documents of the index as the retriever's filter lets them through, without listing them anew."""
         return (await self.library.current(self.retriever)).documents
 
-    @property
-    def questions(self) -> Path | None:
-        """The file of the questions; ``None`` if they are kept in memory."""
-        return self.question_list.path
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """A page before settings became its default, to bring it back.
+
+    Attributes:
+        studio: The page.
+        settings: What its index remembered; ``None`` for an index in memory.
+        ranking: The file of the ranking that the page had made; ``None`` for none.
+        version: The name of what is remembered since.
+    """
+
+    studio: Studio
+    settings: IndexSettings | None
+    ranking: bytes | None
+    version: str = ""
 
 
 def check_writable(studio: Studio) -> None:

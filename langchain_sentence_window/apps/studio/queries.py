@@ -53,13 +53,13 @@ from langchain_sentence_window.answering.quotes.verification import VerifiedQuot
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, SOURCE, START_INDEX
 from langchain_sentence_window.documents.window_fields import FIELDS
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
-from langchain_sentence_window.evaluation.questions import read_questions
 from langchain_sentence_window.ranking.ranking import SIGNALS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 
 from .page_state import Studio, calling, reading
+from .read_document import window_layout
 from .replies import Arguments, Refused, fields_of, lines
 from .setting_form import to_ask
 
@@ -94,7 +94,7 @@ async def ask(studio: Studio, given: Query) -> object:
     retriever, settings = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
     windows, seconds = await search(retriever, settings, given.query)
     return {
-        "windows": [card(window, rank) for rank, window in enumerate(windows, 1)],
+        "windows": await ASYNC.in_thread(cards_of, windows),
         "doubt": doubt_about(windows),
         "seconds": seconds,
         "limits": [] if windows else _limits(retriever, settings),
@@ -105,9 +105,9 @@ async def examples(studio: Studio, _: Arguments) -> object:
     """Return a few questions to try: the first ones with gold spans, else one for each of the first documents."""
     found: list[str] = []
     # The questions may be on documents that a filter hides.
-    if studio.questions is not None and studio.retriever.scope().filter is None:
+    if studio.question_list.path is not None and studio.retriever.scope().filter is None:
         try:
-            found = [each.question for each in await ASYNC.in_thread(read_questions, studio.questions)]
+            found = [each.question.question for each in await ASYNC.in_thread(studio.question_list.all)]
         except InvalidInputError:  # there is no such file yet, or the page of questions says what is wrong with it
             found = []
     if not found:
@@ -131,6 +131,11 @@ def _limits(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]) -> 
     return [SETTINGS[name].advice for name, value in (own | given).items() if name in own and value is not None]
 
 
+def cards_of(windows: Sequence[Document]) -> list[dict[str, Any]]:
+    """Return what the page shows of windows."""
+    return [card(window, rank) for rank, window in enumerate(windows, 1)]
+
+
 def card(window: Document, rank: int) -> dict[str, Any]:
     """Return what the page shows of a window.
 
@@ -140,8 +145,8 @@ def card(window: Document, rank: int) -> dict[str, Any]:
 
     Returns:
         ``rank``, ``name`` and ``title`` (of its document, equal if it has no title), ``location``, ``place`` (its
-        slides or rows), ``url``, ``text``, and the fields of the window that the page gets, as they are; see
-        `WindowField`. Missing ones are left out.
+        slides or rows), ``url``, ``text``, its ``kind`` and the same in ``blocks``, and the fields of the window that
+        the page gets, as they are; see `WindowField`. Missing ones are left out.
     """
     keys = [SOURCE, *(field.key for field in FIELDS if field.is_on_page)]
     carried = {key: window.metadata[key] for key in keys if window.metadata.get(key) is not None}
@@ -153,6 +158,7 @@ def card(window: Document, rank: int) -> dict[str, Any]:
         "place": numbered_place(window).removeprefix(", "),
         "url": web_address(link_to(window)),
         "text": window.page_content,
+        **window_layout(window),
         **carried,
     }
 
@@ -227,8 +233,7 @@ async def _answered(
         yield {"question": standalone}
         found = await search(standalone)
     windows, seconds = found
-    cards = [card(window, rank) for rank, window in enumerate(windows, 1)]
-    yield {"windows": cards, "doubt": doubt_about(windows), "seconds": seconds}
+    yield {"windows": await ASYNC.in_thread(cards_of, windows), "doubt": doubt_about(windows), "seconds": seconds}
     text, quotes = "", list[VerifiedQuote]()
     # Without sources there is nothing that a model could answer from.
     if windows:

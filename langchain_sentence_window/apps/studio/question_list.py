@@ -1,4 +1,4 @@
-"""`QuestionList`: the questions of the page, in memory or in a file that others may change too; their gold; and `Runs`.
+"""`QuestionList`: the questions of the page, in memory or in a file that others may change too; and `Runs`.
 
 A run is a measurement of the questions with one set of settings, to list, to compare and to look into.
 """
@@ -6,23 +6,28 @@ A run is a measurement of the questions with one set of settings, to list, to co
 import hashlib
 import itertools
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
-from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.metrics import MeanCI, Passage, mean_cis, union, within_budget
-from langchain_sentence_window.evaluation.questions import Question, parse_questions, question_line
+from langchain_sentence_window.evaluation.questions import (
+    Asked,
+    OpenQuestion,
+    Question,
+    Record,
+    parse_questions,
+    question_line,
+)
 from langchain_sentence_window.evaluation.report import QuestionResult, Report
-from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.stores.faiss.database.store_files import open_regular, replace_file
 
-from .read_document import read_document
 from .replies import Refused, fields_of, not_found
 
 MAX_UNDONE = 50
@@ -31,7 +36,9 @@ MAX_UNDONE = 50
 MAX_FILE_BYTES = 100_000_000
 """Size of the largest file of questions."""
 
-_KEYS = ("question", "doc_id", "spans")
+NAME_CHARS = 12
+"""Characters of a name of a question's words, or of its gold."""
+
 _QUOTED_CHARS = 60
 
 
@@ -40,21 +47,55 @@ class Entry:
     """A question of the list.
 
     Attributes:
-        number: Its number, which it keeps as long as it is in the list.
-        question: The question.
+        number: Its number, which it keeps as long as it is in the list, whoever changes it.
+        question: The question, with gold or without.
         record: All keys of its line in the file, with those that other programs wrote.
     """
 
     number: int
-    question: Question
-    record: Mapping[str, Any] = field(repr=False)
+    question: Asked
+    record: Mapping[str, Any] = field(repr=False, hash=False)
+
+    @property
+    def version(self) -> str:
+        """A name for the question as it is now: one for its words, and one for its gold."""
+        return f"{_name(self.question.question)}-{_name(repr(gold_of(self.question)))}"
+
+    def with_question(self, question: Asked) -> "Entry":
+        """Return the entry with another question. Other keys of its line stay."""
+        kept = {name: value for name, value in self.record.items() if name not in ("doc_id", "spans")}
+        return Entry(self.number, question, _in_order(self.record, {**kept, **asdict(question)}))
 
 
 Entries: TypeAlias = tuple[Entry, ...]
 
 
+class Conflict(Refused):
+    """A change of a question that isn't what it was when it was looked at."""
+
+    def __init__(self, current: Entry | None) -> None:
+        """Refuse, and say what the question is now; ``None`` if it was deleted."""
+        happened = "deleted" if current is None else "changed"
+        now = current and {"number": current.number, "version": current.version, **asdict(current.question)}
+        where = "in another tab or by another program"
+        super().__init__(409, f"this question was {happened} meanwhile, {where}; nothing was written", current=now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A change that can be taken back: the entries that it was about, by number, with where they stood."""
+
+    number: int
+    what: str
+    before: Mapping[int, tuple[int, Entry]]
+    after: Mapping[int, tuple[int, Entry]]
+
+
 class QuestionList:
-    """The questions of the page. All methods block, and may be called from any thread."""
+    """The questions of the page. All methods block, and may be called from any thread.
+
+    What other programs write into the file meanwhile stays: a change is made in what the file holds at that moment.
+    """
 
     def __init__(self, path: Path | None = None) -> None:
         """Begin a list.
@@ -64,9 +105,10 @@ class QuestionList:
         """
         self.path = path
         self._entries: Entries = ()
-        self._next = 1
+        self._numbers = itertools.count(1)
+        self._changes = itertools.count(1)
         self._seen: bytes | None = None
-        self._undone: list[tuple[str, Entries]] = []
+        self._undone: list[_Change] = []
         self._lock = threading.Lock()
 
     def all(self) -> Entries:
@@ -76,15 +118,14 @@ class QuestionList:
             InvalidInputError: The file can't be read. The message names the line.
         """
         with self._lock:
-            self._read()
-            return self._entries
+            return self._read()
 
     @property
-    def undoable(self) -> str | None:
-        """The change that `undo` would take back, in words; ``None`` for none."""
-        return self._undone[-1][0] if self._undone else None
+    def undoable(self) -> tuple[int, str] | None:
+        """The number of the change that `undo` would take back, and the change in words; ``None`` for none."""
+        return (self._undone[-1].number, self._undone[-1].what) if self._undone else None
 
-    def add(self, questions: Iterable[Question], records: Iterable[Mapping[str, Any]] | None = None) -> Entries:
+    def add(self, questions: Iterable[Asked], records: Iterable[Mapping[str, Any]] | None = None) -> Entries:
         """Add questions at the end, apart from those that are in the list.
 
         Args:
@@ -95,91 +136,126 @@ class QuestionList:
             Those that were added.
 
         Raises:
-            Refused: Another program changed the file. Nothing was added.
             InvalidInputError: The file can't be read or written. Nothing was added.
         """
         found = list(questions)
         given = list(records) if records is not None else [{} for _ in found]
         with self._lock:
-            entries = self._current()
+            entries = self._read()
             known = {entry.question for entry in entries}
             fresh: list[Entry] = []
             for question, record in zip(found, given, strict=True):
                 if question not in known:
                     known.add(question)
-                    fresh.append(self._entry(question, record))
+                    fresh.append(Entry(next(self._numbers), question, {**record, **asdict(question)}))
             if fresh:
-                what = _quoted(fresh[0].question) if len(fresh) == 1 else f"{len(fresh):,} questions"
-                self._put(f"adding {what}", (*entries, *fresh))
+                self._put(f"adding {_quoted(fresh)}", (*entries, *fresh))
             return tuple(fresh)
 
-    def change(self, number: int, question: Question) -> Entry:
-        """Replace a question. Other keys of its line stay.
+    def mark(self, question: str, doc_id: str, change: Callable[[Sequence[Span]], Sequence[Span]]) -> Entry | None:
+        """Change the gold that a question has in a document.
+
+        A question that isn't in the list is added; one without gold gets its gold. Without any left it is removed,
+        unless its answer is known: then it is one without gold again.
+
+        Args:
+            question: Its words.
+            doc_id: The document.
+            change: Returns the gold from now on, given that until now.
+
+        Returns:
+            The question as it is now; ``None`` if it was removed.
 
         Raises:
-            Refused: Another program changed the file. Nothing was changed.
-            InvalidInputError: There is no such question, or the file can't be read or written. Nothing was changed.
+            InvalidInputError: The file can't be read or written. Nothing was changed.
         """
         with self._lock:
-            entries = self._current()
-            old = _of(entries, number)
-            new = Entry(number, question, {**old.record, **_record(question)})
-            self._put(f"changing {_quoted(old.question)}", tuple(new if one is old else one for one in entries))
+            entries = self._read()
+            own = [each for each in entries if each.question.question.strip() == question]
+            old = next((each for each in own if gold_of(each.question)[0] == doc_id), None)
+            spans = change(() if old is None else gold_of(old.question)[1])
+            old = old or next((each for each in own if isinstance(each.question, OpenQuestion)), None)
+            if spans:
+                old = old or Entry(next(self._numbers), OpenQuestion(question), {})
+                new = old.with_question(Question(old.question.question, doc_id, tuple(spans)))
+            elif old is not None and "answer" in old.record:
+                new = old.with_question(OpenQuestion(old.question.question, old.record["answer"]))
+            else:
+                new = None
+            is_new = old not in entries
+            what = "adding" if is_new else "deleting" if new is None else "changing"
+            rest = tuple(each for each in (new if each is old else each for each in entries) if each is not None)
+            if old is not None:
+                self._put(f"{what} {_quoted([old])}", (*rest, new) if is_new and new else rest)
             return new
 
-    def remove(self, numbers: Collection[int]) -> Entries:
-        """Remove questions, and return them.
+    def change(self, number: int, version: str, question: str) -> Entry:
+        """Give a question other words.
 
         Raises:
-            Refused: Another program changed the file. Nothing was removed.
-            InvalidInputError: There is no such question, or the file can't be read or written. Nothing was removed.
+            Conflict: It isn't what it was any more. Nothing was changed.
+            InvalidInputError: The words are blank, or the file can't be read or written. Nothing was changed.
         """
         with self._lock:
-            entries = self._current()
-            gone = tuple(_of(entries, number) for number in dict.fromkeys(numbers))
-            if gone:
-                what = _quoted(gone[0].question) if len(gone) == 1 else f"{len(gone):,} questions"
-                self._put(f"deleting {what}", tuple(entry for entry in entries if entry not in gone))
-            return gone
+            entries = self._read()
+            old = _of(entries, number, version.partition("-")[0])  # whoever marks gold meanwhile changes no words
+            new = old.with_question(replace(old.question, question=question))
+            self._put(f"changing {_quoted([old])}", tuple(new if one is old else one for one in entries))
+            return new
 
-    def undo(self) -> str:
-        """Take the last change back, and return what that was, in words.
+    def remove(self, number: int, version: str) -> None:
+        """Remove a question.
 
         Raises:
-            Refused: Another program changed the file. Nothing was taken back.
+            Conflict: It isn't what it was any more. Nothing was removed.
+            InvalidInputError: The file can't be read or written. Nothing was removed.
+        """
+        with self._lock:
+            entries = self._read()
+            gone = _of(entries, number, version)
+            self._put(f"deleting {_quoted([gone])}", tuple(entry for entry in entries if entry is not gone))
+
+    def undo(self, number: int | None = None) -> str:
+        """Take the last change back, and return what that was, in words.
+
+        Args:
+            number: The change that it must be; ``None`` for any.
+
+        Raises:
+            Conflict: A question of it was changed since. Nothing was taken back.
+            Refused: Another change came after it.
             InvalidInputError: There is nothing to take back, or the file can't be read or written.
         """
         with self._lock:
-            self._current()
+            now = {entry.number: entry for entry in self._read()}
             if not self._undone:
                 raise InvalidInputError("there is no change of the questions to take back")
-            what, before = self._undone[-1]
-            self._write(before)
+            last = self._undone[-1]
+            if number not in (None, last.number):
+                raise Refused(409, f"another change came after it: {last.what}; take that back first, in Evaluate")
+            for each in last.before.keys() | last.after.keys():
+                left = last.after.get(each)
+                if (left and left[1].question) != (now[each].question if each in now else None):
+                    raise Conflict(now.get(each))
+            entries = [last.before[each.number][1] if each.number in last.before else each for each in now.values()]
+            entries = [each for each in entries if each.number not in last.after or each.number in last.before]
+            for place, entry in sorted(last.before.values(), key=itemgetter(0)):
+                if entry.number not in now:
+                    entries.insert(place, entry)
+            self._write(tuple(entries))
             self._undone.pop()
-            return what
+            return last.what
 
     def lines(self) -> bytes:
         """Return the questions as a file of JSON lines, which `read_questions` reads."""
         return _lines(self.all())
 
-    def _entry(self, question: Question, record: Mapping[str, Any]) -> Entry:
-        number, self._next = self._next, self._next + 1
-        return Entry(number, question, {**record, **_record(question)})
-
-    def _current(self) -> Entries:
-        """Return the questions, if they are those that the page has seen."""
-        if self._read():
-            raise Refused(
-                409,
-                f"another program changed {str(self.path)!r}, so nothing was written; the list was read again: look at "
-                "it, and repeat the change",
-            )
-        return self._entries
-
     def _put(self, what: str, entries: Entries) -> None:
-        before = self._entries
+        known, fresh = set(self._entries), set(entries)
+        before = {each.number: (at, each) for at, each in enumerate(self._entries) if each not in fresh}
+        after = {each.number: (at, each) for at, each in enumerate(entries) if each not in known}
         self._write(entries)
-        self._undone = [*self._undone, (what, before)][-MAX_UNDONE:]
+        self._undone = [*self._undone, _Change(next(self._changes), what, before, after)][-MAX_UNDONE:]
 
     def _write(self, entries: Entries) -> None:
         if self.path is not None:
@@ -195,48 +271,72 @@ class QuestionList:
             self._seen = _hash(content)
         self._entries = entries
 
-    def _read(self) -> bool:
-        """Read the file, and return whether another program changed it since it was last read or written."""
+    def _read(self) -> Entries:
+        """Read the file, if another program changed it since it was last read or written."""
         if self.path is None:
-            return False
+            return self._entries
         content = _content(self.path)
-        if _hash(content) == self._seen:
-            return False
-        try:
-            found = parse_questions(content.decode("utf-8-sig"), str(self.path))
-        except UnicodeDecodeError as error:
-            raise InvalidInputError(f"{str(self.path)!r} isn't UTF-8 ({error}); save it as UTF-8") from None
-        # Questions that stayed keep their numbers.
-        numbers: dict[Question, list[int]] = {}
-        for entry in reversed(self._entries):
-            numbers.setdefault(entry.question, []).append(entry.number)
-        entries = []
-        for question, record in found:
-            entry = self._entry(question, record)
-            known = numbers.get(question)
-            entries.append(Entry(known.pop(), question, entry.record) if known else entry)
-        is_first, self._seen = self._seen is None, _hash(content)
-        self._entries, self._undone = tuple(entries), []
-        return not is_first
+        if _hash(content) != self._seen:
+            try:
+                found = parse_questions(content.decode("utf-8-sig"), str(self.path))
+            except UnicodeDecodeError as error:
+                raise InvalidInputError(f"{str(self.path)!r} isn't UTF-8 ({error}); save it as UTF-8") from None
+            self._entries, self._seen = tuple(self._numbered(found)), _hash(content)
+        return self._entries
+
+    def _numbered(self, found: Sequence[Record]) -> Iterator[Entry]:
+        """Yield what a file holds; a question keeps its number if its words or its gold are what they were."""
+        numbers: dict[int, int] = {}
+        left = dict.fromkeys(self._entries)
+        for key in (
+            lambda each: each,
+            lambda each: (each.question, gold_of(each)[0]),
+            gold_of,
+            lambda each: each.question,
+        ):
+            known: dict[object, list[Entry]] = {}
+            for entry in left:
+                known.setdefault(key(entry.question), []).append(entry)
+            for at, (question, _) in enumerate(found):
+                same = known.get(key(question), []) if at not in numbers and key(question) != gold_of(_NO_GOLD) else []
+                if same:
+                    numbers[at] = same[0].number
+                    del left[same.pop(0)]
+        for at, (question, record) in enumerate(found):
+            yield Entry(numbers[at] if at in numbers else next(self._numbers), question, {**record, **asdict(question)})
 
 
-def _of(entries: Sequence[Entry], number: int) -> Entry:
-    for entry in entries:
-        if entry.number == number:
-            return entry
-    raise InvalidInputError(f"there is no question {number}; it was deleted")
+_NO_GOLD = OpenQuestion("?")
 
 
-def _record(question: Question) -> dict[str, Any]:
-    return {name: getattr(question, name) for name in _KEYS}
+def gold_of(question: Asked) -> tuple[str, tuple[Span, ...]]:
+    """Return the document and the spans of a question's gold; nothing if it has none."""
+    return (question.doc_id, question.spans) if isinstance(question, Question) else ("", ())
+
+
+def _name(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:NAME_CHARS]
+
+
+def _of(entries: Sequence[Entry], number: int, version: str) -> Entry:
+    found = next((each for each in entries if each.number == number), None)
+    if found is None or not found.version.startswith(version):
+        raise Conflict(found)
+    return found
+
+
+def _in_order(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: new[name] for name in [*old, *new] if name in new}
 
 
 def _lines(entries: Iterable[Entry]) -> bytes:
     return "".join(question_line(entry.record) + "\n" for entry in entries).encode()
 
 
-def _quoted(question: Question) -> str:
-    text = question.question
+def _quoted(entries: Sequence[Entry]) -> str:
+    if len(entries) > 1:
+        return f"{len(entries):,} questions"
+    text = entries[0].question.question
     return f"“{text if len(text) <= _QUOTED_CHARS else text[: _QUOTED_CHARS - 1] + '…'}”"
 
 
@@ -258,93 +358,6 @@ def _content(path: Path) -> bytes:
     if len(content) > MAX_FILE_BYTES:
         raise InvalidInputError(f"{shown(str(path))} has more than {MAX_FILE_BYTES // 1_000_000} MB; split it")
     return content
-
-
-State: TypeAlias = Literal["ok", "missing", "outside", "unknown"]
-"""Whether the gold is in the index; ``missing`` if the document isn't, or may not be read; ``outside`` if a span
-ends behind its end; ``unknown`` if the store can't say."""
-
-
-MAX_DOCUMENTS = 20_000
-"""Documents whose gold is remembered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gold:
-    """The gold of a question in the index.
-
-    Attributes:
-        name: What the document is called.
-        state: Whether it is there.
-        texts: The text of each span, in their order; empty unless all are there.
-    """
-
-    name: str
-    state: State
-    texts: tuple[str, ...] = ()
-
-
-class GoldTexts:
-    """Reads the gold of questions, and remembers it while its document stays as it is."""
-
-    def __init__(self) -> None:
-        """Begin without any."""
-        self._known: dict[str, tuple[object, dict[tuple[Span, ...], Gold]]] = {}
-
-    async def read(self, retriever: SentenceWindowRetriever, questions: Iterable[Question]) -> list[Gold]:
-        """Return what the gold of each question is in the index, within the retriever's filter."""
-        asked = list(questions)
-        wanted: dict[str, set[tuple[Span, ...]]] = {}
-        for question in asked:
-            wanted.setdefault(question.doc_id, set()).add(question.spans)
-        versions = await _versions(retriever)
-        if len(self._known) > MAX_DOCUMENTS:
-            self._known.clear()
-        found: dict[str, dict[tuple[Span, ...], Gold]] = {}
-        for doc_id, spans in wanted.items():
-            if versions is not None and doc_id not in versions:
-                found[doc_id] = dict.fromkeys(spans, Gold(doc_id, "missing"))
-                continue
-            version = None if versions is None else versions[doc_id]
-            known_version, golds = self._known.get(doc_id, (None, {}))
-            if version is None or version != known_version:
-                golds = {}
-            if unknown := spans - golds.keys():
-                golds = {**golds, **await _read(retriever, doc_id, unknown)}
-            found[doc_id] = golds
-            self._known[doc_id] = version, golds
-        return [found[question.doc_id][question.spans] for question in asked]
-
-
-async def _versions(retriever: SentenceWindowRetriever) -> Mapping[str, object] | None:
-    """Return for each document what changes whenever it does, ``None`` if that isn't known.
-
-    Returns:
-        ``None`` if the store can't list documents.
-    """
-    try:
-        documents = await retriever.adocuments()
-    except SentenceWindowError:
-        return None
-    return {each.doc_id: None if each.added is None else (each.added, each.sentences) for each in documents}
-
-
-async def _read(
-    retriever: SentenceWindowRetriever, doc_id: str, spans: Iterable[tuple[Span, ...]]
-) -> dict[tuple[Span, ...], Gold]:
-    try:
-        document = await read_document(retriever, doc_id)
-    except SentenceWindowError:  # the store can't read it, or lacks sentences of it
-        return dict.fromkeys(spans, Gold(doc_id, "unknown"))
-    except Refused:
-        return dict.fromkeys(spans, Gold(doc_id, "missing"))
-    # Where the filter hides a part of the document, nothing is said of the rest.
-    lost = Gold(document.name, "outside" if document.is_whole else "missing")
-    found = {}
-    for each in spans:
-        texts = [text for span in each if (text := document.slice(*span)) is not None]
-        found[each] = Gold(document.name, "ok", tuple(texts)) if len(texts) == len(each) else lost
-    return found
 
 
 MAX_RUNS = 200
@@ -436,16 +449,11 @@ class Run:
 
 
 class Runs:
-    """The runs of a page.
-
-    Attributes:
-        fitted: The rankings that were fitted, by the number of the job.
-    """
+    """The runs of a page."""
 
     def __init__(self) -> None:
         """Begin without runs."""
         self._runs: dict[int, Run] = {}
-        self.fitted: dict[int, FittedRanking] = {}
         self._numbers = itertools.count(1)
 
     def add(
@@ -465,7 +473,7 @@ class Runs:
             "averages": [asdict(each) for each in report.averages],
             "wrong_section": None if report.wrong_section is None else asdict(report.wrong_section),
         }
-        answers = [_answer(entry, result, report) for entry, result in zip(entries, report.results, strict=True)]
+        answers = [_answer(entry.number, result, report) for entry, result in zip(entries, report.results, strict=True)]
         run = Run(next(self._numbers), name, group, settings, k, report.budgets, summary, remarks, left_out, answers)
         self._runs[run.number] = run
         for old in sorted(self._runs)[:-MAX_RUNS]:
@@ -517,12 +525,12 @@ def difference(one: Run, other: Run) -> dict[str, Any]:
     return {"one": one.number, "other": other.number, "budgets": budgets, "count": len(pairs), **differences}
 
 
-def _answer(entry: Entry, result: QuestionResult, report: Report) -> Answer:
+def _answer(number: int, result: QuestionResult, report: Report) -> Answer:
     passages = within_budget(result.passages, max(report.budgets), report.count)
     read = [(each.doc_id, *each.span) for each in passages if each.span is not None]
     # The text of forty passages for each of a thousand questions would fill the memory.
     slim = QuestionResult(result.question, (), result.scores, result.wrong_section)
-    return Answer(entry.number, entry.question, slim, read)
+    return Answer(number, result.question, slim, read)
 
 
 def _detail(answer: Answer, budgets: Sequence[int]) -> dict[str, Any]:
@@ -530,7 +538,7 @@ def _detail(answer: Answer, budgets: Sequence[int]) -> dict[str, Any]:
     at_each = []
     for budget, score in zip(budgets, answer.result.scores, strict=True):
         read = [each.span for each in _cut(answer.read, budget) if each.doc_id == question.doc_id]
-        missed = _without(union(question.spans), union(span for span in read if span is not None))
+        missed = without(union(question.spans), union(span for span in read if span is not None))
         at_each.append({"budget": budget, **asdict(score), "missed": missed})
     return {
         "number": answer.number,
@@ -548,7 +556,7 @@ def _cut(read: Sequence[Place], budget: int) -> list[Passage]:
     return within_budget(passages, budget, len)
 
 
-def _without(gold: Sequence[Span], read: Sequence[Span]) -> list[Span]:
+def without(gold: Sequence[Span], read: Sequence[Span]) -> list[Span]:
     """Return the parts of spans that aren't in others; both are sorted and disjoint."""
     left: list[Span] = []
     for first, last in gold:

@@ -1,6 +1,6 @@
-"""`ReadDocument`: a document as the index holds it, as far as the retriever's filter lets it through."""
+"""`ReadDocument`: a document as the index holds it, as far as the filter lets it through; `GoldTexts`: its gold."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePath
@@ -9,13 +9,16 @@ from typing import Any, Literal, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window._primitives import LONE_SURROGATE
+from langchain_sentence_window._primitives import LONE_SURROGATE, Span
+from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.locations import name_of
-from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_SPANS
+from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, PAGES, SENTENCE_SPANS, START_INDEX
 from langchain_sentence_window.documents.page_documents import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, TITLE, page_of, source_of, total_pages
 from langchain_sentence_window.documents.window_documents import source_document
+from langchain_sentence_window.errors import SentenceWindowError
+from langchain_sentence_window.evaluation.questions import Asked, Question
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import read_sentences
@@ -25,7 +28,7 @@ from langchain_sentence_window.splitting.markdown import is_markdown
 
 from .document_blocks import GAP, Block, PlainSentence, Sentences, plain_blocks
 from .markdown_blocks import markdown_blocks
-from .replies import not_found
+from .replies import Refused, not_found
 
 DocumentKind: TypeAlias = Literal["markdown", "text", "pdf"]
 
@@ -124,15 +127,8 @@ class ReadDocument:
     @property
     def kind(self) -> DocumentKind:
         """Its kind."""
-        suffix = PurePath(self.source or self.doc_id).suffix.lower()
-        content_type = self.metadata.get(CONTENT_TYPE)  # of any type, as it may be the user's own
-        if suffix in _LIGHT_MARKUP or (isinstance(content_type, str) and content_type in _LIGHT_TYPES):
-            return "text"
-        is_marked = isinstance(content_type, str) and content_type in _MARKDOWN_TYPES
-        if self.pages is not None and not is_marked:
-            return "pdf" if suffix == _PDF else "text"
-        is_marked = is_marked or suffix in _MARKDOWN
-        return "markdown" if is_marked or any(is_markdown(each.text) for each in self.pieces) else "text"
+        metadata = {**self.metadata, DOC_ID: self.doc_id}
+        return kind_of(metadata, (each.text for each in self.pieces), has_pages=self.pages is not None)
 
     def on_pages(self) -> list[PagedSentence]:
         """Return the sentences with the pages that they stand on.
@@ -180,10 +176,49 @@ class ReadDocument:
                 yield {"kind": GAP, "start": piece.start, "runs": ([], [], [])}
             found = markdown_blocks(piece.text) if is_marked else _plain(piece, headers)
             spans = [(each.start - piece.start, each.end - piece.start, each.index) for each in piece.sentences]
-            # JSON can't hold them. Each is one character, so no offset moves.
-            shown, sentences = LONE_SURROGATE.sub("\ufffd", piece.text), Sentences(spans)
-            for block in found:
-                yield block.to_dict(shown, piece.start, sentences)
+            yield from _written(found, piece.text, piece.start, spans)
+
+
+def kind_of(metadata: Mapping[str, Any], texts: Iterable[str], *, has_pages: bool) -> DocumentKind:
+    """Return the kind of a document.
+
+    Args:
+        metadata: Its metadata, with its ``doc_id``.
+        texts: Its text, or parts of it.
+        has_pages: Whether the pages of its sentences are known.
+    """
+    suffix = PurePath(source_of(metadata) or metadata[DOC_ID]).suffix.lower()
+    content_type = metadata.get(CONTENT_TYPE)  # of any type, as it may be the user's own
+    if suffix in _LIGHT_MARKUP or (isinstance(content_type, str) and content_type in _LIGHT_TYPES):
+        return "text"
+    is_marked = isinstance(content_type, str) and content_type in _MARKDOWN_TYPES
+    if has_pages and not is_marked:
+        return "pdf" if suffix == _PDF else "text"
+    return "markdown" if is_marked or suffix in _MARKDOWN or any(map(is_markdown, texts)) else "text"
+
+
+def window_layout(window: Document) -> dict[str, Any]:
+    """Return the ``kind`` of a window's text, and its ``blocks``, as those of a document; sentences count from 0."""
+    text, metadata = window.page_content, window.metadata
+    start, end = as_integer(metadata.get(START_INDEX)), as_integer(metadata.get(END_INDEX))
+    if start is None or end is None or end - start != len(text):  # another step shortened or rewrote it
+        start, within = 0, []
+    else:
+        within = [(first - start, last - start) for first, last in metadata.get(SENTENCE_SPANS, ())]
+    kind = kind_of({DOC_ID: "", **metadata}, [text], has_pages=PAGES in metadata)
+    plain = [PlainSentence(first, last) for first, last in within]
+    found = markdown_blocks(text) if kind == "markdown" else plain_blocks(text, plain)
+    spans = [(first, last, at) for at, (first, last) in enumerate(within)]
+    return {"kind": kind, "blocks": list(_written(found, text, start, spans))}
+
+
+def _written(
+    found: Iterable[Block], text: str, start: int, spans: Sequence[tuple[int, int, int]]
+) -> Iterator[dict[str, Any]]:
+    # JSON can't hold lone surrogates. Each is one character, so no offset moves.
+    shown, sentences = LONE_SURROGATE.sub("\ufffd", text), Sentences(spans)
+    for block in found:
+        yield block.to_dict(shown, start, sentences)
 
 
 def _plain(piece: Piece, headers: set[int]) -> list[Block]:
@@ -209,3 +244,94 @@ def _pieces(sentences: Sequence[StoredSentence]) -> Iterator[Piece]:
         text = "".join([part for each in run for part in (each.text, each.separator)])
         yield Piece(run[0].start, text[: len(text) - len(last.separator)], run)
         begin = at
+
+
+State: TypeAlias = Literal["ok", "missing", "outside", "unknown", "open"]
+"""Whether the gold is in the index; ``missing`` if the document isn't, or may not be read; ``outside`` if a span
+ends behind its end; ``unknown`` if the store can't say; ``open`` for a question without gold."""
+
+
+MAX_DOCUMENTS = 20_000
+"""Documents whose gold is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """The gold of a question in the index.
+
+    Attributes:
+        name: What the document is called.
+        state: Whether it is there.
+        texts: The text of each span, in their order; empty unless all are there.
+    """
+
+    name: str
+    state: State
+    texts: tuple[str, ...] = ()
+
+
+_OPEN = Gold("", "open")
+
+
+class GoldTexts:
+    """Reads the gold of questions, and remembers it while its document stays as it is."""
+
+    def __init__(self) -> None:
+        """Begin without any."""
+        self._known: dict[str, tuple[object, dict[tuple[Span, ...], Gold]]] = {}
+
+    async def read(self, retriever: SentenceWindowRetriever, questions: Iterable[Asked]) -> list[Gold]:
+        """Return what the gold of each question is in the index, within the retriever's filter."""
+        asked = list(questions)
+        wanted: dict[str, set[tuple[Span, ...]]] = {}
+        for question in asked:
+            if isinstance(question, Question):
+                wanted.setdefault(question.doc_id, set()).add(question.spans)
+        versions = await _versions(retriever)
+        if len(self._known) > MAX_DOCUMENTS:
+            self._known.clear()
+        found: dict[str, dict[tuple[Span, ...], Gold]] = {}
+        for doc_id, spans in wanted.items():
+            if versions is not None and doc_id not in versions:
+                found[doc_id] = dict.fromkeys(spans, Gold(doc_id, "missing"))
+                continue
+            version = None if versions is None else versions[doc_id]
+            known_version, golds = self._known.get(doc_id, (None, {}))
+            if version is None or version != known_version:
+                golds = {}
+            if unknown := spans - golds.keys():
+                golds = {**golds, **await _read(retriever, doc_id, unknown)}
+            found[doc_id] = golds
+            self._known[doc_id] = version, golds
+        return [found[each.doc_id][each.spans] if isinstance(each, Question) else _OPEN for each in asked]
+
+
+async def _versions(retriever: SentenceWindowRetriever) -> Mapping[str, object] | None:
+    """Return for each document what changes whenever it does, ``None`` if that isn't known.
+
+    Returns:
+        ``None`` if the store can't list documents.
+    """
+    try:
+        documents = await retriever.adocuments()
+    except SentenceWindowError:
+        return None
+    return {each.doc_id: None if each.added is None else (each.added, each.sentences) for each in documents}
+
+
+async def _read(
+    retriever: SentenceWindowRetriever, doc_id: str, spans: Iterable[tuple[Span, ...]]
+) -> dict[tuple[Span, ...], Gold]:
+    try:
+        document = await read_document(retriever, doc_id)
+    except SentenceWindowError:  # the store can't read it, or lacks sentences of it
+        return dict.fromkeys(spans, Gold(doc_id, "unknown"))
+    except Refused:
+        return dict.fromkeys(spans, Gold(doc_id, "missing"))
+    # Where the filter hides a part of the document, nothing is said of the rest.
+    lost = Gold(document.name, "outside" if document.is_whole else "missing")
+    found = {}
+    for each in spans:
+        texts = [text for span in each if (text := document.slice(*span)) is not None]
+        found[each] = Gold(document.name, "ok", tuple(texts)) if len(texts) == len(each) else lost
+    return found

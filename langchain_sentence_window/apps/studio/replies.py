@@ -40,13 +40,15 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer
     Attributes:
         status: The HTTP status.
         message: What the page shows: the reason and the cure.
+        more: What else the page is told.
     """
 
-    def __init__(self, status: int, message: str) -> None:
+    def __init__(self, status: int, message: str, **more: Any) -> None:
         """Refuse with a status and a message."""
         super().__init__(message)
         self.status = status
         self.message = message
+        self.more = more
 
 
 def not_found(message: str) -> Refused:
@@ -97,10 +99,10 @@ def reply_to(error: Exception) -> Response:
     return reply({"error": error_dict(error)}, error.status if isinstance(error, Refused) else status)
 
 
-def error_dict(error: Exception) -> dict[str, str]:
+def error_dict(error: Exception) -> dict[str, Any]:
     """Return what the page shows of an error: its ``type`` and its ``message``. An unexpected one is logged."""
     if isinstance(error, Refused):
-        return {"type": "Refused", "message": error.message}
+        return {"type": "Refused", "message": error.message, **error.more}
     if isinstance(error, ValidationError):
         return {"type": "InvalidInputError", "message": _problems(error)}
     if isinstance(error, SentenceWindowError):

@@ -1,5 +1,6 @@
 """Tune settings and fit the ranking: try them, write them as a program, and make them the index's default."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -7,26 +8,26 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import Field
-from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.folders.file_sync import index_folder
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.fitted_ranking import FittedRanking, afit_ranking
+from langchain_sentence_window.evaluation.fitted_ranking import afit_ranking
 from langchain_sentence_window.evaluation.measurement import BUDGETS
-from langchain_sentence_window.ranking.ranking import SIGNALS, Ranking
+from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import REMEMBERED
+from langchain_sentence_window.stores.faiss.database.store_files import SETTINGS_FILE, replace_file
 
 from .measured_questions import asked_entries
-from .page_state import Changed, Job, Studio, calling, changing, check_writable, reading
+from .page_state import Before, Changed, Job, Studio, calling, changing, check_writable, reading
 from .queries import Query
-from .replies import JSON, Arguments, Refused, fields_of
-from .setting_form import FORM, RERANKER, described, to_ask
+from .replies import Arguments, Refused, fields_of
+from .setting_form import FORM, RERANKER, as_json_value, default_of, described, to_ask
 
 MAX_KEYS = 100
 """Keys of metadata that the page offers for a filter."""
@@ -38,15 +39,27 @@ MAX_VALUE_CHARS = 80
 
 
 async def settings(studio: Studio, _: Arguments) -> object:
-    """Return what a form needs of the settings, and whether they can become the index's default."""
-    can_keep = not studio.is_read_only and index_folder(studio.retriever) is not None
-    return {**await ASYNC.in_thread(described, studio.retriever), "can_keep": can_keep}
+    """Return what a form needs of the settings, whether they can become the default, and the version to undo that."""
+    undo = None if studio.before is None or studio.is_read_only else studio.before.version
+    return {**await ASYNC.in_thread(described, studio.retriever), "can_keep": not studio.is_read_only, "undo": undo}
 
 
-class Defaults(Arguments):
+class Proposed(Arguments):
     """Settings that the index shall remember."""
 
     settings: dict[str, Any] = Field(default_factory=dict)
+
+
+class Confirmed(Proposed):
+    """Settings that the index shall remember, as a person saw what they change."""
+
+    version: str
+
+
+class Version(Arguments):
+    """The state that what is remembered has been seen in."""
+
+    version: str
 
 
 def routes() -> list[BaseRoute]:
@@ -55,10 +68,10 @@ def routes() -> list[BaseRoute]:
         reading("/api/settings", Arguments, settings),
         reading("/api/filter-keys", Arguments, filter_keys),
         calling("/api/program", Query, as_program),
-        changing("/api/settings/default", Defaults, make_default),
+        calling("/api/settings/changes", Proposed, list_changes),
+        changing("/api/settings/default", Confirmed, make_default),
+        changing("/api/settings/undo", Version, undo_default),
         calling("/api/fit", Fit, fit),
-        changing("/api/fit/use", Fitted, use_ranking),
-        reading("/api/fit/ranking", Fitted, export_ranking),
     ]
 
 
@@ -82,27 +95,94 @@ async def as_program(studio: Studio, given: Query) -> object:
     return {"program": await ASYNC.in_thread(program, studio.retriever, given.query, given.settings)}
 
 
-async def make_default(studio: Studio, given: Defaults) -> Changed:
-    """Write settings beside the index, and return a page that uses them, and what was kept and what wasn't.
+async def list_changes(studio: Studio, given: Proposed) -> object:
+    """Return what settings would change as the default, for a person to look at; nothing is changed.
+
+    Returns:
+        The ``file``, ``None`` for an index in memory; ``changes``, each with the ``name`` of a setting, its value
+        ``before`` and ``after``; the names of those ``left_out``, as no index remembers them; the ``version`` to
+        confirm.
+    """
+    check_writable(studio)
+    kept = await ASYNC.in_thread(_checked, studio, given.settings)
+    folder = index_folder(studio.retriever)
+    changed = {name: value for name, value in kept.items() if _plain(value) != _plain(getattr(studio.retriever, name))}
+    return {
+        "file": None if folder is None else str(folder / SETTINGS_FILE),
+        "changes": [
+            {"name": name, "before": default_of(studio.retriever, name), "after": as_json_value(value)}
+            for name, value in changed.items()
+        ],
+        "left_out": sorted(given.settings.keys() - kept.keys()),
+        "version": await ASYNC.in_thread(_version, folder),
+    }
+
+
+async def make_default(studio: Studio, given: Confirmed) -> Changed:
+    """Write settings beside the index, if it has any, and return a page that uses them, and the version to undo it.
 
     Raises:
-        Refused: The page is read-only, or the index isn't on disk.
+        Refused: The page is read-only, or what is remembered isn't what was confirmed.
         InvalidInputError: A setting can't be used.
     """
     check_writable(studio)
-    folder = index_folder(studio.retriever)
-    if folder is None:
-        raise Refused(409, "this index is in memory, so it can't remember settings; set them where it is made")
-    unknown = sorted(given.settings.keys() - FORM.keys())
+    kept = await ASYNC.in_thread(_checked, studio, given.settings)
+    retriever, folder = studio.retriever.model_copy(update=kept), index_folder(studio.retriever)
+    before = await ASYNC.in_thread(_before, studio, folder, given.version)
+    if folder is not None:
+        await ASYNC.in_thread(remember, folder, kept)
+    version = await ASYNC.in_thread(_version, folder)
+    return replace(studio, retriever=retriever, before=replace(before, version=version)), {"version": version}
+
+
+async def undo_default(studio: Studio, given: Version) -> Changed:
+    """Bring back what the index remembered, and return the page that it was, and the names of its settings.
+
+    Raises:
+        Refused: The page is read-only, there is nothing to bring back, or the settings were changed since.
+    """
+    check_writable(studio)
+    before, folder = studio.before, index_folder(studio.retriever)
+    if before is None or before.version != given.version:
+        raise Refused(409, "the default was changed again since, so nothing was brought back")
+    await ASYNC.in_thread(_check_version, folder, given.version)
+    if folder is not None and before.settings is not None:
+        if before.ranking is not None:
+            await ASYNC.in_thread(replace_file, folder / RANKING_FILE, before.ranking)
+        await ASYNC.in_thread(write_index_settings, folder, before.settings)
+    return before.studio, {}
+
+
+def _checked(studio: Studio, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of some settings of a call that an index remembers, as a retriever has them."""
+    unknown = sorted(settings.keys() - FORM.keys())
     if unknown:
         raise InvalidInputError(f"{shown(unknown[0])} isn't a setting of a call; leave it out")
     # The reranker and a filter aren't an index's to remember, see `REMEMBERED`.
-    call = to_ask(studio.retriever, {name: value for name, value in given.settings.items() if name != RERANKER})[1]
+    call = to_ask(studio.retriever, {name: value for name, value in settings.items() if name != RERANKER})[1]
     kept = {name: value for name, value in call.items() if name in REMEMBERED}
-    retriever = studio.retriever.model_copy(update=kept)  # checks them
-    await ASYNC.in_thread(remember, folder, kept)
-    left_out = sorted(given.settings.keys() - kept.keys())
-    return replace(studio, retriever=retriever), {"kept": sorted(kept), "left_out": left_out}
+    copy = studio.retriever.model_copy(update=kept)  # checks them
+    return {name: getattr(copy, name) for name in kept}
+
+
+def _before(studio: Studio, folder: Path | None, version: str) -> Before:
+    _check_version(folder, version)
+    settings = None if folder is None else read_index_settings(folder)
+    ranking = None if folder is None else folder / RANKING_FILE
+    return Before(studio, settings, ranking.read_bytes() if ranking is not None and ranking.is_file() else None)
+
+
+def _check_version(folder: Path | None, version: str) -> None:
+    if _version(folder) != version:
+        raise Refused(
+            409, f"another program changed {SETTINGS_FILE} meanwhile, so nothing was written; look at the values again"
+        )
+
+
+def _version(folder: Path | None) -> str:
+    """Return a name for what an index remembers."""
+    known = "" if folder is None else read_index_settings(folder).to_json()
+    return hashlib.sha256(known.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
 class Fit(Arguments):
@@ -112,14 +192,8 @@ class Fit(Arguments):
     leave_out_lost: bool = True
 
 
-class Fitted(Arguments):
-    """The number of the job that fitted a ranking."""
-
-    job: int
-
-
 async def fit(studio: Studio, given: Fit) -> object:
-    """Start to fit the retriever's ranking."""
+    """Start to fit the retriever's ranking; the job's result holds its weights, and what they gain."""
     asked = await asked_entries(studio, leave_out_lost=given.leave_out_lost)
 
     async def work(job: Job) -> object:
@@ -129,68 +203,15 @@ async def fit(studio: Studio, given: Fit) -> object:
             given.budgets,
             on_progress=lambda done, total: job.report(done=done, total=total),
         )
-        job.report()  # the last moment to stop
-        studio.runs.fitted[job.number] = fitted
-        return {"job": job.number, "left_out": asked.left_out, **_as_dict(fitted)}
+        return {
+            **fields_of(fitted, "is_recommended without_gold groups"),
+            "ranking": dict(fitted.ranking.weights),
+            "gain": asdict(fitted.gain),
+            "count": fitted.questions,
+            "left_out": asked.left_out,
+        }
 
     return {"job": studio.jobs.start("fit", f"{len(asked.entries):,} questions", work).to_dict()}
-
-
-async def use_ranking(studio: Studio, given: Fitted) -> Changed:
-    """Return a page that uses the fitted ranking, and where it is kept; an index on disk remembers it.
-
-    Raises:
-        Refused: The page is read-only, the ranking isn't known, or it isn't recommended.
-        StoreError: The folder of the index can't be written.
-    """
-    check_writable(studio)
-    fitted = _fitted(studio, given.job)
-    if not fitted.is_recommended:
-        raise Refused(409, "this ranking may gain nothing, so the ranking stays as it was; more questions may help")
-    retriever = studio.retriever.model_copy(update={"ranking": fitted.ranking})
-    folder = index_folder(studio.retriever)
-    if folder is not None:
-        await ASYNC.in_thread(remember, folder, {"ranking": fitted.ranking})
-    saved = None if folder is None else str(folder / RANKING_FILE)
-    return replace(studio, retriever=retriever), {"saved": saved, "description": fitted.ranking.description}
-
-
-async def export_ranking(studio: Studio, given: Fitted) -> Response:
-    """Return the fitted ranking as a file."""
-    content = _fitted(studio, given.job).fitted.to_json() + "\n"
-    headers = {"Content-Disposition": f'attachment; filename="{RANKING_FILE}"', "Cache-Control": "no-store"}
-    return Response(content, media_type=JSON, headers=headers)
-
-
-def _fitted(studio: Studio, job: int) -> FittedRanking:
-    if job not in studio.runs.fitted:
-        raise Refused(404, "this ranking isn't known any more; fit it again")
-    return studio.runs.fitted[job]
-
-
-def _as_dict(fitted: FittedRanking) -> dict[str, Any]:
-    return {
-        **fields_of(fitted, "budgets recall_before recall_after is_recommended without_gold groups"),
-        "gains": [asdict(each) for each in fitted.gains],
-        "gain": asdict(fitted.gain),
-        "count": fitted.questions,
-        "weights": _changes(fitted.prior, fitted.fitted),
-    }
-
-
-def _changes(prior: Ranking, fitted: Ranking) -> list[Mapping[str, Any]]:
-    """Return the weights before and after, the largest changes first."""
-    rows = [
-        {
-            "name": name,
-            "meaning": signal.meaning,
-            "before": prior.weights.get(name, 0.0),
-            "after": fitted.weights.get(name, 0.0),
-        }
-        for name, signal in SIGNALS.items()
-    ]
-    changed = [row for row in rows if row["before"] != row["after"]]
-    return sorted(changed, key=lambda row: -abs(row["after"] - row["before"]))
 
 
 _SHARED = tuple(name for name in FORM if name not in (RERANKER, "filter"))

@@ -5,7 +5,7 @@ import { stream } from "./api.js";
 import { sourceLink } from "./cards.js";
 import { el, fill } from "./dom.js";
 import { button } from "./widgets.js";
-import { count, nameOf } from "./words.js";
+import { count, namesOf } from "./words.js";
 
 const UNVERIFIED = "[unverified]";
 const MARK = /\[(\d{1,3})\]/g;
@@ -136,10 +136,11 @@ function createTurn({ query, isFollowUp, onPlace, onChange }) {
   const status = el("p", { class: "muted small answer-status", role: "status" });
   const elapsed = el("span", { class: "muted small number", aria: { hidden: "true" } });
   const failure = el("div", { role: "alert" });
-  const text = el("div", { class: "answer-text", role: "region", aria: { label: isFollowUp ? `Answer to “${query}”` : "Answer" } });
+  const doubt = el("div");
+  const text = el("div", { class: "answer-text", dir: "auto", role: "region", aria: { label: isFollowUp ? `Answer to “${query}”` : "Answer" } });
   const quotes = el("div", { class: "answer-quotes" });
   const element = el("div", { class: "turn" }, isFollowUp ? el("h2", { class: "turn-question", dir: "auto" }, query) : null,
-    el("div", { class: "row" }, status, elapsed), failure, text, quotes);
+    el("div", { class: "row" }, status, elapsed), failure, doubt, text, quotes);
 
   async function run(given) {
     isRunning = true;
@@ -168,8 +169,9 @@ function createTurn({ query, isFollowUp, onPlace, onChange }) {
   function take(event) {
     if (event.question) fill(status, `Searching with “${event.question}”…`);
     else if (event.windows) {
-      state.windows = event.windows;
-      state.doubt = event.doubt;
+      const names = namesOf(event.windows);
+      state.windows = event.windows.map((each) => ({ ...each, called: names.get(each.doc_id) }));
+      if (event.doubt) fill(doubt, el("p", { class: "doubt" }, event.doubt));
       fill(status, event.windows.length ? `Waiting for the model, which is shown ${count(event.windows.length, "window")}…` : "");
     } else if (event.done) {
       state = { ...state, ...event.done };
@@ -195,7 +197,7 @@ function createTurn({ query, isFollowUp, onPlace, onChange }) {
   function summary() {
     if (!state.windows.length) return "Nothing was found, so there is nothing to answer from.";
     if (!state.answer) return "The model wrote nothing.";
-    return `Answered in ${state.seconds.toFixed(1)} s from ${count(state.windows.length, "window")}. ${[state.doubt, verdictSummary(state.quotes)].filter(Boolean).join(" ")}`;
+    return `Answered in ${state.seconds.toFixed(1)} s from ${count(state.windows.length, "window")}. ${verdictSummary(state.quotes)}`;
   }
 
   return {
@@ -287,7 +289,7 @@ function marksIn(answer, windows) {
 
 function chipButton({ number, verdicts, card, place }, onPlace) {
   const worst = VERDICTS[WORST_FIRST.find((each) => verdicts.includes(each))];
-  const name = card ? nameOf(card) : "";
+  const name = card?.called ?? "";
   return el("button", {
     type: "button", class: `chip${worst ? ` ${WORST_FIRST.find((each) => verdicts.includes(each))}` : ""}`,
     title: `${name}${worst ? `: the quote is ${worst.name}` : ""}`,
@@ -298,7 +300,7 @@ function chipButton({ number, verdicts, card, place }, onPlace) {
 
 function whereabouts(card, place) {
   if (!card) return place.location;
-  return card.heading ? `${nameOf(card)} › ${card.heading.split(" > ").at(-1)}` : nameOf(card);
+  return card.heading ? `${card.called} › ${card.heading.split(" > ").at(-1)}` : card.called;
 }
 
 function placeOf({ doc_id: docId, start, end }) {

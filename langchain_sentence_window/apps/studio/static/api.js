@@ -1,10 +1,11 @@
 // Calls of the server. A refusal, or an error, is thrown as an `ApiError` with a message to show.
 
 export class ApiError extends Error {
-  constructor(type, message, status) {
+  constructor(type, message, status, current) {
     super(message);
     this.type = type;
     this.status = status;
+    this.current = current; // what it is now, if that isn't what it was; null if it is gone
   }
 }
 
@@ -82,5 +83,5 @@ async function checked(response) {
   const text = await response.text();
   let error;
   try { ({ error } = JSON.parse(text)); } catch { /* plain text */ }
-  throw new ApiError(error?.type ?? "Refused", error?.message ?? text, response.status);
+  throw new ApiError(error?.type ?? "Refused", error?.message ?? text, response.status, error?.current);
 }

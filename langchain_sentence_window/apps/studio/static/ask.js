@@ -1,6 +1,7 @@
 // Ask: a question, its windows, its answer, and why they came; beside them the document, or other settings to compare.
 
 import { createAnswer } from "./answer.js";
+import { mark } from "./answers.js";
 import { createPlaces } from "./ask_places.js";
 import { createSide } from "./ask_side.js";
 import { compare, comparison } from "./cards.js";
@@ -24,20 +25,20 @@ export function mount(container, app) {
 
   const question = createQuestion({ onAsk: submit });
   const linkTo = (docId, start) => `#/ask?${new URLSearchParams(addressOf({ ...state, doc: docId, start, tab: "windows", sentence: null }))}`;
+  const answers = { onAnswer: (docId, spans) => mark(state.q, docId, spans).catch(complain), goldOf: (docId) => places.reader.goldOf(docId) };
   const compareButton = button("Compare with other settings", () => go({ other: { ...state.settings } }), "small");
   const first = createSide({
-    name: "A", onSettings: (settings) => go({ settings }), onOpen: (card) => places.openCard(card, { isChosen: true }),
+    app, ...answers, name: "A", onSettings: (settings) => go({ settings }), onOpen: (card) => places.openCard(card, { isChosen: true }),
     onAsk: (text) => { question.set(text); submit(text); }, onRetry: () => run(), onWhy: () => choose("why"), addressOf: linkTo,
     buttons: [compareButton],
   });
   const second = createSide({
-    name: "B", onSettings: (other) => go({ other }), onRetry: () => run({ onlyOther: true }), addressOf: linkTo,
+    app, ...answers, name: "B", settingsBefore: () => state.settings, onSettings: (other) => go({ other }), onRetry: () => run({ onlyOther: true }), addressOf: linkTo,
     onOpen: (card) => places.openPlace({ docId: card.doc_id, start: card.start_index }, { cards: second.result().windows }),
-    buttons: [button("Measure on all questions", () => app.go("evaluate", { view: "results", settings: JSON.stringify(state.other) }), "small")],
   });
   second.settingsElement.open = true;
   const answer = createAnswer({ app, onPlace: (place, cards) => places.openPlace(place, { cards }) });
-  const why = createWhy({ app, onSentence: ({ docId, start }) => places.openPlace({ docId, start }) });
+  const why = createWhy({ app, onAnswer: answers.onAnswer, onSentence: ({ docId, start }) => places.openPlace({ docId, start }) });
   const tabs = createTabs("What the question found", [
     { id: "windows", title: "Windows", panel: first.element },
     { id: "answer", title: "Answer", panel: answer.element },
@@ -51,6 +52,8 @@ export function mount(container, app) {
       button("⇄ Swap", swap, "small", { title: "A becomes B, and B becomes A (x)" }), button("Close", () => go({ other: null }), "small")),
     second.settingsElement, compared, second.element);
   const places = createPlaces({
+    app,
+    onGold() { for (const each of [first, second]) each.showGold(); },
     onCard(card, { isChosen, focus, scroll = true }) {
       first.setCurrent(card, { scroll, focus });
       if (isChosen) remember({ doc: card.doc_id, start: card.start_index, sentence: null });
@@ -120,6 +123,8 @@ export function mount(container, app) {
   async function run({ onlyOther = false, anew = !onlyOther } = {}) {
     if (!onlyOther) {
       explained = null;
+      app.question = state.q;
+      places.reader.ask(state.q);
       answer.prepare(state.q, state.settings);
     }
     if (!state.q) {
@@ -171,7 +176,10 @@ export function mount(container, app) {
   }
 
   async function showWhy() {
-    if (!state.q) return;
+    if (!state.q) {
+      explained = null;
+      return why.showStart(() => { places.showList(); question.focus(); });
+    }
     const wanted = JSON.stringify([state.q, state.settings, state.sentence === null ? null : state.doc, state.sentence]);
     if (wanted === explained) return places.highlight();
     explained = wanted;
@@ -202,6 +210,13 @@ export function mount(container, app) {
     app.remember("ask", addressOf(state), { isOpened });
   }
 
+  /** Keep what is selected in a window; else what is chosen in the document, or the hits of the window if the list covers that. */
+  function keepAnswer() {
+    const chosen = [first, second].map((each) => each.selected()).find(Boolean) ?? (places.isCovered() ? first.selected({ orCurrent: true }) : null);
+    if (chosen) answers.onAnswer(chosen.card.doc_id, chosen.chosen());
+    else places.reader.answer();
+  }
+
   function addKeys() {
     const isShown = () => !container.hidden;
     const hasWindows = () => isShown() && Boolean(first.result()?.windows.length);
@@ -210,6 +225,7 @@ export function mount(container, app) {
     addKey("k", "Previous window", () => places.stepCard(-1), hasWindows);
     addKey("n", "Next hit", () => places.stepHit(1), hasWindows);
     addKey("p", "Previous hit", () => places.stepHit(-1), hasWindows);
+    addKey("a", "Save the answer: what is selected, else the sentence or the hit", keepAnswer, () => isShown() && Boolean(state.q));
     addKey("x", "Swap the settings that are compared", swap, () => isShown() && state.other !== null);
     addKey("Escape", "Back to the list", () => places.close(), () => isShown() && places.covers());
   }
@@ -261,7 +277,7 @@ function createQuestion({ onAsk }) {
   let at = earlier.length;
   let last = { text: "", at: 0 };
   const box = el("textarea", {
-    id: "question", rows: 1, placeholder: "Ask the documents a question", spellcheck: true, autocomplete: "off",
+    id: "question", rows: 1, placeholder: "Ask the documents a question", spellcheck: true, autocomplete: "off", dir: "auto",
     aria: { describedby: "question-hint" }, on: { keydown: onKey, input: () => { at = earlier.length; grow(); } },
   });
   const element = el("form", { class: "question", on: { submit: (event) => { event.preventDefault(); submit(); } } },

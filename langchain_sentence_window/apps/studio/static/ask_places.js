@@ -9,6 +9,8 @@ import { button, complain, isNarrow } from "./widgets.js";
  * Make the right side of the view.
  *
  * @param {Object} options
+ * @param {Object} options.app What views share.
+ * @param {() => void} options.onGold See reader.js.
  * @param {(card: Object, how: {isChosen: boolean, focus: boolean, scroll: ?boolean}) => void} options.onCard Called when a window's
  *   document is shown at it.
  * @param {(place: {docId: string, start: number|null}) => void} options.onPlace Called when another place is shown.
@@ -17,8 +19,8 @@ import { button, complain, isNarrow } from "./widgets.js";
  * @param {(sentence: Object) => void} options.onSentence See reader.js.
  * @param {(docId: string) => Map|null} options.fates What became of each sentence of a document, for the reader to color.
  */
-export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
-  const reader = createReader({ onSentence });
+export function createPlaces({ app, onGold, onCard, onPlace, onClose, onSentence, fates }) {
+  const reader = createReader({ app, onSentence, onGold });
   const back = button("← Back to the list", close, "back");
   const element = el("section", { class: "right", aria: { label: "Document" } }, back, reader.element);
   let split = null;
@@ -145,9 +147,11 @@ export function createPlaces({ onCard, onPlace, onClose, onSentence, fates }) {
   }
 
   return {
-    element, openCard, openPlace, select, stepCard, stepHit, highlight, showList, close, setWindows,
+    element, reader, openCard, openPlace, select, stepCard, stepHit, highlight, showList, close, setWindows,
     /** Return whether the document covers the list. */
     covers: () => isCovering() && split.classList.contains("reads"),
+    /** Return whether the list covers the document. */
+    isCovered: () => isCovering() && !split.classList.contains("reads"),
     attach(given) { split = given; },
   };
 }

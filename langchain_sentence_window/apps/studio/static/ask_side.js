@@ -1,11 +1,12 @@
 // One side of Ask: settings, and the windows that a question finds with them; or what stands in the windows' place.
 
 import { get, post } from "./api.js";
-import { compare, differences, windowCard } from "./cards.js";
+import { compare, differences, meter, windowCard } from "./cards.js";
 import { el, fill } from "./dom.js";
-import { createSettingsForm, forgetDescription, inWords, readDescription } from "./settings_form.js";
-import { button, complain, copy, copyButton, say } from "./widgets.js";
-import { count, isEqual } from "./words.js";
+import { createSettingsForm, inWords, readDescription } from "./settings_form.js";
+import { createTrial, keep, takeBack } from "./trial.js";
+import { button, complain, copy, copyButton } from "./widgets.js";
+import { count, isEqual, namesOf } from "./words.js";
 
 const TYPING_MS = 250;
 
@@ -13,22 +14,31 @@ const TYPING_MS = 250;
  * Make a side.
  *
  * @param {Object} options
+ * @param {Object} options.app What views share.
  * @param {string} options.name `A` or `B`.
+ * @param {() => Object} [options.settingsBefore] The settings that a trial compares these with; the default if it is left out.
  * @param {(settings: Object) => void} options.onSettings Called when the user has changed the settings.
  * @param {(card: Object) => void} options.onOpen Called when the user chooses a window.
+ * @param {(docId: string, spans: number[][]) => void} options.onAnswer Called when text of a window answers the question, or no more.
+ * @param {(docId: string) => number[][]} options.goldOf Returns what is the answer of the question in a document.
  * @param {() => void} options.onRetry Called when the user wants to ask again after an error.
  * @param {(docId: string, start: number) => string} options.addressOf The address of a place.
  * @param {(question: string) => void} [options.onAsk] Called when the user chooses an example.
  * @param {() => void} [options.onWhy] Called when the user wants to know why nothing was found.
  * @param {Node[]} [options.buttons] More buttons below the settings.
  */
-export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk, onWhy, buttons = [] }) {
+export function createSide({ app, name, settingsBefore = () => ({}), onSettings, onOpen, onAnswer, goldOf, onRetry, addressOf, onAsk, onWhy, buttons = [] }) {
   const title = el("span", {}, "Settings");
   const changed = el("span", { class: "muted small" });
   const code = el("div", { class: "program" });
-  const keep = button("Use as default", makeDefault, "small");
+  const onKept = () => onSettings({});
+  const trial = createTrial({ app, onKept });
+  const forChanged = el("span", { class: "row", hidden: true },
+    button("Would this help?", () => trial.start(settingsBefore(), settings), "small", { title: "Asks all questions with these settings" }),
+    button("Use as default…", () => keep(settings, onKept), "small"));
+  const undo = button("Undo the default", () => takeBack(description.undo), "small", { hidden: true });
   const settingsElement = el("details", { class: "ask-settings" }, el("summary", {}, title, changed),
-    el("div", { class: "row" }, buttons, button("Copy as Python", copyProgram, "small"), keep), code);
+    el("div", { class: "row" }, buttons, button("Copy as Python", copyProgram, "small"), forChanged, undo), code, trial.element);
   const status = el("p", { class: "result-status muted small", role: "status" });
   const body = el("div", { class: "result" });
   const element = el("div", {}, status, body);
@@ -54,8 +64,7 @@ export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk
     form.set(settings);
     before?.remove();
     settingsElement.firstChild.after(form.element);
-    keep.disabled = !description.can_keep;
-    keep.title = description.can_keep ? "The index remembers these settings" : "This needs an index on disk, and a page that isn't read-only";
+    undo.hidden = !description.undo;
     describe();
   }
 
@@ -70,6 +79,8 @@ export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk
     const told = inWords(settings, description);
     fill(changed, told.length ? ` ${told.join(", ")}` : name === "B" ? " the default" : null);
     fill(code);
+    forChanged.hidden = !told.length;
+    forChanged.lastChild.hidden = !description?.can_keep;
   }
 
   async function copyProgram() {
@@ -77,16 +88,6 @@ export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk
       const { program } = await post("/api/program", { query: query || "…", settings });
       fill(code, el("pre", { tabIndex: 0, role: "region", aria: { label: `The program of ${name}` } }, program), copyButton("Copy", () => program));
       await copy(program);
-    } catch (error) { complain(error); }
-  }
-
-  async function makeDefault() {
-    try {
-      const { left_out: leftOut } = await post("/api/settings/default", { settings });
-      say(`The index remembers these settings from now on${leftOut.length ? `, without ${leftOut.join(" and ")}` : ""}.`);
-      forgetDescription();
-      window.dispatchEvent(new Event("default-settings")); // all forms have another default now
-      onSettings({});
     } catch (error) { complain(error); }
   }
 
@@ -129,15 +130,15 @@ export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk
     if (!result) return;
     const { windows, doubt, seconds, limits } = result;
     if (!windows.length) return settle(`Nothing was found · ${times(seconds, took)}`, nothing(limits));
-    const scores = windows.map((each) => each.score).filter((each) => typeof each === "number");
-    const scale = [Math.min(...scores), Math.max(...scores)];
     const documents = new Set(windows.map((each) => each.doc_id)).size;
     const compared = other && compare(windows, other.windows);
     const parts = [`${count(windows.length, "window")} of ${count(documents, "document")}`, tokens(windows, other?.windows), times(seconds, took)];
-    settle(parts.join(" · "), doubt ? el("p", { class: "doubt" }, doubt) : null);
-    shown = windows.map((card, i) => ({ card, element: windowCard(card, {
-      onOpen, scale, addressOf, changes: compared ? differences(compared[i], name, name === "A" ? "B" : "A") : [], own: compared?.[i].own,
-    }) }));
+    settle(parts.join(" · "), support(windows, doubt));
+    const names = namesOf(windows);
+    shown = windows.map((card, i) => windowCard(card, {
+      name: names.get(card.doc_id), onOpen, onAnswer, addressOf, changes: compared ? differences(compared[i], name, name === "A" ? "B" : "A") : [], own: compared?.[i].own,
+    }));
+    showGold();
     body.append(el("ol", { class: "plain cards" }, shown.map((each) => el("li", {}, each.element))));
     setCurrent(current);
   }
@@ -170,6 +171,18 @@ export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk
     } catch { /* it works without examples */ }
   }
 
+  /** Mark in the cards what is the answer of the question. */
+  function showGold() {
+    for (const each of shown) each.showGold(app.about?.is_read_only === false ? goldOf(each.card.doc_id) : null);
+  }
+
+  /** Return the card in which text is selected, or else the current one. */
+  function selected({ orCurrent = false } = {}) {
+    const selection = getSelection();
+    const isSelected = (each) => !selection.isCollapsed && selection.containsNode(each.element, true);
+    return shown.find(isSelected) ?? (orCurrent ? shown.find(({ card }) => card.rank === current?.rank) : null) ?? null;
+  }
+
   /** Mark the card whose document is shown. */
   function setCurrent(card, { scroll = false, focus = false } = {}) {
     current = card;
@@ -182,10 +195,17 @@ export function createSide({ name, onSettings, onOpen, onRetry, addressOf, onAsk
   }
 
   return {
-    element, settingsElement, setSettings, ask, show, showStart, setCurrent, result: () => result,
+    element, settingsElement, setSettings, ask, show, showStart, showGold, selected, setCurrent, result: () => result,
     /** Say which side it is, or that there is only one. */
     entitle(isOneOfTwo) { fill(title, isOneOfTwo ? `Settings ${name}` : "Settings"); },
   };
+}
+
+/** Say how likely the windows answer the question, if that is known: on a scale from 0 to 1, and in words if they may not. */
+function support([{ relevance }], doubt) {
+  if (typeof relevance !== "number" && !doubt) return null;
+  return el("p", { class: doubt ? "support doubt" : "support muted small" }, doubt ? `${doubt} ` : null,
+    typeof relevance === "number" ? el("span", { class: "small row", title: "How likely the question is answered" }, "Likelihood of an answer ", meter(relevance), el("span", { class: "number" }, relevance.toFixed(2))) : null);
 }
 
 function emptyIndex(about) {

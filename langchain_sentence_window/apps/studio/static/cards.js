@@ -1,8 +1,10 @@
 // A window as a card: where it is from, its text with the hits marked, its scores, and how it differs from another one.
 
-import { el, externalLink } from "./dom.js";
+import { el, externalLink, fill } from "./dom.js";
+import { createModel, lastAtMost } from "./reader_model.js";
+import { layBlocks } from "./reader_text.js";
 import { button, copyButton } from "./widgets.js";
-import { baseName, count, decimal, nameOf } from "./words.js";
+import { baseName, count, decimal } from "./words.js";
 
 const SHOWN_CHARS = 1200;
 
@@ -11,30 +13,55 @@ const SHOWN_CHARS = 1200;
  *
  * @param {Object} card The window, as `/api/ask` returns it.
  * @param {Object} options
+ * @param {string} options.name What its document is called.
  * @param {(card: Object) => void} options.onOpen Called when the user chooses the card.
  * @param {(docId: string, start: number) => string} options.addressOf The address of another place of equal text.
- * @param {[number, number]} [options.scale] The lowest and the highest score of the result, for the bar.
+ * @param {(docId: string, spans: number[][]) => void} options.onAnswer Called when text of the card answers the question, or no more.
  * @param {Array<{kind: string, text: string, long: ?string}>} [options.changes] How it differs from the other side's.
  * @param {Set<number>} [options.own] The indexes of its sentences that the other side doesn't have.
- * @returns {HTMLElement}
  */
-export function windowCard(card, { onOpen, addressOf, scale, changes = [], own = new Set() }) {
+export function windowCard(card, { name, onOpen, onAnswer, addressOf, changes = [], own = new Set() }) {
+  const [text, sentences] = laidText(card, own);
+  const spans = card.sentence_spans ?? [];
+  const isHit = new Set((card.hits ?? []).map((hit) => hit.start_index));
+  const all = spans.filter(([start]) => isHit.has(start));
+  const below = all.filter((each) => !sentences[spans.indexOf(each)][0]?.closest(".heading"));
+  const hits = below.length ? below : all; // what stands below a heading answers
+  const answer = button("This is the answer", () => onAnswer(card.doc_id, chosen()), "small", { hidden: true, title: "Keeps what is selected, else the hits, with the question (a)" });
+
+  /** Return the sentences that are selected, else the hits. */
+  function chosen() {
+    const selection = getSelection();
+    const isIn = (each) => !selection.isCollapsed && selection.containsNode(each, true);
+    const found = spans.filter((_, i) => sentences[i].some(isIn));
+    return found.length ? found : hits;
+  }
   const badges = changes.map(({ kind, text, long }) => el("span", { class: `badge change-${kind} small`, title: long ?? text },
     long ? [el("span", { aria: { hidden: "true" } }, text), el("span", { class: "visually-hidden" }, long)] : text));
-  return el("article", {
+  const element = el("article", {
     class: "card window-card", data: { rank: card.rank }, on: { click: (event) => { if (isPlain(event)) onOpen(card); } },
   }, el("div", { class: "window-head" },
     el("span", { class: "rank number" }, el("span", { class: "visually-hidden" }, "Rank "), card.rank),
-    el("h2", { class: "grow" }, button(nameOf(card), () => onOpen(card), "quiet window-open", { title: card.name })),
-    badges, scoreBar(card.score, scale)),
+    el("h2", { class: "grow", dir: "auto" }, button(name, () => onOpen(card), "quiet window-open", { title: card.name })),
+    badges, scoreBar(card)),
   breadcrumb(card),
   (card.lead_ins ?? []).map((each) => el("p", { class: "lead-in muted small", dir: "auto" },
     el("span", { class: "visually-hidden" }, "Before it: "), each.text)),
-  foldedText(card, own),
-  el("p", { class: "window-place muted small number" }, place(card), sourceLink(card, nameOf(card))),
+  text,
+  el("p", { class: "window-place muted small number" }, place(card), sourceLink(card, name)),
   otherPlaces(card, addressOf),
-  el("div", { class: "window-foot small" }, scores(card), el("span", { class: "row" },
+  el("div", { class: "window-foot small" }, scores(card), el("span", { class: "row" }, answer,
     copyButton("Copy text", () => card.text), copyButton("Copy citation", () => `“${card.text}”\n— ${card.location}`))));
+  return {
+    card, element, chosen,
+    /** Mark what is the answer of the question: spans of the document; null where nothing can be marked. */
+    showGold(gold) {
+      const isGold = ([start, end]) => (gold ?? []).some(([first, last]) => first <= start && end <= last);
+      spans.forEach((each, i) => { for (const part of sentences[i]) part.classList.toggle("gold", isGold(each)); });
+      answer.hidden = gold === null || !hits.length;
+      fill(answer, hits.every(isGold) ? "This isn't the answer" : "This is the answer");
+    },
+  };
 }
 
 /** Return a link that opens a source where it says something; null if it isn't on the web. */
@@ -45,50 +72,41 @@ export function sourceLink({ url }, name) {
   return el("span", { class: "source-link small" }, " ", link);
 }
 
-/** Return the text up to a code point, with hits marked, and sentences that the other side doesn't have. */
-function marked(card, own, points, end) {
-  const element = el("p", { class: "window-text", dir: "auto" });
-  const spans = new Map((card.hits ?? []).map((hit) => [hit.start_index, { to: hit.end_index, isHit: true }]));
-  (card.sentence_spans ?? []).forEach(([from, to], i) => {
-    if (own.has(card.sentences[0] + i)) spans.set(from, { to, isHit: spans.has(from), isOwn: true });
+/** Lay the text out, of a long one the beginning with its first hit, and a button for the rest; return it with its sentences. */
+function laidText(card, own) {
+  const hits = new Set((card.hits ?? []).map((hit) => hit.start_index));
+  const spans = card.sentence_spans ?? [];
+  const model = createModel({ kind: card.kind, sentences: spans, blocks: card.blocks, indexes: null });
+  const laid = layBlocks(model, (position) => (hits.has(spans[position][0]) ? "mark" : "span"));
+  spans.forEach((_, i) => {
+    if (own.has(card.sentences[0] + i)) for (const each of laid.sentences[i]) Object.assign(each, { className: "s is-own", title: "Not in the other side's windows" });
   });
-  let at = 0;
-  for (const [start, { to: stop, isHit, isOwn }] of [...spans].sort((one, other) => one[0] - other[0])) {
-    const [from, to] = [start, stop].map((each) => Math.min(Math.max(each - card.start_index, at), end));
-    if (from >= to) continue;
-    const text = points.slice(from, to).join("");
-    const shown = isHit ? el("mark", {}, text) : text;
-    element.append(points.slice(at, from).join(""), isOwn ? el("span", { class: "is-own", title: "Not in the other side's windows" }, shown) : shown);
-    at = to;
-  }
-  element.append(points.slice(at, end).join(""));
-  return element;
+  const element = el("div", { class: `window-text laid ${card.kind}`, dir: "auto" }, laid.chunks.flatMap((each) => [...each.children]));
+  const firstHit = Math.min(...(card.hits ?? []).map((hit) => hit.end_index - card.start_index), card.text.length);
+  const end = card.start_index + Math.max(SHOWN_CHARS, Math.min(firstHit, 4 * SHOWN_CHARS));
+  if (card.text.length <= end - card.start_index + SHOWN_CHARS / 4) return [element, laid.sentences];
+  const rest = [...laid.sentences.filter((_, i) => spans[i][0] >= end).flat(),
+    ...[...element.children].slice(1 + lastAtMost(card.blocks.map((each) => each.start), end))];
+  const more = button(`Show all ${card.text.length.toLocaleString()} characters`, () => {
+    for (const each of rest) each.hidden = false;
+    more.remove();
+    element.tabIndex = -1;
+    element.focus();
+  }, "small");
+  for (const each of rest) each.hidden = true;
+  return [el("div", {}, element, rest.length ? more : null), laid.sentences];
 }
 
-/** Return the text, of a long one the beginning with its first hit, and a button for the rest. */
-function foldedText(card, own) {
-  const points = Array.from(card.text);
-  const firstHit = Math.min(...(card.hits ?? []).map((hit) => hit.end_index - card.start_index), points.length);
-  const end = Math.max(SHOWN_CHARS, Math.min(firstHit, 4 * SHOWN_CHARS));
-  if (points.length <= end + SHOWN_CHARS / 4) return marked(card, own, points, Infinity);
-  const short = marked(card, own, points, end);
-  short.append("…");
-  const folded = el("div", {}, short, button(`Show all ${points.length.toLocaleString()} characters`, () => {
-    const whole = el("div", { tabIndex: -1 }, marked(card, own, points, Infinity));
-    folded.replaceWith(whole);
-    whole.focus();
-  }, "small"));
-  return folded;
-}
-
-function scoreBar(score, scale) {
+function scoreBar({ score }) {
   if (typeof score !== "number") return null;
-  const [low, high] = scale ?? [0, score];
-  const floor = Math.min(0, low);
-  const part = high > floor ? Math.min(Math.max((score - floor) / (high - floor), 0), 1) : 0;
-  return el("span", { class: "score", title: `Score ${score}` },
-    el("span", { class: "score-bar", aria: { hidden: "true" } }, el("span", { style: { width: `${Math.round(100 * part)}%` } })),
+  return el("span", { class: "score", title: `Score ${score}; the bar goes from 0 to 1` }, meter(score),
     el("span", { class: "visually-hidden" }, "Score "), el("span", { class: "number" }, decimal(score)));
+}
+
+/** Draw a number from 0 to 1. */
+export function meter(value) {
+  const width = `${Math.round(100 * Math.min(Math.max(value, 0), 1))}%`;
+  return el("span", { class: "score-bar", aria: { hidden: "true" } }, el("span", { style: { width } }));
 }
 
 function breadcrumb(card) {

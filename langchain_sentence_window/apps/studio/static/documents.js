@@ -4,7 +4,7 @@ import { get, post } from "./api.js";
 import { createAdding } from "./documents_add.js";
 import { el, fill } from "./dom.js";
 import { createReader } from "./reader.js";
-import { addKey, button, complain, createTabs, isNarrow, say } from "./widgets.js";
+import { addKey, button, complain, confirm, createTabs, isNarrow, say } from "./widgets.js";
 import { count } from "./words.js";
 
 export const title = "Documents";
@@ -21,30 +21,30 @@ export function mount(container, app) {
   const list = createList({
     onOpen: (docId) => { remember({ doc: docId }); open(docId); },
     onSearch: (search) => remember({ search }),
-    onDelete: (chosen) => deleting.ask(chosen),
+    onDelete: (chosen) => remove(chosen),
     onAdd: () => adding.choose(),
     onLoad: (reply) => { adding.allow(reply); detail.allow(reply); },
   });
   const detail = createDetail({
+    app,
     onClose: close,
-    onDelete: (row) => deleting.ask(new Map([[row.doc_id, row]])),
+    onDelete: (row) => remove(new Map([[row.doc_id, row]])),
   });
   const adding = createAdding({ onChange: changed });
-  const deleting = createDeleting({
-    onDeleted(docIds) {
-      list.forget(docIds);
-      if (docIds.includes(state.doc)) { split.classList.remove("reads"); remember({ doc: null }); detail.clear(); }
-      changed();
-    },
+  const remove = (chosen) => askToDelete(chosen, (docIds) => {
+    list.forget(docIds);
+    if (docIds.includes(state.doc)) { split.classList.remove("reads"); remember({ doc: null }); detail.clear(); }
+    changed();
   });
   const left = el("section", { class: "left", aria: { label: "List of documents" } },
     el("div", { class: "row documents-head" }, el("h2", { class: "grow" }, title), adding.buttons),
     adding.element, list.element);
   const split = el("div", { class: "split documents" }, left, detail.element);
   container.classList.add("flush");
-  container.append(split, deleting.element, adding.dialog);
+  container.append(split);
   adding.takeDropsOn(container);
   addKey("/", "Search the documents", list.focus, () => !container.hidden);
+  addKey("a", "Save the answer: what is selected, else the sentence", detail.answer, () => !container.hidden && state.doc !== null);
   adding.resume();
 
   function changed() {
@@ -261,15 +261,16 @@ function dayOf(time) {
  * Make the right side of the view.
  *
  * @param {Object} options
+ * @param {Object} options.app What views share.
  * @param {() => void} options.onClose Called when the user goes back to the list.
  * @param {(row: Object) => void} options.onDelete Called to delete the document that is shown.
  */
-function createDetail({ onClose, onDelete }) {
+function createDetail({ app, onClose, onDelete }) {
   let shown = null;
   let canChange = false;
   let aborting = null;
 
-  const reader = createReader();
+  const reader = createReader({ app, hasInput: true });
   const metadata = el("div");
   const head = el("header", { class: "document-head" });
   const tabs = createTabs("The document", [
@@ -286,7 +287,7 @@ function createDetail({ onClose, onDelete }) {
     shown = null;
     fill(head);
     fill(metadata);
-    reader.close?.();
+    reader.close();
     tabs.element.hidden = true;
     hint.hidden = false;
   }
@@ -301,6 +302,7 @@ function createDetail({ onClose, onDelete }) {
     showHead();
     showMetadata();
     if (isNarrow()) back.focus();
+    reader.ask(app.question ?? "");
     await reader.open(docId);
   }
 
@@ -324,6 +326,7 @@ function createDetail({ onClose, onDelete }) {
     element,
     show,
     clear,
+    answer: () => reader.answer(),
     /** Take what the server says may be changed. */
     allow(reply) {
       if (reply.can_change === canChange) return;
@@ -333,43 +336,21 @@ function createDetail({ onClose, onDelete }) {
   };
 }
 
-/**
- * Make the dialog.
- *
- * @param {{onDeleted: (docIds: string[]) => void}} options
- */
-function createDeleting({ onDeleted }) {
-  const element = el("dialog", { aria: { labelledby: "delete-title" } });
-
-  /** Ask whether to delete documents, by their ids with what is known of them, and do it. */
-  function ask(documents) {
-    const rows = [...documents.values()];
-    const sentences = rows.reduce((sum, each) => sum + each.sentences, 0);
-    const names = rows.slice(0, NAMED).map((each) => el("li", {}, el("bdi", {}, each.name ?? each.doc_id)));
-    const cancel = button("Cancel", () => element.close());
-    const confirm = button(`Delete ${count(rows.length, "document")}`, () => run([...documents.keys()], confirm), "danger");
-    fill(element,
-      el("h2", { id: "delete-title" }, `Delete ${count(rows.length, "document")} with ${count(sentences, "sentence")}?`),
+/** Ask whether to delete documents, by their ids with what is known of them, and do it. */
+function askToDelete(documents, onDeleted) {
+  const rows = [...documents.values()];
+  const sentences = rows.reduce((sum, each) => sum + each.sentences, 0);
+  const names = rows.slice(0, NAMED).map((each) => el("li", {}, el("bdi", {}, each.name ?? each.doc_id)));
+  confirm({
+    title: `Delete ${count(rows.length, "document")} with ${count(sentences, "sentence")}?`, agree: `Delete ${count(rows.length, "document")}`, kind: "danger",
+    content: [
       el("ul", { class: "deleted-names" }, names, rows.length > NAMED ? el("li", {}, `and ${(rows.length - NAMED).toLocaleString()} more`) : null),
       el("p", { class: "muted" }, "They leave the index. Files that were added on this page are deleted too; other files stay where they are."),
-      el("div", { class: "row dialog-end" }, cancel, confirm));
-    element.showModal();
-    cancel.focus();
-  }
-
-  async function run(docIds, confirm) {
-    confirm.disabled = true;
-    try {
-      const { deleted } = await post("/api/documents/delete", { doc_ids: docIds });
-      element.close();
+    ],
+    async action() {
+      const { deleted } = await post("/api/documents/delete", { doc_ids: [...documents.keys()] });
       say(`${count(deleted, "document")} deleted`);
-      onDeleted(docIds);
-    } catch (error) {
-      confirm.disabled = false;
-      element.close();
-      complain(error);
-    }
-  }
-
-  return { element, ask };
+      onDeleted([...documents.keys()]);
+    },
+  });
 }

@@ -1,14 +1,15 @@
 // Adding files by a drop or a choice, and following the folders that the index remembers; with progress, and a stop.
 
-import { ApiError, address, follow, get, post, stopJob } from "./api.js";
-import { el, fill } from "./dom.js";
-import { button, complain, say } from "./widgets.js";
+import { ApiError, address, get, post } from "./api.js";
+import { el } from "./dom.js";
+import { createProgress } from "./jobs.js";
+import { button, complain, confirm, say } from "./widgets.js";
 import { count } from "./words.js";
 
 const KINDS = ["add", "sync"];
 
 /**
- * Make what adds documents: `buttons` for the head of the view, `element` for the progress, `dialog`.
+ * Make what adds documents: `buttons` for the head of the view, `element` for the progress.
  *
  * @param {{onChange: () => void}} options Called when the index has changed.
  */
@@ -21,7 +22,6 @@ export function createAdding({ onChange }) {
   const update = button("Update from folders…", askToFollow, "", { hidden: true });
   const buttons = el("div", { class: "row" }, update, add, chooser);
   const element = el("div", { class: "documents-adding" });
-  const dialog = el("dialog", { aria: { labelledby: "follow-title" } });
   const veil = el("div", { class: "drop-veil", hidden: true }, el("p", {}, "Drop files to add them to the index"));
 
   /** Take what the server says may be added. */
@@ -54,7 +54,7 @@ export function createAdding({ onChange }) {
     if (!files.length) return;
     if (!allowed) return complain(new Error("Nothing can be added on this page."));
     const aborting = new AbortController();
-    const panel = createPanel(`Receiving ${count(files.length, "file")}`, () => aborting.abort());
+    const panel = addPanel(`Receiving ${count(files.length, "file")}`, () => aborting.abort());
     const received = [];
     const refused = [];
     for (const [i, file] of files.entries()) {
@@ -67,11 +67,11 @@ export function createAdding({ onChange }) {
       }
     }
     if (!received.length || aborting.signal.aborted) {
-      return panel.end(aborting.signal.aborted ? "Stopped; nothing was added" : "Nothing was added", refused);
+      return end(panel, aborting.signal.aborted ? "Stopped; nothing was added" : "Nothing was added", refused);
     }
     try {
       await watch(await post("/api/documents/add", { uploads: received.map((each) => each.upload) }), panel, refused);
-    } catch (error) { panel.end("Nothing was added", [...refused, { name: "", reason: error.message }]); }
+    } catch (error) { end(panel, "Nothing was added", [...refused, { name: "", reason: error.message }]); }
   }
 
   function check(file) {
@@ -82,16 +82,12 @@ export function createAdding({ onChange }) {
 
   /** Show a job until it ends. */
   async function watch(job, panel, refused = []) {
-    panel.onStop(() => stopJob(job.number).catch(complain));
-    const last = await follow(job.number, ({ progress }) => {
-      if (progress.total) panel.show(progress.done / progress.total,
-        `${progress.done + 1 > progress.total ? progress.total : progress.done + 1} of ${progress.total}: ${progress.name}`
-        + (progress.sentences ? ` – ${count(progress.sentences, "sentence")} read` : ""));
-    });
+    const last = await panel.watch(job, ({ done, total, name, sentences }) => `${Math.min(done + 1, total)} of ${total}: ${name}`
+      + (sentences ? ` – ${count(sentences, "sentence")} read` : ""));
     const result = last.result ?? last.progress;
     const failed = [...refused, ...(result.failed ?? [])];
     if (last.error) failed.push({ name: "", reason: last.error.message });
-    panel.end((last.status === "stopped" ? "Stopped; " : "") + summaryOf(last.kind, result), failed, result.same ?? []);
+    end(panel, (last.status === "stopped" ? "Stopped; " : "") + summaryOf(last.kind, result), failed, result.same ?? []);
     onChange();
   }
 
@@ -99,56 +95,38 @@ export function createAdding({ onChange }) {
     try {
       const { jobs } = await get("/api/jobs");
       for (const job of jobs.filter((each) => each.status === "running" && KINDS.includes(each.kind))) {
-        watch(job, createPanel(job.title, () => stopJob(job.number).catch(complain))).catch(complain);
+        watch(job, addPanel(job.title)).catch(complain);
       }
     } catch (error) { complain(error); }
   }
 
   function askToFollow() {
     const deletes = el("input", { type: "checkbox" });
-    const cancel = button("Cancel", () => dialog.close());
-    const go = button("Update", start, "main");
-    async function start() {
-      dialog.close();
-      try {
+    confirm({
+      title: "Update from folders", agree: "Update",
+      content: [
+        el("p", {}, "New files of these places are added, and those that have changed are read again:"),
+        el("ul", { class: "followed-sources" }, sources.map((each) => el("li", {}, el("bdi", {}, each)))),
+        el("label", { class: "row" }, deletes, "Delete documents whose files have gone"),
+      ],
+      async action() {
         const job = await post("/api/documents/sync", { delete: deletes.checked });
-        await watch(job, createPanel(job.title, () => stopJob(job.number).catch(complain)));
-      } catch (error) { complain(error); }
-    }
-    fill(dialog, el("h2", { id: "follow-title" }, "Update from folders"),
-      el("p", {}, "New files of these places are added, and those that have changed are read again:"),
-      el("ul", { class: "followed-sources" }, sources.map((each) => el("li", {}, el("bdi", {}, each)))),
-      el("label", { class: "row" }, deletes, "Delete documents whose files have gone"),
-      el("div", { class: "row dialog-end" }, cancel, go));
-    dialog.showModal();
-    go.focus();
+        watch(job, addPanel(job.title)).catch(complain);
+      },
+    });
   }
 
-  /** Add a panel that shows how far something is. */
-  function createPanel(title, onStop) {
-    let ending = onStop;
-    const heading = el("h3", {}, title);
-    const bar = el("progress", { max: 1, value: 0, aria: { label: title } });
-    const text = el("p", { class: "muted small path" });
-    const end = button("Stop", () => ending());
-    const panel = el("section", { class: "card adding-panel", aria: { label: title } },
-      el("div", { class: "row" }, el("div", { class: "grow" }, heading), end), bar, text);
-    element.append(panel);
-    return {
-      onStop(action) { ending = action; },
-      show(part, what) { bar.value = part; text.textContent = what; },
-      end(summary, failed, same = []) {
-        say(summary);
-        heading.textContent = summary;
-        bar.remove();
-        text.remove();
-        end.textContent = "Close";
-        ending = () => panel.remove();
-        const lines = [...failed.map(({ name, reason }) => el("li", { class: "error" }, name ? el("bdi", {}, `${name}: `) : null, reason)),
-          ...same.map(({ name }) => el("li", {}, el("bdi", {}, name), ": the index has this text already"))];
-        if (lines.length) panel.append(el("ul", { class: "small" }, lines));
-      },
-    };
+  function addPanel(title, onStop) {
+    const panel = createProgress(title, onStop);
+    element.append(panel.element);
+    return panel;
+  }
+
+  function end(panel, summary, failed, same = []) {
+    say(summary);
+    const lines = [...failed.map(({ name, reason }) => el("li", { class: "error" }, name ? el("bdi", {}, `${name}: `) : null, reason)),
+      ...same.map(({ name }) => el("li", {}, el("bdi", {}, name), ": the index has this text already"))];
+    panel.end(summary, lines.length ? el("ul", { class: "small" }, lines) : null);
   }
 
   /** Let files be dropped anywhere on an element. */
@@ -166,7 +144,7 @@ export function createAdding({ onChange }) {
     });
   }
 
-  return { buttons, element, dialog, allow, choose, resume, takeDropsOn };
+  return { buttons, element, allow, choose, resume, takeDropsOn };
 }
 
 function summaryOf(kind, result) {

@@ -1,21 +1,19 @@
-// The questions of Evaluate: their list, one of them with its gold and how it fared, and the editor that marks gold.
+// The questions of Evaluate: their list, and one of them with its gold and how it fared.
 
-import { get, post } from "./api.js";
 import { el, fill } from "./dom.js";
-import { button, complain, say } from "./widgets.js";
+import { button } from "./widgets.js";
 import { baseName, brief, count, percent } from "./words.js";
 
 /** The recall at which gold counts as wholly covered, as in Python. */
 const COVERED = 0.95;
 
 const STATES = {
+  open: "no gold yet",
   missing: "not in the index",
   outside: "behind the document's end",
   unknown: "the store can't say whether it is there",
 };
 const MISSED_CHARS = 300;
-const WAIT_MS = 150;
-const FOUND = 50;
 
 /**
  * Make the list: search, choose which, order; bars of the recall in a run.
@@ -25,7 +23,7 @@ const FOUND = 50;
 export function createQuestionList({ onOpen }) {
   const select = (label, choices) => el("select", { aria: { label }, on: { change: show } }, choices.map(([value, text]) => el("option", { value }, text)));
   const search = el("input", { type: "search", placeholder: "Search questions", class: "grow", aria: { label: "Search questions" }, on: { input: show } });
-  const which = select("Which questions", [["all", "All"], ["failed", "Not wholly found"], ["lost", "Not in the index"]]);
+  const which = select("Which questions", [["all", "All"], ["failed", "Not wholly found"], ["open", "Without gold"], ["lost", "Not in the index"]]);
   const order = select("Order", [["worst", "Worst first"], ["list", "As in the list"]]);
   const status = el("p", { class: "muted small", role: "status" });
   const list = el("ul", { class: "plain questions", role: "listbox", aria: { label: "Questions" }, on: { keydown: onKey } });
@@ -37,7 +35,7 @@ export function createQuestionList({ onOpen }) {
     const share = el("span", { class: "number recall-share" });
     const state = question.state === "ok" ? null : el("span", { class: "badge warn" }, STATES[question.state]);
     const row = el("li", { role: "option", tabIndex: -1, id: `question-${question.number}`, on: { click: () => choose(question.number) } },
-      el("span", { class: "asked-text" }, question.question),
+      el("span", { class: "asked-text", dir: "auto" }, question.question),
       el("span", { class: "row small" }, el("span", { class: "muted grow document-name", title: question.name }, baseName(question.name)), state, bar, share));
     return { element: row, bar, share };
   }
@@ -66,7 +64,8 @@ export function createQuestionList({ onOpen }) {
   }
 
   function fits({ number, state }) {
-    if (which.value === "lost") return state !== "ok";
+    if (which.value === "open") return state === "open";
+    if (which.value === "lost") return state === "missing" || state === "outside";
     return which.value === "all" || (recalls.get(number)?.recall ?? 1) < COVERED;
   }
 
@@ -125,39 +124,91 @@ export function createQuestionList({ onOpen }) {
     next(step) {
       return shown[shown.findIndex(({ number }) => number === current) + step]?.number ?? null;
     },
+    /** The number of the next question without gold, from the chosen one on; null for none. */
+    nextOpen() {
+      const at = shown.findIndex(({ number }) => number === current);
+      return [...shown.slice(at + 1), ...shown.slice(0, Math.max(0, at))].find(({ state }) => state === "open")?.number ?? null;
+    },
   };
 }
 
 /**
- * Make the panel of a question beside the document: its gold, and how it fared in a run.
+ * Make the panel of a question beside the document: its words, its gold, and how it fared in a run.
  *
  * @param {Object} handlers
  * @param {(question: Object) => void} handlers.onAsk
  * @param {(question: Object, start: number) => void} handlers.onWhy Called to see why a place was missed.
- * @param {(question: Object) => void} handlers.onEdit
+ * @param {(question: Object|null, words: string) => Promise<void>} handlers.onSave Called with new words; of a new question
+ *   if it is null.
  * @param {(question: Object) => void} handlers.onDelete
+ * @param {(question: Object, docId: string, spans: number[][]) => void} handlers.onMark Called to mark gold, or take it out.
  * @param {(step: number) => void} handlers.onStep Called to go to the next or the previous question.
  * @param {(start: number) => void} handlers.onPlace Called to show a place of the document.
+ * @param {() => void} handlers.onCancel Called when no question is written after all.
  */
-export function createQuestionPanel({ onAsk, onWhy, onEdit, onDelete, onStep, onPlace }) {
+export function createQuestionPanel({ onAsk, onWhy, onSave, onDelete, onMark, onStep, onPlace, onCancel }) {
   const element = el("section", { class: "question-panel", hidden: true, aria: { label: "The question" } });
-  const way = (text, start) => button(text, () => onPlace(start), "quiet reading place", { title: "Show it in the document" });
+  const way = (text, start) => button(text, () => onPlace(start), "quiet reading place", { title: "Show it in the document", dir: "auto" });
+  let written = null; // the words that are being written
 
-  /** Show a question; `result` says how it fared in a run: `{run, budget, isStale, detail}`, or null. */
-  function show(question, { result = null, canChange }) {
+  /**
+   * Show a question; `result` says how it fared in a run: `{run, budget, isStale, detail}`, or null; `proposal` what may
+   * be its gold.
+   */
+  function show(question, { result = null, canChange, proposal = null }) {
+    written = null;
     element.hidden = false;
+    const isOpen = question.state === "open";
     fill(element,
-      el("h2", {}, question.question),
-      el("p", { class: "muted small", title: question.name }, baseName(question.name), " ", question.state === "ok" ? null : el("span", { class: "badge warn" }, STATES[question.state])),
+      el("h2", { dir: "auto" }, question.question),
+      isOpen ? el("p", {}, el("span", { class: "badge warn" }, STATES.open))
+        : el("p", { class: "muted small", title: question.name }, el("bdi", {}, baseName(question.name)), " ", question.state === "ok" ? null : el("span", { class: "badge warn" }, STATES[question.state])),
       el("div", { class: "row" },
-        button("Ask it", () => onAsk(question), "main"),
-        canChange ? [button("Edit", () => onEdit(question)), button("Delete", () => onDelete(question), "danger")] : null,
+        button(isOpen ? "Ask it, and mark the answer" : "Ask it", () => onAsk(question), proposal ? "" : "main"),
+        canChange ? [button("Edit", () => write(question)), button("Delete", () => onDelete(question), "danger")] : null,
         button("Previous", () => onStep(-1), "", { repeats: true }), button("Next", () => onStep(1), "", { repeats: true })),
+      question.answer ? [el("h3", {}, "Answer"), el("p", { class: "reading", dir: "auto" }, question.answer)] : null,
+      proposal ? proposed(question, proposal, canChange) : null,
       result?.isStale ? el("p", { class: "muted" }, `It was changed since “${result.run.name}” asked it. Evaluate again.`) : null,
       result?.detail ? fared(question, result) : null,
-      el("h3", {}, "Gold"),
-      question.texts.length ? el("ul", { class: "plain gold-list" }, question.texts.map((text, i) => el("li", { class: "gold-span" }, way(text, question.spans[i][0]))))
-        : el("p", { class: "muted" }, question.spans.map(([start, end]) => `code points ${start} to ${end}`).join(", ")));
+      isOpen ? null : gold(question, canChange));
+  }
+
+  function gold(question, canChange) {
+    const texts = question.texts.length ? question.texts : question.spans.map(([start, end]) => `code points ${start} to ${end}`);
+    return [el("h3", {}, "Gold: what answers it"),
+      el("ul", { class: "plain gold-list" }, texts.map((text, i) => el("li", { class: "gold-span row" }, way(text, question.spans[i][0]),
+        canChange && question.state === "ok" ? button("Remove", () => onMark(question, question.doc_id, [question.spans[i]]), "small", { aria: { label: `Remove gold ${i + 1}` } }) : null))),
+      canChange && question.state === "ok" ? el("p", { class: "muted small" }, "Click sentences of the document to add them, or to take them out.") : null];
+  }
+
+  function proposed(question, { doc_id: docId, spans, texts, name, is_exact: isExact }, canChange) {
+    const confirm = button("This is the answer", () => onMark(question, docId, spans), "main");
+    return [el("h3", {}, isExact ? "These words stand in " : "The most alike stands in ", el("bdi", {}, baseName(name))),
+      el("ul", { class: "plain gold-list" }, texts.map((text, i) => el("li", { class: "gold-span" }, way(text, spans[i][0])))),
+      canChange ? el("div", { class: "row" }, confirm) : null];
+  }
+
+  /** Write other words for a question, or a new one if it is null. */
+  function write(question) {
+    const words = el("textarea", { rows: 2, maxLength: 10000, placeholder: "As a user would ask it", dir: "auto", value: question?.question ?? "", aria: { label: "Question" } });
+    const problem = el("p", { class: "error", role: "alert" });
+    const save = el("button", { type: "submit", class: "main" }, "Save");
+    written = () => words.value !== (question?.question ?? "");
+    async function submit(event) {
+      event.preventDefault();
+      if (!words.value.trim()) problem.textContent = "Write the question.";
+      else if (!save.disabled) {
+        save.disabled = true;
+        await onSave(question, words.value.trim()).catch((error) => { problem.textContent = error.message; });
+        save.disabled = false;
+      }
+    }
+    element.hidden = false;
+    fill(element, el("h2", {}, question ? "Change the question" : "New question"),
+      el("form", { class: "writing", on: { submit, keydown: (event) => { if (event.key === "Enter" && !event.shiftKey && !event.isComposing && event.target === words) submit(event); } } },
+        words, problem, el("div", { class: "row" }, save, button("Cancel", onCancel))));
+    words.focus();
   }
 
   function fared(question, { run, budget, detail }) {
@@ -173,220 +224,5 @@ export function createQuestionPanel({ onAsk, onWhy, onEdit, onDelete, onStep, on
         el("li", {}, way(short(text), start), button("Why?", () => onWhy(question, start), "small", { aria: { label: `Why was “${short(text)}” missed?` } }))))] : null);
   }
 
-  return { element, show, hide() { element.hidden = true; } };
-}
-
-/**
- * Make the editor: write a question, and mark the gold that answers it in the document.
- *
- * @param {Object} handlers
- * @param {Object} handlers.reader The reader, in which the document is shown.
- * @param {(row: Object) => void} handlers.onSaved Called with the question as the server has it now.
- * @param {() => void} handlers.onConflict Called when the questions aren't what the page shows any more.
- * @param {() => void} handlers.onClose Called when the editor is left without saving.
- */
-export function createEditor({ reader, onSaved, onConflict, onClose }) {
-  const title = el("h2", { tabIndex: -1 });
-  const choice = createDocumentChoice(choose);
-  const name = el("span", { class: "grow document-name" });
-  const chosen = el("p", { class: "row" }, el("span", { class: "muted" }, "Document"), name, button("Choose another", () => choose(null), "small"));
-  const words = el("textarea", { rows: 2, maxLength: 10000, placeholder: "As a user would ask it" });
-  const marking = button("Mark the selection as gold", markSelection, "main", { disabled: true });
-  const whole = el("input", { type: "checkbox", checked: true });
-  const spans = el("ol", { class: "plain gold-list" });
-  const problem = el("p", { class: "error", role: "alert" });
-  const save = el("button", { type: "submit", class: "main" }, "Save the question");
-  const gold = el("fieldset", {}, el("legend", {}, "Gold: the text that answers it"),
-    el("p", { class: "muted small" }, "Choose sentences in the document below: click them, or go to them by arrow keys and press Enter. Or select text, and mark it (or press g)."),
-    el("div", { class: "row" }, marking, el("label", { class: "row" }, whole, "Whole sentences")), spans);
-  const element = el("form", { class: "editor", hidden: true, aria: { label: "Question" }, on: { submit } },
-    title, choice.element, chosen, el("label", { class: "wide" }, "Question", words), gold, problem,
-    el("div", { class: "row editor-end" }, save, button("Cancel", close)));
-  let number = null, doc = null, text = null, marked = [], selection = null, before = "";
-
-  const state = () => JSON.stringify([words.value, doc, marked]);
-
-  async function choose(docId, given = []) {
-    [doc, text, marked, selection] = [docId, null, given, null];
-    show();
-    if (docId === null) return choice.start();
-    try {
-      await reader.open(docId, { gold: marked, scrollTo: marked[0]?.[0] ?? null });
-      if (doc !== docId || element.hidden) return;
-      text = textOf(reader.model());
-      show();
-    } catch (error) {
-      // The words of a question can be corrected though its document is gone.
-      if (error.name !== "AbortError") problem.textContent = error.message;
-    }
-  }
-
-  function show() {
-    choice.element.hidden = doc !== null;
-    chosen.hidden = gold.hidden = doc === null;
-    name.textContent = text ? baseName(text.name) : doc;
-    marking.disabled = !selection || !text;
-    fill(spans, marked.map((span, i) => el("li", { class: "gold-span" },
-      el("blockquote", { class: "reading" }, text ? text.slice(...span) : `code points ${span[0]} to ${span[1]}`),
-      el("span", { class: "row small" }, text ? el("span", { class: "muted grow" }, text.named(span)) : null,
-        button("Show", () => reader.scrollTo(span[0]), "small", { aria: { label: `Show gold ${i + 1} in the document` } }),
-        button("Remove", () => { put(marked.filter((each) => each !== span)); words.focus(); }, "small", { aria: { label: `Remove gold ${i + 1}` } })))),
-    marked.length ? null : el("li", { class: "muted" }, "Nothing is marked yet."));
-  }
-
-  function put(given) {
-    marked = given;
-    problem.textContent = "";
-    reader.highlight({ gold: marked });
-    show();
-  }
-
-  function markSelection() {
-    if (!selection || !text) return;
-    const span = whole.checked ? text.snap([selection.start, selection.end]) : text.trim([selection.start, selection.end]);
-    if (!span) return complain(new Error("The selection holds only space. Select some text."));
-    selection = null;
-    reader.clearSelection();
-    put(text.joined(marked, span));
-    say(`Marked ${text.named(span)} as gold.`);
-  }
-
-  async function submit(event) {
-    event.preventDefault();
-    const missing = doc === null ? "Choose a document." : !words.value.trim() ? "Write the question." : !marked.length ? "Mark the gold in the document." : "";
-    problem.textContent = missing;
-    if (missing || save.disabled) return;
-    save.disabled = true;
-    try {
-      const given = { question: words.value.trim(), doc_id: doc, spans: marked };
-      const row = number === null ? await post("/api/questions/add", given) : await post("/api/questions/change", { number, ...given });
-      element.hidden = true;
-      onSaved(row);
-    } catch (error) {
-      problem.textContent = error.message;
-      if (error.status === 409) onConflict();
-    } finally {
-      save.disabled = false;
-    }
-  }
-
-  function close() {
-    element.hidden = true;
-    onClose();
-  }
-
-  return {
-    element,
-    /** Begin a question: a row of the list to change it; null for a new one, in a document if that is given. */
-    async start(row, docId = null) {
-      number = row?.number ?? null;
-      title.textContent = row ? "Change the question" : "New question";
-      words.value = row?.question ?? "";
-      problem.textContent = "";
-      element.hidden = false;
-      const opened = choose(row?.doc_id ?? docId, row?.spans.map((each) => [...each]) ?? []);
-      before = state();
-      if (doc !== null) title.focus();
-      await opened;
-    },
-    /** Take what is selected in the document; null for nothing. */
-    select(given) {
-      selection = given && given.docId === doc ? given : null;
-      marking.disabled = !selection || !text;
-    },
-    /** Make a sentence of the document gold, or take it out if it is. */
-    toggle({ docId, start, end }) {
-      if (element.hidden || docId !== doc || !text) return;
-      const isGold = marked.some(([a, b]) => a <= start && end <= b);
-      put(isGold ? text.without(marked, [start, end]) : text.joined(marked, [start, end]));
-      say(isGold ? `Took ${text.named([start, end])} out of the gold.` : `Marked ${text.named([start, end])} as gold.`);
-    },
-    mark: markSelection,
-    close,
-    isOpen: () => !element.hidden,
-    hasChanges: () => !element.hidden && state() !== before,
-  };
-}
-
-/** Make the choice of a document, by a part of its name. */
-function createDocumentChoice(onChoose) {
-  const search = el("input", { type: "search", placeholder: "A part of its name", autocomplete: "off", on: { input: later, keydown: onKey } });
-  const found = el("select", { size: 6, class: "grow", aria: { label: "Documents found" }, on: { dblclick: choose, keydown: onKey } });
-  const status = el("p", { class: "muted small", role: "status" });
-  const open = button("Open this document", choose);
-  const element = el("div", { class: "document-choice" }, el("label", {}, "Document", search), found, status, open);
-  let call = null, timer = 0;
-
-  function later() {
-    clearTimeout(timer);
-    timer = setTimeout(find, WAIT_MS);
-  }
-
-  async function find() {
-    call?.abort();
-    call = new AbortController();
-    try {
-      const { documents, found: total } = await get("/api/documents", { search: search.value, limit: FOUND }, call);
-      fill(found, documents.map(({ doc_id: id, title }, i) => el("option", { value: id, selected: i === 0 }, title && title !== id ? `${id} – ${title}` : id)));
-      status.textContent = total > documents.length ? `The first ${documents.length} of ${total.toLocaleString()} documents; write more of the name.` : count(total, "document");
-      open.disabled = !documents.length;
-    } catch (error) { complain(error); }
-  }
-
-  function onKey(event) {
-    if (event.key === "Enter") choose();
-    else if (event.key === "ArrowDown" && event.target === search) found.focus();
-    else return;
-    event.preventDefault();
-  }
-
-  function choose() {
-    if (found.value) onChoose(found.value);
-  }
-
-  return { element, start() { find(); search.focus(); } };
-}
-
-/** Return what is asked of a document's text to mark gold in it; spans are code points, and `model` is the reader's. */
-function textOf(model) {
-  const length = (text) => Array.from(text).length;
-
-  /** Leave out the space at the ends of a span; null if there is nothing else. */
-  function trim([start, end]) {
-    const text = model.slice(start, end);
-    const first = start + length(text) - length(text.trimStart());
-    const last = end - (length(text) - length(text.trimEnd()));
-    return first < last ? [first, last] : null;
-  }
-
-  return {
-    name: model.data.name, slice: model.slice, trim,
-    /** Widen a span to whole sentences; null if it holds only space. */
-    snap(span) {
-      const found = trim(span);
-      return found && [Math.min(found[0], model.span(model.at(found[0]))[0]), Math.max(found[1], model.span(model.at(found[1] - 1))[1])];
-    },
-    /** Add a span to others; those that overlap, or have only space between them, become one. */
-    joined(spans, span) {
-      const merged = [];
-      for (const [start, end] of [...spans, span].sort((a, b) => a[0] - b[0] || a[1] - b[1])) {
-        const last = merged.at(-1);
-        const between = last && start > last[1] ? model.slice(last[1], start) : "";
-        const isBare = last && !between.trim() && length(between) === Math.max(0, start - last[1]); // and nothing is hidden there
-        if (isBare) last[1] = Math.max(last[1], end);
-        else merged.push([start, end]);
-      }
-      return merged;
-    },
-    /** Take a span out of others. */
-    without(spans, [first, last]) {
-      return spans.flatMap(([start, end]) => (end <= first || start >= last ? [[start, end]]
-        : [[start, first], [last, end]].filter(([a, b]) => a < b).map(trim).filter(Boolean)));
-    },
-    /** Say which sentences a span touches, in words. */
-    named([start, end]) {
-      const [first, last] = [model.at(start) + 1, model.at(end - 1) + 1];
-      return first === last ? `sentence ${first}` : `sentences ${first} to ${last}`;
-    },
-  };
+  return { element, show, write, hasChanges: () => Boolean(written?.()), isWriting: () => written !== null, hide() { element.hidden = true; written = null; } };
 }

@@ -1,14 +1,15 @@
 // The results of Evaluate: what to measure, what runs, the plot and the table of the runs, the fitted ranking.
 
-import { follow, get, post, stopJob } from "./api.js";
+import { get, post } from "./api.js";
 import { el, fill } from "./dom.js";
+import { createProgress } from "./jobs.js";
 import { MAX_LINES, createPlot } from "./plot.js";
 import { createSettingsForm, readDescription, readValues } from "./settings_form.js";
+import { keep } from "./trial.js";
 import { button, complain, say } from "./widgets.js";
 import { count, interval, percent, points } from "./words.js";
 
 const KINDS = { evaluate: "Evaluate", sweep: "Sweep", fit: "Fit the ranking" };
-const SHOWN_WEIGHTS = 8;
 
 /** The settings that the form offers to sweep, with values to begin with. */
 const SWEPT = [
@@ -144,7 +145,7 @@ export function createResults({ canChange, onScores }) {
   }
 
   return {
-    element, tellLost: form.tell, setSettings: form.setSettings,
+    element, tellLost: form.tell,
     /** Show what was measured before, and watch what runs. */
     async resume() {
       await load();
@@ -174,27 +175,21 @@ function verdict({ low, high }) {
 
 /** Make the list of what runs: how far it is, and a button that stops it. `onDone` is called with each job that is done. */
 function createJobList(onDone) {
-  const element = el("ul", { class: "plain running", aria: { label: "What runs now" } });
+  const element = el("div", { class: "running" });
   const known = new Set();
 
   async function watch(job) {
     if (known.has(job.number)) return;
     known.add(job.number);
-    const bar = el("progress", { max: 1, aria: { label: `${KINDS[job.kind]}: ${job.title}` } });
-    const text = el("span", { class: "muted small number" }, "begins");
-    const end = button("Stop", () => { end.disabled = true; stopJob(job.number).catch(complain); }, "small");
-    const row = el("li", { class: "card job" }, el("div", { class: "row" }, el("b", {}, KINDS[job.kind]), el("span", { class: "grow" }, job.title), end), bar, text);
-    element.append(row);
+    const panel = createProgress(`${KINDS[job.kind]}: ${job.title}`);
+    element.append(panel.element);
     try {
-      const ended = await follow(job.number, ({ progress: { done, total } }) => {
-        if (!total) return;
-        Object.assign(bar, { max: total, value: done });
-        text.textContent = done < total ? `${done.toLocaleString()} of ${total.toLocaleString()} questions asked` : job.kind === "fit" ? "the weights are fitted" : "the means are computed";
-      });
+      const ended = await panel.watch(job, ({ done, total }) => (done < total ? `${done.toLocaleString()} of ${total.toLocaleString()} questions asked`
+        : job.kind === "fit" ? "the weights are fitted" : "the means are computed"));
       if (ended.status === "failed") throw new Error(ended.error.message);
       say(ended.status === "stopped" ? `${KINDS[job.kind]} was stopped.` : `${KINDS[job.kind]}: done.`);
       if (ended.status === "done") onDone(ended);
-    } catch (error) { complain(error); } finally { row.remove(); }
+    } catch (error) { complain(error); } finally { panel.element.remove(); }
   }
 
   return {
@@ -233,7 +228,7 @@ function createMeasureForm(onStart) {
     el("div", { class: "row fields" }, el("label", { class: "grow" }, "Sizes of the context, in characters", budgets), el("label", { class: "grow" }, "Name of the run", name)),
     el("label", { class: "row" }, lost, lostLabel), settings, sweep, problem,
     el("div", { class: "row" }, button("Evaluate", () => start("evaluate"), "main"), button(KINDS.fit, () => start("fit"))));
-  let form = null, given = {};
+  let form = null;
   load();
   window.addEventListener("default-settings", load);
   show();
@@ -243,7 +238,6 @@ function createMeasureForm(onStart) {
     try { description = await readDescription(); } catch { return; } // without the form, the retriever's own settings are measured
     form?.element.remove();
     form = createSettingsForm({ description });
-    form.set(given);
     settings.append(form.element);
     settings.hidden = false;
   }
@@ -278,12 +272,6 @@ function createMeasureForm(onStart) {
 
   return {
     element,
-    /** Take settings to measure. */
-    setSettings(own) {
-      given = own;
-      form?.set(own);
-      settings.open = Object.keys(own).length > 0;
-    },
     /** Say how many questions have no gold in the index. */
     tell(number) { lostLabel.textContent = `Leave out questions whose gold isn't in the index${number ? ` (${number.toLocaleString()})` : ""}`; },
   };
@@ -295,38 +283,15 @@ function readBudgets(text) {
   return found;
 }
 
-/** Show a fitted ranking: what it gains, what changed, and a button to use it. */
-function showFit(element, fitted, canUse) {
-  const { budgets, recall_before: before, recall_after: after, gains, weights } = fitted;
-  const use = button("Use this ranking", async () => {
-    use.disabled = true;
-    try {
-      const { saved } = await post("/api/fit/use", { job: fitted.job });
-      use.textContent = "In use";
-      say(saved ? `The ranking is in use, and kept in ${saved}.` : "The ranking is in use until the program ends: the index isn't on disk.");
-    } catch (error) {
-      use.disabled = false;
-      complain(error);
-    }
-  }, "main");
-  const head = (titles) => el("thead", {}, el("tr", {}, titles.map((each) => (each ? el("th", { scope: "col" }, each) : el("td", {})))));
-  const line = (title, cells) => el("tr", {}, el("th", { scope: "row" }, title), cells.map((cell) => el("td", { class: "number" }, cell)));
-  const wide = (label, ...children) => el("div", { class: "wide-table", role: "group", tabIndex: 0, aria: { label } }, children);
-  const changed = (rows) => el("table", { class: "small" }, head(["Signal", "Before", "Fitted", "Meaning"]), el("tbody", {}, rows.map((each) =>
-    el("tr", {}, el("th", { scope: "row" }, each.name), [each.before, each.after].map((weight) => el("td", { class: "number" }, weight.toFixed(2))), el("td", {}, each.meaning)))));
+/** Show what a fitted ranking gains, and a button to use it. */
+function showFit(element, { ranking, gain, groups, count: asked, left_out: leftOut, without_gold: without, is_recommended: gains }, canUse) {
   element.hidden = false;
   fill(element, el("h2", {}, "The fitted ranking"),
-    el("p", { class: fitted.is_recommended ? "better" : "" }, fitted.is_recommended
-      ? "Recommended: its whole interval is above 0." : "Not recommended: it may gain nothing, so the ranking stays as it was. More questions may help."),
-    el("p", {}, "Mean recall: ", el("b", { class: "number" }, points(fitted.gain)), " points, each question measured with weights that were fitted without it",
-      fitted.groups === "documents" ? ", nor the other questions of its document." : "."),
-    el("p", { class: "muted small" }, count(fitted.count, "question"), fitted.left_out ? `, ${fitted.left_out} left out` : "",
-      fitted.without_gold ? `; of ${fitted.without_gold.toLocaleString()} the search finds no gold at all, which no ranking can change` : "", "."),
-    wide("Recall before and after", el("table", {}, el("caption", {}, "Recall in % at characters of context"), head(["", ...budgets.map((each) => each.toLocaleString())]),
-      el("tbody", {}, line("before", before.map(percent)), line("fitted", after.map(percent)), line("gain in points", gains.map(points))))),
-    weights.length ? wide("The largest changes", el("h3", {}, "The largest changes"), changed(weights.slice(0, SHOWN_WEIGHTS)),
-      weights.length > SHOWN_WEIGHTS ? el("details", {}, el("summary", {}, `${weights.length - SHOWN_WEIGHTS} more weights changed`), changed(weights.slice(SHOWN_WEIGHTS))) : null)
-      : el("p", { class: "muted" }, "No weight changed."),
-    el("div", { class: "row" }, fitted.is_recommended && canUse ? use : null,
-      el("a", { class: "button", href: `/api/fit/ranking?job=${fitted.job}`, download: "ranking.json" }, "Save as a file")));
+    el("p", { class: gains ? "better" : "" }, gains ? "Recommended: its whole interval is above 0."
+      : "Not recommended: it may gain nothing, so the ranking stays as it was. More questions may help."),
+    el("p", {}, "Mean recall: ", el("b", { class: "number" }, points(gain)), " points, each question measured with weights that were fitted without it",
+      groups === "documents" ? ", nor the other questions of its document." : "."),
+    el("p", { class: "muted small" }, count(asked, "question"), leftOut ? `, ${leftOut} left out` : "",
+      without ? `; of ${without.toLocaleString()} the search finds no gold at all, which no ranking can change` : "", "."),
+    gains && canUse ? el("div", { class: "row" }, button("Use as default…", () => keep({ ranking }), "main")) : null);
 }

@@ -1,6 +1,7 @@
 // A plot of lines with bands: means and their intervals over a logarithmic axis, drawn at the width that it has.
 
 import { el, fill, svg } from "./dom.js";
+import { interval } from "./words.js";
 
 const HEIGHT = 300;
 const MARGIN = { left: 64, right: 16, top: 12, bottom: 46 };
@@ -109,23 +110,4 @@ function asTable(lines, xLabel, yLabel) {
         const found = points.find((p) => p.x === x);
         return el("td", { class: "number" }, found ? interval(found) : "–");
       })))));
-}
-
-/** Write a share and the ends of its interval in percent. */
-export function interval({ mean, low, high }) {
-  return `${percent(mean)} % [${percent(low)}, ${percent(high)}]`;
-}
-
-/** Write a share in percent, without the sign. */
-export function percent(share) {
-  return (100 * share).toFixed(1);
-}
-
-/** Write a difference of shares in points, with the ends of its interval. */
-export function points({ mean, low, high }) {
-  return `${signed(mean)} [${signed(low)}, ${signed(high)}]`;
-}
-
-function signed(share) {
-  return `${share >= 0 ? "+" : "−"}${Math.abs(100 * share).toFixed(1)}`;
 }

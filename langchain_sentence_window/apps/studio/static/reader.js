@@ -1,34 +1,38 @@
 // The document itself, with windows, hits and marked gold: as text, or as the pages of its PDF.
 
+import { createAnswerBar } from "./answers.js";
 import { get } from "./api.js";
 import { el, fill } from "./dom.js";
 import { createModel, findMarks, hitAt, isStale } from "./reader_model.js";
 import { createPagesView } from "./reader_pages.js";
 import { createTextView } from "./reader_text.js";
-import { baseName } from "./words.js";
+import { baseName, inFolder } from "./words.js";
 
 const SETTLE_MS = 150;
+const ZOOMS = [0.5, 0.75, 1, 1.5, 2, 3];
 
 /**
  * Make a reader. Offsets are code points of the document's text.
  *
- * @param {Object} [options]
+ * @param {Object} options
+ * @param {Object} options.app What views share.
  * @param {(sentence: {docId, index, start, end, text}) => void} [options.onSentence] A sentence was clicked, or Enter
  *   was pressed on it.
- * @param {(selection: {docId, start, end, text}|null) => void} [options.onSelect] Text was selected; null when the
- *   selection is gone.
- * @returns {{element, open, highlight, scrollTo, nextHit, previousHit, hit, model, clearSelection, close}}
+ * @param {() => void} [options.onGold] Called when other text is the answer of the question.
+ * @param {boolean} [options.hasInput] Whether the question that text answers is written below the document.
  */
-export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}) {
+export function createReader({ app, onSentence = () => {}, onGold = () => {}, hasInput = false }) {
   const nothing = el("p", { class: "reader-nothing muted" }, "Open a document to read it here.");
-  const scroller = el("div", { class: "reader-scroll", on: { scroll: onScroll } }, nothing);
+  const scroller = el("div", { class: "reader-scroll", on: { scroll: onScroll, focusin: ({ target }) => { if (target.dataset.p && !selected) choose(model.sentence(Number(target.dataset.p))); } } }, nothing);
   const map = createMap((start) => api.scrollTo(start));
   const head = createHead({
     onHit: (step) => (step > 0 ? api.nextHit() : api.previousHit()),
     onView: (kind) => switchTo(kind),
+    onZoom: (step) => zoomBy(step),
     onHeading: (start) => view?.show(start),
   });
-  const element = el("div", { class: "reader", aria: { busy: "false" } }, head.element, el("div", { class: "reader-body" }, scroller, map.element));
+  const bar = createAnswerBar({ app, hasInput, onGold() { mark(); onGold(); } });
+  const element = el("div", { class: "reader", aria: { busy: "false" } }, head.element, el("div", { class: "reader-body" }, scroller, map.element), bar.element);
   const resized = new ResizeObserver(settle);
   resized.observe(scroller);
   let model = null;
@@ -36,9 +40,11 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
   let view = null;
   let marks = null;
   let wanted = { windows: [], gold: [], fates: null, current: null };
+  let selected = null;
   let loading = null;
   let failure = null; // why its pages can't be marked
   let later = null; // where to scroll to when it is loaded
+  let zoom = 1;
   let timer = 0;
   let frame = 0;
 
@@ -63,13 +69,13 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
 
   function drop() {
     for (const each of views.values()) each.end();
-    const hadSelection = views.size > 0;
     views = new Map();
-    view = model = marks = failure = null;
+    view = model = marks = failure = selected = null;
+    zoom = 1;
+    choose(null);
     head.name(null);
     fill(map.element);
     fill(scroller, nothing);
-    if (hadSelection) onSelect(null);
   }
 
   function switchTo(kind, { isFirst = false } = {}) {
@@ -79,17 +85,29 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
     view = views.get(kind);
     fill(scroller, view.element);
     scroller.scrollTop = 0;
+    head.zoom(kind === "pages" ? zoom : null);
     head.view(kind, Boolean(model.data.page_sizes), failure ?? model.data.no_pages);
     mark();
     if (at !== null && at !== undefined) view.show(at);
     onScroll();
   }
 
+  function zoomBy(step) {
+    const at = marks?.hit?.start ?? view.top();
+    zoom = ZOOMS[Math.min(Math.max(ZOOMS.indexOf(zoom) + step, 0), ZOOMS.length - 1)];
+    views.get("pages").zoom(zoom);
+    head.zoom(zoom);
+    if (at !== null) view.show(at);
+  }
+
   function createView(kind) {
     const options = {
       model, scroller,
       onSentence: (position) => onSentence(model.sentence(position)),
-      onSelect: (found) => onSelect(found && { docId: model.data.doc_id, ...found, text: model.slice(found.start, found.end) }),
+      onSelect(found) {
+        selected = found && { docId: model.data.doc_id, ...found, text: model.slice(found.start, found.end) };
+        if (selected) choose(selected);
+      },
       onFailure,
     };
     return kind === "pages" ? createPagesView(options) : createTextView(options);
@@ -102,10 +120,14 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
     switchTo("text");
   }
 
+  function choose(target) {
+    bar.choose(target);
+  }
+
   function mark() {
     if (!model) return;
     const before = marks?.hit;
-    marks = findMarks(model, wanted);
+    marks = findMarks(model, { ...wanted, gold: [...wanted.gold, ...bar.spans(model.data.doc_id)] });
     marks.hit ??= before ? marks.hits.find((hit) => hit.start === before.start) ?? null : null;
     remark();
   }
@@ -151,6 +173,11 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
   function go(start) {
     const hit = hitAt(marks.hits, start);
     if (hit !== marks.hit) { marks.hit = hit; remark(); }
+    const first = hit?.first ?? model.at(start);
+    // Of a window that begins with a heading, what stands below it answers.
+    const below = hit && model.isHeading(first) ? marks.hits.find((each) => each.window === hit.window && !model.isHeading(each.first)) : null;
+    if (selected) view.clearSelection();
+    choose(model.sentence(below?.first ?? first));
     view.show(start);
   }
 
@@ -197,7 +224,14 @@ export function createReader({ onSentence = () => {}, onSelect = () => {} } = {}
     hit: () => marks?.hit?.start ?? null,
     /** Return the document that is open, see reader_model.js; null for none. */
     model: () => (loading ? null : model),
-    clearSelection() { view?.clearSelection(); },
+    /** Return the text that is selected: `{docId, start, end, text}`; null for none. */
+    selected: () => selected,
+    /** Return what is the answer of the question in a document. */
+    goldOf: bar.spans,
+    /** Say which question the document is read for. */
+    ask: bar.ask,
+    /** Make what is chosen the answer of the question, or take it out; `chosen` is something else. */
+    answer(chosen) { return bar.toggle(chosen); },
     close() {
       loading?.abort();
       loading = null;
@@ -221,19 +255,23 @@ function startOf({ hit, windows, gold }) {
  * @param {Object} options
  * @param {(step: number) => void} options.onHit
  * @param {(kind: string) => void} options.onView
+ * @param {(step: number) => void} options.onZoom
  * @param {(start: number) => void} options.onHeading
  */
-function createHead({ onHit, onView, onHeading }) {
+function createHead({ onHit, onView, onZoom, onHeading }) {
   const title = el("h2", { class: "reader-title", dir: "auto" });
   const path = el("nav", { class: "reader-path muted small", aria: { label: "Place in the document" } });
   const number = el("span", { class: "number", aria: { live: "polite" } });
-  const step = (by, text, name) => el("button", { type: "button", class: "quiet", title: name, aria: { label: name }, on: { click: () => onHit(by) } }, text);
-  const hits = el("div", { class: "reader-hits", hidden: true }, step(-1, "↑", "Previous hit"), number, step(1, "↓", "Next hit"));
+  const step = (text, name, action) => el("button", { type: "button", class: "quiet", title: name, aria: { label: name }, on: { click: action } }, text);
+  const hits = el("div", { class: "reader-hits", hidden: true }, step("↑", "Previous hit", () => onHit(-1)), number, step("↓", "Next hit", () => onHit(1)));
+  const zoomed = el("span", { class: "number", aria: { live: "polite" } });
+  const zooms = [step("−", "Smaller", () => onZoom(-1)), step("+", "Larger", () => onZoom(1))];
+  const zoom = el("div", { class: "reader-zoom", hidden: true }, zooms[0], zoomed, zooms[1]);
   const buttons = Object.fromEntries([["pages", "Page"], ["text", "Text"]].map(([kind, text]) =>
     [kind, el("button", { type: "button", on: { click: () => onView(kind) } }, text)]));
   const choice = el("div", { class: "reader-view", role: "group", aria: { label: "Show as" }, hidden: true }, Object.values(buttons));
   const reason = el("p", { class: "reader-note small", role: "status", hidden: true });
-  const element = el("header", { class: "reader-head", hidden: true }, el("div", { class: "reader-line" }, title, hits, choice), path, reason);
+  const element = el("header", { class: "reader-head", hidden: true }, el("div", { class: "reader-line" }, title, hits, zoom, choice), path, reason);
   let shown = "";
 
   return {
@@ -241,10 +279,17 @@ function createHead({ onHit, onView, onHeading }) {
     /** Show what is open; `null` for nothing. */
     name(data) {
       element.hidden = data === null;
-      fill(title, data ? data.title ?? baseName(data.name) : "");
+      fill(title, data ? data.title ?? baseName(data.name) : "", data?.title ? el("bdi", { class: "muted small" }, ` ${inFolder(data.source ?? data.name)}`) : null);
       title.title = data?.source ?? data?.name ?? "";
       fill(path);
       shown = "";
+    },
+    /** Show how large the pages are; null where there are none. */
+    zoom(factor) {
+      zoom.hidden = factor === null;
+      fill(zoomed, `${100 * factor} %`);
+      zooms[0].disabled = factor === ZOOMS[0];
+      zooms[1].disabled = factor === ZOOMS.at(-1);
     },
     /** Show which view is on, and why there are no pages. */
     view(kind, hasPages, why) {

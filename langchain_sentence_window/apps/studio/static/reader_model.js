@@ -55,6 +55,7 @@ export function createModel(data) {
     positionOf: (index) => (positions ? positions.get(index) ?? -1 : index < starts.length ? index : -1),
     /** Return the sentence at a code point, or the one before it; the first one if there is none. */
     at: (start) => Math.max(0, lastAtMost(starts, start)),
+    isHeading: (position) => data.blocks[lastAtMost(blockStarts, data.sentences[position][0])]?.kind === "heading",
     pageOf: (position) => data.sentence_pages?.[position] ?? null,
     /** Return the headings above a code point: `[{title, start}]`, the outermost first. */
     path: (start) => paths[lastAtMost(blockStarts, start)] ?? [],

@@ -63,7 +63,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       class: "page", data: { page: number, label: `${number + 1}` }, role: "group", aria: { label: `Page ${number + 1}` },
       style: { "aspect-ratio": `${Math.max(1, width)} / ${Math.max(1, height)}` },
     }, boxes, note);
-    const page = { element: holder, boxes: new Map(), isThere: false, come, go, relabel };
+    const page = { element: holder, boxes: new Map(), isThere: false, come, go, relabel, draw };
     let timer = 0;
     let calls = null;
     let picture = null;
@@ -90,19 +90,22 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     function load() {
       timer = 0;
       calls = new AbortController();
-      const pixels = holder.clientWidth * (globalThis.devicePixelRatio || 1);
-      const wanted = Math.min(MAX_WIDTH, Math.max(WIDTH_STEP, Math.ceil(pixels / WIDTH_STEP) * WIDTH_STEP));
-      picture = el("img", {
-        alt: `Picture of page ${number + 1} of ${name}`,
-        src: address("/api/page", { doc_id, page: number, width: wanted, version }),
-        on: { error: () => { if (picture?.isConnected) note.hidden = false; } },
-      });
+      picture = el("img", { alt: `Picture of page ${number + 1} of ${name}`, on: { error: () => { if (picture?.isConnected) note.hidden = false; } } });
+      draw();
       note.hidden = true;
       holder.prepend(picture);
       holder.dataset.waiting = "";
       const { signal } = calls;
       get("/api/boxes", { doc_id, page: number }, { signal }).then(place).catch(failed)
         .finally(() => { if (!signal.aborted) delete holder.dataset.waiting; });
+    }
+
+    /** Show the picture as sharp as it is large. */
+    function draw() {
+      if (!picture) return;
+      const pixels = holder.clientWidth * (globalThis.devicePixelRatio || 1);
+      const width = Math.min(MAX_WIDTH, Math.max(WIDTH_STEP, Math.ceil(pixels / WIDTH_STEP) * WIDTH_STEP));
+      picture.src = address("/api/page", { doc_id, page: number, width, version });
     }
 
     function place({ sentences }) {
@@ -169,6 +172,7 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
   function bring(box) {
     const top = box.getBoundingClientRect().top - scroller.getBoundingClientRect().top;
     scroller.scrollTop += top - scroller.clientHeight * TOP;
+    if (scroller.scrollWidth > scroller.clientWidth) box.scrollIntoView({ block: "nearest", inline: "nearest" });
     target = null;
   }
 
@@ -200,6 +204,11 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     },
     select: (position, options) => roving.set(position, options),
     clearSelection: selection.clear,
+    /** Show the pages in another size; 1 fills the width. */
+    zoom(factor) {
+      element.style.setProperty("--zoom", factor);
+      for (const page of pages) page.draw();
+    },
     /** Return the code point of what is read: the last sentence that begins above the place where `show` puts one. */
     top() {
       const frame = scroller.getBoundingClientRect();

@@ -24,7 +24,7 @@ const CLASSES = { l: "link", g: "image", n: "break", k: "number" };
  */
 export function createTextView({ model, scroller, onSentence, onSelect }) {
   const laid = layBlocks(model);
-  const element = el("article", { class: "reader-text", on: { click } }, laid.chunks);
+  const element = el("article", { class: "reader-text laid", on: { click } }, laid.chunks);
   const paintGold = painter("reader-gold");
   const selection = watchSelection(element, model, laid.nodes, onSelect);
   const roving = rove(element, {
@@ -110,13 +110,14 @@ export function createTextView({ model, scroller, onSentence, onSelect }) {
 // The blocks: each character is in a text node of its own run, once and in order.
 
 /**
- * Make the elements of a document's blocks.
+ * Make the elements of a document's blocks, or of a window's.
  *
  * @param {Object} model See reader_model.js.
+ * @param {(position: number) => string} [tagOf] The tag of a sentence's elements.
  * @returns {{chunks: Element[], sentences: Element[][], gaps: Element[][], nodes: Text[]}} The elements to show; by the
  *   position of each sentence its elements, and those of the white space after it; the text node of each piece.
  */
-function layBlocks(model) {
+export function layBlocks(model, tagOf = () => "span") {
   const made = { chunks: [], sentences: Array.from({ length: model.count }, () => []), gaps: [], nodes: [] };
   const { blocks, kind } = model.data;
   let before = -1;
@@ -177,7 +178,7 @@ function layBlocks(model) {
         continue;
       }
       if (sentence?.position !== position) {
-        const element = el("span", { class: "s", data: { p: position } });
+        const element = el(tagOf(position), { class: "s", data: { p: position } });
         made.sentences[position].push(element);
         parent.append(element);
         sentence = { position, element };

@@ -25,10 +25,14 @@ export function forgetDescription() {
   known = null;
 }
 
+/** Return what the form calls a setting. */
+export function nameOfSetting(name, description) {
+  return description?.fields.find((each) => each.name === name)?.label ?? name;
+}
+
 /** Return settings in words, with the names that the form has. */
 export function inWords(settings, description) {
-  const label = (name) => description?.fields.find((each) => each.name === name)?.label ?? name;
-  return Object.entries(settings).map(([name, value]) => `${label(name)} = ${brief(written(value), 60)}`);
+  return Object.entries(settings).map(([name, value]) => `${nameOfSetting(name, description)} = ${brief(written(value), 60)}`);
 }
 
 /**

@@ -2,9 +2,10 @@
 
 import { post } from "./api.js";
 import { el, fill } from "./dom.js";
-import { inWords, readDescription } from "./settings_form.js";
+import { inWords, nameOfSetting, readDescription } from "./settings_form.js";
+import { createTrial } from "./trial.js";
 import { button } from "./widgets.js";
-import { baseName, brief, count, decimal, headingPath, ms } from "./words.js";
+import { baseName, brief, count, decimal, headingPath, ms, namesOf } from "./words.js";
 
 const SHOWN = 8;
 const SHOWN_SIGNALS = 4;
@@ -16,15 +17,17 @@ const KINDS = [["list items", /^\s*(?:[-*+•]|\d{1,3}[.)])\s/], ["headings", /^
  *
  * @param {Object} options
  * @param {Object} options.app The page.
+ * @param {(docId: string, spans: number[][]) => void} options.onAnswer Called when the sentence answers the question, or no more.
  * @param {(sentence: {docId: string, index: number, start: ?number, end: ?number, text: string}) => void} options.onSentence
  *   Called when the user chooses a sentence, to be shown in the document.
  */
-export function createWhy({ app, onSentence }) {
+export function createWhy({ app, onAnswer, onSentence }) {
   const verdict = el("section", { class: "verdict-box card", hidden: true, aria: { label: "One sentence", live: "polite" } });
   const status = el("p", { class: "muted small", role: "status" });
   const body = el("div", { class: "why-body", hidden: true });
   const element = el("div", { class: "why" }, verdict, status, body);
-  let trace = null, asked = null, aborting = null, description = null;
+  const trial = createTrial({ app, onKept: () => onKept() });
+  let trace = null, asked = null, aborting = null, description = null, names = new Map(), onKept = () => {};
 
   /** Show the road of a question; with a sentence, also why that is, or isn't, among the windows. */
   async function show(query, settings, docId = null, sentence = null) {
@@ -52,11 +55,12 @@ export function createWhy({ app, onSentence }) {
     body.setAttribute("aria-busy", "true");
     try {
       trace = await post("/api/explain", { query, settings }, { signal: mine.signal });
+      names = namesOf(Object.entries(trace.names).map(([id, name]) => ({ doc_id: id, name, source: name })));
       asked = wanted;
       fill(status);
       body.hidden = false;
       const { hits } = trace;
-      fill(body, el("p", { class: "why-summary" }, summary(trace)),
+      fill(body, el("p", { class: "why-summary", dir: "auto" }, summary(trace)),
         fold("Step by step", steps(trace)), hits.length ? fold(`Hits (${hits.length})`, hitsTable(trace)) : null);
     } catch (error) {
       if (error.name === "AbortError") throw error;
@@ -72,9 +76,10 @@ export function createWhy({ app, onSentence }) {
 
   function told(fate, query, settings) {
     const sum = trace && sentenceSummary(trace, fate);
-    const tryIt = (own) => app.go("ask", {
-      q: query, settings: JSON.stringify(withSettings(settings, own)), doc: fate.doc_id, sentence: fate.index, tab: "why",
-    });
+    const tryIt = (given) => app.go("ask", { q: query, settings: JSON.stringify(given), doc: fate.doc_id, start: fate.start ?? 0, sentence: fate.index, tab: "why" });
+    const naming = (own, written) => (own.filter === null ? written : inWords(own, description).join(", "));
+    onKept = () => tryIt({});
+    trial.element.hidden = true;
     return [
       el("div", { class: "row" }, el("h2", { class: "grow" }, fate.is_shown ? "This sentence is there" : "Why isn't this sentence there?"),
         button("Close", () => { verdict.hidden = true; }, "quiet small")),
@@ -83,8 +88,13 @@ export function createWhy({ app, onSentence }) {
       el("p", { class: "reason" }, el("span", { aria: { hidden: "true" } }, fate.is_shown ? "✓ " : "✕ "), asSentence(fate.reason)),
       fate.nearest ? el("p", {}, asSentence(fate.nearest)) : null,
       el("p", {}, labelled(fate.advice)),
-      el("div", { class: "row" }, fate.advised.map(({ written, settings: own }) => button(
-        `Try ${own.filter === null ? written : inWords(own, description).join(", ")}`, () => tryIt(own), "main small"))),
+      fate.advised.map(({ written, settings: own }) => el("div", { class: "row" },
+        button(`Try ${naming(own, written)}`, () => tryIt(withSettings(settings, own)), "main small"),
+        button("Would this help?", () => trial.start(settings, withSettings(settings, own)), "small", {
+          title: "Asks all questions with it", aria: { label: `Would this help? ${naming(own, written)}` } }))),
+      trial.element,
+      fate.text === null || app.about?.is_read_only !== false ? null
+        : el("div", { class: "row" }, button("This is the answer", () => onAnswer(fate.doc_id, [[fate.start, fate.end]]), "small")),
       fate.tried.length ? fold(`Tried: ${fate.tried.length}`, el("ul", { class: "small" }, fate.tried.map((each) => el("li", {}, labelled(each))))) : null,
       fate.text === null ? null : fold("Ranks and scores", ranks(fate), lowered(fate)),
     ];
@@ -97,7 +107,7 @@ export function createWhy({ app, onSentence }) {
 
   /** Return why items were left out, in a few words, by the code of a trace. */
   function reason({ settings }, code) {
-    const of = (name) => `“${description?.fields.find((each) => each.name === name)?.label ?? name}”`;
+    const of = (name) => `“${nameOfSetting(name, description)}”`;
     const reasons = {
       near: "near a better window", label: "only a heading", equal: "equal text", relevance: "not supported by the question",
       reranker: "left out by the reranker", budget: `over ${of("max_tokens")} of ${settings.max_tokens}`, k: `beyond ${of("k")} of ${settings.k}`,
@@ -113,7 +123,7 @@ export function createWhy({ app, onSentence }) {
   }
 
   function shortName(docId) {
-    return baseName(trace?.names?.[docId] ?? docId);
+    return names.get(docId) ?? baseName(docId);
   }
 
   // The whole question
@@ -201,6 +211,14 @@ export function createWhy({ app, onSentence }) {
 
   return {
     element, show,
+    /** Say what this is for, while there is no question. */
+    showStart(onBegin) {
+      aborting?.abort();
+      [trace, asked, verdict.hidden, body.hidden] = [null, null, true, false];
+      fill(status);
+      fill(body, el("div", { class: "empty" }, el("p", {}, "Ask a question, and you read here why its windows came, and why other sentences didn't."),
+        button("Write a question", onBegin, "main")));
+    },
     /**
      * Return what became of each sentence of a document; null without a trace.
      *

@@ -4,11 +4,12 @@ import { el, fill } from "./dom.js";
 
 const SHOWN_MS = 6000;
 
-/** Show a message for a while in a corner; screen readers read it out. */
-export function say(text, { isError = false } = {}) {
-  const message = el("div", { class: isError ? "error fade-in" : "fade-in" }, text);
+/** Show a message for a while in a corner; screen readers read it out. `action` is a button: its label, and what it does. */
+export function say(text, { isError = false, action = null } = {}) {
+  const message = el("div", { class: isError ? "error fade-in" : "fade-in" }, text,
+    action ? button(action[0], () => { message.remove(); action[1](); }, "small") : null);
   document.getElementById("messages").append(message);
-  setTimeout(() => message.remove(), isError ? 3 * SHOWN_MS : SHOWN_MS);
+  setTimeout(() => message.remove(), isError || action ? 3 * SHOWN_MS : SHOWN_MS);
 }
 
 /** Show an error, unless it only says that a newer call took the place of this one. */
@@ -23,6 +24,32 @@ export function complain(error) {
 export function button(label, action, kind = "", { repeats = false, ...more } = {}) {
   const click = (event) => { if (repeats || event.detail < 2) action(event); };
   return el("button", { type: "button", class: kind, ...more, on: { click } }, label);
+}
+
+/**
+ * Ask in a dialog before something is done.
+ *
+ * @param {Object} options
+ * @param {string} options.title The question.
+ * @param {Array} options.content What stands below it.
+ * @param {string} options.agree What the button says that does it.
+ * @param {() => Promise<void>} options.action Does it.
+ * @param {() => void} [options.onClose] Called when the dialog has gone, whatever was chosen.
+ * @param {string} [options.refuse] What the other button says.
+ * @param {string} [options.kind] The kind of that button. A `danger` isn't what Enter chooses at once.
+ */
+export function confirm({ title, content, agree, refuse = "Cancel", action, onClose = () => {}, kind = "main" }) {
+  const dialog = el("dialog", { aria: { labelledby: "dialog-title" }, on: { close() { dialog.remove(); onClose(); } } });
+  const cancel = button(refuse, () => dialog.close());
+  const go = button(agree, async () => {
+    go.disabled = true;
+    try { await action(); } catch (error) { complain(error); }
+    dialog.close();
+  }, kind);
+  fill(dialog, el("h2", { id: "dialog-title" }, title), content, el("div", { class: "row dialog-end" }, cancel, go));
+  document.body.append(dialog);
+  dialog.showModal();
+  (kind === "danger" ? cancel : go).focus();
 }
 
 /** Return whether the page is so narrow that it shows one column. */
@@ -57,7 +84,7 @@ export function startKeys(opener) {
   opener.addEventListener("click", show);
   addKey("?", "Show this list", show);
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || dialog.open) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (event.key !== "Escape" && isTyping(event.target)) return;
     const found = shortcuts.find((each) => each.key === event.key && each.isOn());
     if (!found) return;

@@ -38,8 +38,22 @@ export function baseName(name) {
 }
 
 /** Return what a document is called in few words: its title, or the last part of its path. */
-export function nameOf({ name, title }) {
+function nameOf({ name, title }) {
   return title && title !== name ? title : baseName(name);
+}
+
+/** Return the last part of a path or an address with the folder that it is in. */
+export function inFolder(path) {
+  return path.split(/[\\/]/).filter(Boolean).slice(-2).join("/") || path;
+}
+
+/** Return what documents are called by their ids, with their folders where several are called alike. */
+export function namesOf(documents) {
+  const paths = new Map(documents.map((each) => [each.doc_id, [nameOf(each), each.source ?? each.doc_id]]));
+  const alike = (name) => [...paths.values()].filter(([other]) => other === name).length > 1;
+  return new Map([...paths].map(([id, [name, path]]) => {
+    return [id, alike(name) ? `${name} – ${inFolder(path)}` : name];
+  }));
 }
 
 /** Return the beginning of a text on one line. */
