@@ -1,6 +1,7 @@
 """Baselines for sentence windows: fixed chunks with BM25, and plain windows."""
 
 import re
+from typing import Any
 
 import bm25s
 import numpy as np
@@ -32,7 +33,7 @@ class HybridChunks(BaseRetriever):
     _vectors: Floats = PrivateAttr()
     _bm25: bm25s.BM25 = PrivateAttr()
 
-    def __init__(self, chunks: list[Document], embedding: Embeddings, **settings: float) -> None:
+    def __init__(self, chunks: list[Document], embedding: Embeddings, **settings: Any) -> None:
         """Index chunks in memory."""
         super().__init__(**settings)
         self._chunks, self._embedding = chunks, embedding

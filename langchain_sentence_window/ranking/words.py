@@ -126,6 +126,11 @@ def indexed(text: str) -> str:
     """
     if "-" in text or not text.isascii():
         text = _COMPOUND.sub(r"\g<0> \1\2", text)
+    return plain(text)
+
+
+def plain(text: str) -> str:
+    """Return the words of a text as `indexed` does, with a compound in parts alone."""
     words = separated(text)
     return words.lower() if words.isascii() else words.translate(_PLAIN)
 

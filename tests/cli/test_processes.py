@@ -58,8 +58,8 @@ def line_with(pipe: IO[str] | None, words: str) -> str:
 @pytest.mark.process
 def test_help_lists_every_command_and_says_what_exit_codes_mean(tmp_path: Path) -> None:
     done = run_apart("--help", cwd=tmp_path)
-    assert tuple(re.findall(r"^  (\w+)  +[A-Z]", done.out.partition("Commands:")[2], re.M)) == COMMANDS
-    assert "..." not in done.out.partition("Commands:")[2]  # each is told of in a line
+    assert sorted(re.findall(r"^  (\w+)  +[A-Z]", done.out, re.M)) == sorted(COMMANDS)
+    assert "..." not in done.out.partition("Make and change")[2]  # each is told of in a line
     assert "Exit codes: 0 done; 1 nothing was found" in done.out
     bare = run_apart(cwd=tmp_path)
     assert (bare.code, bare.err) == (2, done.out)

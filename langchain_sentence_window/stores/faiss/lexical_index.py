@@ -16,7 +16,7 @@ import numpy as np
 
 from langchain_sentence_window._primitives import Rows, encodable
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.words import in_other_number, indexed
+from langchain_sentence_window.ranking.words import in_other_number, indexed, plain
 
 from .conversion import texts_with_headings
 from .database.database import Database
@@ -322,7 +322,7 @@ class LexicalSearcher:
         """
         # Removed texts count until their part of the index is rewritten.
         texts = int(self._searcher.num_docs)
-        analyzed = [self._analyzer.analyze(indexed(word)) for word in words]
+        analyzed = [self._analyzer.analyze(plain(word)) for word in words]
         counts = [min((self._searcher.doc_freq(_TEXT, each) for each in found), default=0) for found in analyzed]
         return [min(int(count), texts) for count in counts], texts
 
@@ -337,7 +337,7 @@ class LexicalSearcher:
         """
         import tantivy
 
-        word = encodable(indexed(word).strip())
+        word = encodable(plain(word).strip())
         count = int(self._searcher.doc_freq(_TEXT, word))
         if not 0 < count <= most:
             return count, np.empty(0, dtype=np.int64)
