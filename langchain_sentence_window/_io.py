@@ -110,11 +110,11 @@ class _InSteps(IO):
         return result
 
     async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        result: T = await _Wanted(partial(ASYNC.in_thread, function, *arguments, **keywords))
+        result: T = await _Wanted(partial(run_in_executor, None, partial(function, *arguments, **keywords)))
         return result
 
     async def result_of(self, future: Future[T], /) -> T:
-        result: T = await _Wanted(partial(ASYNC.result_of, future))
+        result: T = await _Wanted(partial(asyncio.wrap_future, future))
         return result
 
 
