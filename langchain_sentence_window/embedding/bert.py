@@ -58,10 +58,9 @@ class BertEmbeddings(Embeddings):
         """Embed a question with NumPy."""
         return self.embed_documents([text])[0]
 
-    @property
-    def _client(self) -> Any:
-        """Return the model of sentence-transformers, as embedders of ``langchain_huggingface`` do."""
-        return cast("Any", self._load and self._load())._client
+    def library(self) -> Embeddings | None:
+        """Return the same model as the library loads it; ``None`` if it isn't installed."""
+        return self._load and self._load()
 
 
 def can_embed(folder: Path) -> bool:

