@@ -140,9 +140,9 @@ class _Plain(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        accent = "" if "\u0300" <= character < "\u0370" else None
-        plain = self[code] = _DOUBLE.get(character.lower(), accent) or (_lower(character) if accent is None else "")
-        return plain
+        is_accent = "\u0300" <= character < "\u0370"
+        found = self[code] = "" if is_accent else _DOUBLE.get(character.lower()) or _lower(character)
+        return found
 
 
 _DOUBLE = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
