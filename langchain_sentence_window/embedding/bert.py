@@ -25,8 +25,6 @@ _WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
 _MEAN = "pooling_mode_mean_tokens"
 _MASKED = np.float32(-1e9)
 
-_Floats = npt.NDArray[np.float32]
-
 
 class BertEmbeddings(Embeddings):
     """Embeds a few texts with NumPy, and more of them with the library if it is installed."""
@@ -78,6 +76,7 @@ def can_embed(folder: Path) -> bool:
         [module["type"].rpartition(".")[2] for module in modules] == _PARTS
         and modules[0]["path"] == ""
         and (config["model_type"], config["hidden_act"]) == ("bert", "gelu")
+        and config.get("dtype", config.get("torch_dtype", "float32")) == "float32"
         and config.get("position_embedding_type", "absolute") == "absolute"
         and [name for name, value in pooling.items() if value is True and name.startswith("pooling_mode")] == [_MEAN]
         and not any(other_settings.get(name) for name in ("prompts", "default_prompt_name", "truncate_dim"))
@@ -106,7 +105,7 @@ class _Bert:
         sums = (tokens * mask[..., None]).sum(axis=1)
         return cast("Vectors", sums / np.linalg.norm(sums, axis=1, keepdims=True))
 
-    def _forward(self, ids: npt.NDArray[np.int64], bias: _Floats) -> _Floats:
+    def _forward(self, ids: npt.NDArray[np.int64], bias: Vectors) -> Vectors:
         """Return the last layer's vectors of tokens, shape ``(texts, tokens, dimension)``."""
         texts, length = ids.shape
         embedded = self._of("embeddings.word_embeddings")[ids] + self._of("embeddings.token_type_embeddings")[0]
@@ -127,23 +126,23 @@ class _Bert:
             hidden = self._added(hidden, _gelu(self._linear(hidden, f"{at}.intermediate.dense")), f"{at}.output")
         return hidden
 
-    def _added(self, hidden: _Floats, change: _Floats, name: str) -> _Floats:
+    def _added(self, hidden: Vectors, change: Vectors, name: str) -> Vectors:
         return self._normed(hidden + self._linear(change, f"{name}.dense"), f"{name}.LayerNorm")
 
-    def _linear(self, hidden: _Floats, name: str) -> _Floats:
+    def _linear(self, hidden: Vectors, name: str) -> Vectors:
         return hidden @ self._of(name).T + self._of(name, "bias")
 
-    def _normed(self, hidden: _Floats, name: str) -> _Floats:
+    def _normed(self, hidden: Vectors, name: str) -> Vectors:
         centered = hidden - hidden.mean(axis=-1, keepdims=True)
         variance = np.square(centered).mean(axis=-1, keepdims=True)
         normed = centered / np.sqrt(variance + np.float32(self._config["layer_norm_eps"]))
-        return cast("_Floats", normed * self._of(name) + self._of(name, "bias"))
+        return cast("Vectors", normed * self._of(name) + self._of(name, "bias"))
 
-    def _of(self, name: str, kind: str = "weight") -> _Floats:
-        return cast("_Floats", self._weights[f"{name}.{kind}"])
+    def _of(self, name: str, kind: str = "weight") -> Vectors:
+        return cast("Vectors", self._weights[f"{name}.{kind}"])
 
 
-def _gelu(values: _Floats) -> _Floats:
+def _gelu(values: Vectors) -> Vectors:
     """Return each value times the share of a normal distribution that lies below it.
 
     The error function is formula 7.1.26 of Abramowitz & Stegun, which errs by less than a float of 32 bits does near 1.
@@ -154,7 +153,7 @@ def _gelu(values: _Floats) -> _Floats:
     for factor in (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592):
         above = (above + np.float32(factor)) * part
     tail = above * np.exp(-size * size) / 2
-    return cast("_Floats", values * np.where(values < 0, tail, 1 - tail))
+    return cast("Vectors", values * np.where(values < 0, tail, 1 - tail))
 
 
 def _read(path: Path) -> Any:

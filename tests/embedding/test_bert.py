@@ -76,6 +76,8 @@ def test_a_question_loads_no_pytorch() -> None:
 CHANGES: list[tuple[str, Any]] = [
     ("config.json", {"model_type": "xlm-roberta"}),
     ("config.json", {"hidden_act": "relu"}),
+    ("config.json", {"torch_dtype": "float16"}),
+    ("config.json", {"dtype": "float16"}),
     ("config.json", {"position_embedding_type": "relative_key"}),
     ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}),
     ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}),
