@@ -226,8 +226,8 @@ class ReadMethods(StoreTraits):
         matches = self.matcher(filter)
         if matches is None:
             raise InvalidInputError(
-                f"{self.name} can't be kept within the filter {shown(filter)} when sentences are read by "
-                "id; give a mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
+                f"{self.name} can't apply the filter {shown(filter)} when sentences are read by id; give a "
+                "mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
             )
         return matches
 

@@ -152,8 +152,8 @@ class _Retrieval(RunnableSerializable[str, list[Document]]):
     def _given(self) -> dict[str, Any]:
         if self.filter is not None and "filter" in (getattr(self.retriever, "kwargs", None) or {}):
             raise InvalidInputError(
-                "the retriever is bound with a filter, which this run's would replace; set it on the retriever: "
-                "retriever.model_copy(update={'filter': ...})"
+                "the retriever is bound with a filter, and this run's filter would replace it; set it on the "
+                "retriever: retriever.model_copy(update={'filter': ...})"
             )
         settings = {"k": self.k, "filter": self.filter, "window": self.window}
         return {name: value for name, value in settings.items() if value is not None}

@@ -175,8 +175,8 @@ async def fetch_by_keys(io: IO, adapter: StoreAdapter, keys: Sequence[SentenceKe
     found = await adapter.fetch(io, [sentence_id(*key) for key in keys])
     if found is None:
         raise InvalidInputError(
-            f"{adapter.name} can't fetch by id, so it isn't known what it has of earlier versions of the documents; "
-            "add them with a retriever. Nothing was written."
+            f"{adapter.name} can't fetch by id, so earlier versions of the documents can't be found; add the "
+            "documents with a retriever. Nothing was written."
         )
     return {key_of(each): each for each in found}
 

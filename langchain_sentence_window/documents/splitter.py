@@ -422,8 +422,8 @@ def _general(language: str, doc_id: str, error: MissingExtraError) -> Ruleset:
     name = languages.ISO_639_1.get(language, "a language of the code")
     which = f"document {doc_id!r:.80}" if doc_id else "a text"
     warnings.warn(
-        f"{which} is in {name} ({language!r}), for which there is no word list here, so texts of this language are cut "
-        f"by marks and capital letters alone. For its rules: {error}",
+        f"{which} is in {name} ({language!r}), which has no word list here, so texts in this language are split "
+        f"only by punctuation and capital letters. For rules of the language: {error}",
         SentenceWindowWarning,
         stacklevel=2,
     )

@@ -224,7 +224,7 @@ def decode(data: bytes, name: str, *, is_html: bool = False) -> str:
     """
     for start, kind in _BINARY.items():
         if data.startswith(start):
-            raise DocumentReadError(f"{name} is {kind} by its content, and no text; give it the suffix of its kind")
+            raise DocumentReadError(f"{name} is {kind} by its content, not text; give it the suffix of its kind")
     if is_html and not data.startswith(_WIDE_MARKS) and data.count(0) <= MAX_NULS * len(data):
         data = data.replace(b"\0", b"")  # as browsers do
     text = _decoded(data, is_html=is_html)
@@ -232,8 +232,8 @@ def decode(data: bytes, name: str, *, is_html: bool = False) -> str:
         raise DocumentReadError(f"{name} is in an encoding that isn't known; open it in an editor and save it as UTF-8")
     if "\0" in text:
         raise DocumentReadError(
-            f"{name} holds NUL characters, so it is no text, or it is in UTF-16 without a byte order mark; save it as "
-            "UTF-8"
+            f"{name} holds NUL characters, so it isn't text, or it is in UTF-16 without a byte order mark; save it "
+            "as UTF-8"
         )
     return text
 

@@ -42,7 +42,7 @@ def _checked_cross_encoder(name: str, model: object) -> BaseCrossEncoder:
     if isinstance(model, BaseCrossEncoder):
         return model
     if isinstance(model, type):
-        cure = f"make one of it: {model.__name__}(...)"
+        cure = f"pass an instance: {model.__name__}(...)"
     elif isinstance(model, str):
         cure = f"load it: SentenceTransformerCrossEncoder({shown(model)})"
     elif type(model).__name__ == "CrossEncoder":

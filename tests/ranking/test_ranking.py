@@ -173,7 +173,7 @@ BAD_TEXTS = {
     "boolean": (written(weights={"dense": False}), "the weight of dense is False"),
     "NaN": (written(weights={"dense": math.nan}), "NaN isn't a finite number"),
     "overflow": (written().replace("1.0", "1e999"), "the weight of dense is inf"),
-    "twice": (written().replace('{"dense": 1.0}', '{"dense": 1.0, "dense": 2.0}'), "a key stands twice"),
+    "twice": (written().replace('{"dense": 1.0}', '{"dense": 1.0, "dense": 2.0}'), "a key occurs twice"),
     "description": (written(description=["x"]), "description is"),
 }
 

@@ -64,8 +64,8 @@ def existing_index(given: Path | None) -> Path:
         if FaissStore.exists(folder / FOLDER):
             return Path(os.path.relpath(folder / FOLDER))
     raise IndexNotFoundError(
-        f"there is no index in this folder or one above; make one with: sentence-window index PATHS. For one elsewhere "
-        f"give --index DIR, or set {INDEX_VARIABLE}"
+        "there is no index in this folder or one above; make one with: sentence-window index PATHS. For an index "
+        f"elsewhere, give --index DIR, or set {INDEX_VARIABLE}"
     )
 
 

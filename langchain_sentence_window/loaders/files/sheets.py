@@ -112,8 +112,8 @@ def read_xlsx(package: Package) -> Iterator[Document]:
     unknown = sum(len(_WITHOUT_RESULT.findall(each)) for each in cells)
     if unknown:
         warnings.warn(
-            f"{name} has formulas without results, {unknown} of them, which aren't read; open it in a spreadsheet "
-            "program and save it",
+            f"{name} has formulas without results ({unknown}), which aren't read; open it in a spreadsheet program "
+            "and save it",
             SentenceWindowWarning,
             stacklevel=2,
         )

@@ -478,7 +478,7 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
             document = open_once()
     except library.PdfiumError as error:
         if getattr(error, "err_code", None) == pdfium_raw().FPDF_ERR_PASSWORD:
-            cure = "the password= is another one" if password else "give its password, password=..."
+            cure = "the password= is wrong" if password else "give its password, password=..."
             raise EncryptedPdfError(f"{name} is encrypted; {cure}") from error
         raise DocumentReadError(
             f"{name} can't be read as a PDF: it is damaged or of another type; repair it or write it anew"
