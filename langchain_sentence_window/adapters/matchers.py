@@ -62,9 +62,7 @@ class AnsweringAtOnce:
         if inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
                 answer.close()
-            raise InvalidInputError(
-                "the filter function returned an awaitable, which would count as true; return a bool"
-            )
+            raise InvalidInputError("the filter returned an awaitable, which would count as true; return a bool")
         return bool(answer)
 
     def __eq__(self, other: object) -> bool:

@@ -318,9 +318,7 @@ class _Run:
 
     def _stopped(self, why: str) -> IngestError:
         summary = self.tally.summary(seconds=self.seconds, workers=self._workers.most)
-        return IngestError(
-            f"{why}; what is written stays, so remove the cause and call ingest again. So far:\n{summary}"
-        )
+        return IngestError(f"{why}; what is written stays, so fix that and call ingest again. So far:\n{summary}")
 
 
 def _listed(documents: Any) -> list[Any]:

@@ -270,8 +270,7 @@ def remarks(reports: Collection[Report]) -> list[str]:
     unseen = {result.question.doc_id: None for result in some.results if result.question.doc_id not in seen}
     if unseen:
         found.append(
-            f"Note: nothing was found of {listed(unseen)}; check that questions and retriever use the same names "
-            "for documents."
+            f"Note: nothing was found of {listed(unseen)}; check that questions and retriever use the same names."
         )
     return found
 

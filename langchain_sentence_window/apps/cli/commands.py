@@ -76,9 +76,7 @@ Strict: TypeAlias = Annotated[
 
 
 def index(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATHS...", help="Files, and folders with all their subfolders.")
-    ],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Files, and folders with all subfolders.")],
     *,
     watch: Watch = False,
     strict: Strict = False,
@@ -102,9 +100,7 @@ def index(
 def sync(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(
-            metavar="DIR...", help="Files and folders, or the folder of an index. Default: all sources of the index."
-        ),
+        typer.Argument(metavar="DIR...", help="Files and folders, or an index's folder. Default: all its sources."),
     ] = None,
     *,
     watch: Watch = False,

@@ -55,9 +55,7 @@ Questions: TypeAlias = Annotated[
 Names: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="DOC...", help="Documents: ids, sources, or the ends of their paths.")
 ]
-Name: TypeAlias = Annotated[
-    str, typer.Argument(metavar="DOC", help="A document: its id, its source, or the end of its path.")
-]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="DOC", help="A document: its id, source, or path's end.")]
 
 K: TypeAlias = Annotated[int | None, typer.Option("-k", "--k", metavar="N", help="The number of windows.")]
 Window: TypeAlias = Annotated[

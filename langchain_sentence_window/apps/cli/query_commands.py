@@ -245,12 +245,9 @@ def fit(
     questions: options.Questions,
     *,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="The file to write. Default: ranking.json in the index."),
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: ranking.json in the index.")
     ] = None,
-    use: Annotated[
-        bool, typer.Option("--use", help="Search with the fitted ranking from now on, if it gains.")
-    ] = False,
+    use: Annotated[bool, typer.Option("--use", help="Use the ranking from now on, if it gains.")] = False,
     budgets: options.Budgets = None,
     index: options.Index = None,
     embedding: options.Embedding = None,
@@ -377,19 +374,12 @@ Token: TypeAlias = Annotated[
         "--token",
         metavar="TOKEN",
         envvar=options.TOKEN_VARIABLE,
-        help=(
-            "The token that clients must send. Better set the variable, because other users of this machine can "
-            "read a command line."
-        ),
+        help="The token for clients. Better set the variable: other users of this machine can read a command line.",
     ),
 ]
 ServerNames: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--name",
-        metavar="NAME",
-        help="A host name by which clients reach the server, such as search.example.com. Repeat it.",
-    ),
+    typer.Option("--name", metavar="NAME", help="A host name of the server, such as search.example.com. Repeat it."),
 ]
 
 
@@ -445,10 +435,7 @@ def mcp(
     names: ServerNames = None,
     title: Annotated[str, typer.Option("--title", metavar="TEXT", help="The server's name in clients.")] = "documents",
     about: Annotated[
-        str | None,
-        typer.Option(
-            "--about", metavar="TEXT", help="What the documents are about. It helps an agent choose between servers."
-        ),
+        str | None, typer.Option("--about", metavar="TEXT", help="What the documents are about, for agents to choose.")
     ] = None,
     show_again: Annotated[
         bool, typer.Option("--show-again", help="Let a search show passages again that this session has already shown.")

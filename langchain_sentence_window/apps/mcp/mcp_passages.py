@@ -177,16 +177,12 @@ NOT_IN_DOCUMENT = (
 
 EXPLANATIONS: Mapping[str, str] = {
     "verbatim": "The quote is there word for word.",
-    "normalized": (
-        "The quote is there, except for white space, case, quotation marks or hyphens. To quote it word for word, "
-        "take the text from the places."
-    ),
+    "normalized": "The quote is there, except for white space, case, quotation marks or hyphens. To quote it word for "
+    "word, take the text from the places.",
     "stitched": "The quote is made of pieces that aren't together. Quote each piece by itself, from the places.",
     "misattributed": "The quote isn't in that document, but in the places. Cite these instead.",
-    "not_found": (
-        "The quote is in none of the passages that a search for it finds. Don't use it as a quotation. Search for "
-        "what it says, and quote the text of a result."
-    ),
+    "not_found": "The quote is in none of the passages that a search for it finds. Don't use it as a quotation. "
+    "Search for what it says, and quote the text of a result.",
 }
 
 
@@ -334,11 +330,8 @@ class QuoteResult(BaseModel):
 
     quote: str = Field(description="The quote, as it was given.")
     verdict: str = Field(
-        description=(
-            "verbatim; normalized: only white space, case, quotation marks or hyphens differ; stitched: it is made "
-            "of pieces that aren't together; misattributed: it is in another document than the one named; "
-            "not_found."
-        )
+        description="verbatim; normalized: only white space, case, quotation marks or hyphens differ; stitched: it is "
+        "made of pieces that aren't together; misattributed: it is in another document than the one named; not_found."
     )
     explanation: str = Field(description="What the verdict means, and what to do.")
     places: list[Passage] = Field(
