@@ -89,7 +89,7 @@ Record: TypeAlias = tuple[Asked, dict[str, Any]]
 def read_questions(path: str | PathLike[str]) -> list[Question]:
     """Read questions from a file of JSON lines.
 
-    It warns of questions without gold, which it leaves out.
+    It leaves out questions without gold, with a warning.
 
     Args:
         path: A UTF-8 file with ``{"question": …, "doc_id": …, "spans": [[start, end], …]}`` on each line. Blank lines

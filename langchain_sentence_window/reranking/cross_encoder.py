@@ -61,7 +61,7 @@ class CrossEncoderReranker(Reranker):
 
     ``relevance_score`` is in the model's scale; see `SentenceTransformerCrossEncoder`, whose default is logits. A text
     that is too long for the model is divided into passages around its hits and between them, and its best passage
-    counts (MaxP: Dai & Callan, arXiv:1905.09217). Passages have up to half the model's length, as these models are
+    counts (MaxP: Dai & Callan, arXiv:1905.09217). Passages have up to half the model's length, because these models are
     trained on short texts.
     """
 

@@ -39,7 +39,7 @@ _CURE = "correct it, or delete it and give the settings when the index is opened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSettings:
-    """The memory of an index: how it was made, and is asked.
+    """The settings that an index remembers: how it was made, and how it is searched.
 
     Attributes:
         embedding: The name of its embedder for `load_embedding`; ``None`` if it isn't known.

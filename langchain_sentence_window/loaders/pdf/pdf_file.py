@@ -38,12 +38,12 @@ MAX_LISTED_PAGES = 10
 class PDFLoader(BaseLoader):
     """A loader of PDFs, with one Document a page.
 
-    The text of a page is in reading order, also in columns. Lines of a paragraph are joined by a space, and the hyphen
-    of a word that was parted at a line's end is dropped. Paragraphs are separated by a blank line, items of a list and
-    rows of a table by a newline, and cells by a tab. Running heads, feet and page numbers are left out.
+    The text of a page is in reading order, even in columns. Lines of a paragraph are joined by a space, and the hyphen
+    of a word that was divided at a line's end is dropped. Paragraphs are separated by a blank line, items of a list and
+    rows of a table by a newline, and cells by a tab. Page headers, page footers and page numbers are left out.
 
-    Which parts of the text are headings, paragraphs, items and rows is written into the metadata, so sentences that
-    cross a page are whole when the Documents of a file are split together.
+    The metadata says which parts of the text are headings, paragraphs, items and rows. So sentences that cross a page
+    are whole if the Documents of a file are split together.
 
     Example:
         >>> PDFLoader("contract.pdf").load()  # doctest: +SKIP

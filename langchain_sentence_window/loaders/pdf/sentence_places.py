@@ -63,7 +63,7 @@ class PageBox:
 
 @dataclass(frozen=True, slots=True)
 class SentencePlace:
-    """Where a sentence of a window stands.
+    """The place of a sentence of a window.
 
     Attributes:
         text: The sentence.
