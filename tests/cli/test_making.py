@@ -61,6 +61,7 @@ def test_sync_takes_folders_or_the_index_itself(folder: Path) -> None:
         "embedding": "minilm",
         "sources": [str(folder / "docs"), str(folder / "more")],
         "retriever": {},
+        "unknown": {},
     }
 
 
