@@ -70,7 +70,7 @@ ragas: .venv-ragas/stamp
 lock: $(VENV)/test.stamp
 	$(PIP) uv
 	$(RUN) -m uv pip compile pyproject.toml --universal --python-version 3.11 \
-		--extra demo --extra agents --extra sentencex --extra nupunkt --extra languages --extra pdf --extra mcp --extra cli --extra studio --extra office --extra minilm --extra ray --group test --group check --group stores --group ray --group browser --group docs \
+		--extra demo --extra agents --extra languages --extra nupunkt --extra mcp --extra ray --group test --group check --group stores --group ray --group browser --group docs \
 		--no-annotate --no-header --output-file constraints.txt
 
 $(VENV)/stores.stamp: $(VENV)/test.stamp

@@ -191,7 +191,12 @@ def test_stats_tell_what_an_index_holds_and_remembers(here: Path) -> None:
     assert facts["sources"] == str(here / "docs")
     read = run_here("stats", "--json").json
     assert read["store"]["documents"] == 4
-    assert read["remembered"] == {"embedding": "minilm", "sources": [str(here / "docs")], "retriever": {}, "unknown": {}}
+    assert read["remembered"] == {
+        "embedding": "minilm",
+        "sources": [str(here / "docs")],
+        "retriever": {},
+        "unknown": {},
+    }
 
 
 @pytest.mark.process

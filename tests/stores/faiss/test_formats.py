@@ -159,7 +159,7 @@ def add_sentences(connection: sqlite3.Connection, count: int) -> None:
     for row in range(first, first + count):
         text = f"Note {row - first}.".encode()
         sentence = row, f"note {row - first}", None, None, 0, None, None, text, b"", "{}", zlib.crc32(text), 0
-        connection.execute(f"INSERT INTO sentences VALUES ({', '.join('?' * 12)})", sentence)
+        connection.execute("INSERT INTO sentences VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", sentence)
         connection.execute("INSERT INTO vectors VALUES (?, ?, ?)", [row, vector, zlib.crc32(vector, row)])
     state = state.replace('"sentences": 8', f'"sentences": {8 + count}')
     checksum = zlib.crc32(f"state\0{state}".encode())
