@@ -73,8 +73,8 @@ import asyncio
 from langchain_sentence_window.studio import create_studio
 async def asked():
     sent = []
-    scope = {"type": "http", "method": "GET", "path": "/", "raw_path": b"/", "query_string": b"", "http_version": "1.1",
-             "headers": [(b"host", b"localhost:8321")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8321), "scheme": "http"}
+    scope = {"type": "http", "method": "GET", "path": "/", "raw_path": b"/", "query_string": b"", "scheme": "http",
+             "headers": [(b"host", b"localhost:8321")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8321)}
     async def receive(): return {"type": "http.request", "body": b"", "more_body": False}
     async def send(message): sent.append(message)
     await create_studio(retriever)(scope, receive, send)
@@ -123,14 +123,22 @@ with SentenceWindowRetriever.from_documents([document], model, reranker=reranker
 def main() -> None:
     """Build, install and use; exit with 1 if something fails."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--extra", action="append", choices=[*PROGRAMS], help="an extra; all but local if none is given")
-    parser.add_argument("--resolution", action="append", choices=RESOLUTIONS, help="the versions; both if none is given")
+    parser.add_argument(
+        "--extra", action="append", choices=[*PROGRAMS], help="an extra; all but local if none is given"
+    )
+    parser.add_argument(
+        "--resolution", action="append", choices=RESOLUTIONS, help="the versions; both if none is given"
+    )
     parser.add_argument("--python", default=f"{sys.version_info[0]}.{sys.version_info[1]}", help="the interpreter")
     given = parser.parse_args()
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         wheel, source = built(Path(folder))
-        jobs = [(wheel, extra, resolution) for resolution in given.resolution or RESOLUTIONS for extra in given.extra or USUAL]
+        jobs = [
+            (wheel, extra, resolution)
+            for resolution in given.resolution or RESOLUTIONS
+            for extra in given.extra or USUAL
+        ]
         for package, extra, resolution in [*jobs, (source, "", "highest")]:
             name = f"{package.name}[{extra}], {resolution}"
             began = time.monotonic()
@@ -149,7 +157,7 @@ USUAL = [extra for extra in PROGRAMS if extra != "local"]
 
 def built(folder: Path) -> tuple[Path, Path]:
     """Build the wheel and the source distribution, and check that the wheel holds the package and nothing else."""
-    command = [sys.executable, "-m", "build", "--installer", "uv", "--outdir", folder, ROOT]
+    command = [sys.executable, "-m", "build", "--installer", "uv", "--outdir", str(folder), str(ROOT)]
     subprocess.run(command, check=True, capture_output=True)
     (wheel,), (source,) = folder.glob("*.whl"), folder.glob("*.tar.gz")
     tops = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
@@ -163,12 +171,15 @@ def used(package: Path, extra: str, resolution: str, python: str, folder: Path) 
     interpreter = place / "env" / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     uv = [sys.executable, "-m", "uv", "--quiet"]
     wanted = f"{package}[{extra}]" if extra else str(package)
-    program = f"import pathlib, warnings\nPDF = pathlib.Path({str(ROOT / 'examples/agreement.pdf')!r})\n{BASE}{PROGRAMS[extra]}"
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {"OPENAI_API_KEY": "none"}
+    pdf = str(ROOT / "examples/agreement.pdf")
+    program = f"import pathlib, warnings\nPDF = pathlib.Path({pdf!r})\n{BASE}{PROGRAMS[extra]}"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | {
+        "OPENAI_API_KEY": "none"
+    }
     for command in (
-        [*uv, "venv", "--python", python, place / "env"],
-        [*uv, "pip", "install", "--python", interpreter, "--resolution", resolution, wanted],
-        [interpreter, "-c", program],
+        [*uv, "venv", "--python", python, str(place / "env")],
+        [*uv, "pip", "install", "--python", str(interpreter), "--resolution", resolution, wanted],
+        [str(interpreter), "-c", program],
     ):
         done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
         if done.returncode:
