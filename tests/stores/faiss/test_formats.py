@@ -118,7 +118,7 @@ def test_a_copy_of_another_database_is_not_continued(earlier: Path, tmp_path: Pa
 
 def test_an_index_that_is_only_read_is_left_as_it_is(earlier: Path, tmp_path: Path) -> None:
     before = {path.name: path.read_bytes() for path in earlier.iterdir()}
-    cure = "open it once with FaissStore, not read-only, which converts it and keeps the old database"
+    cure = "open it once without read_only=True, or with a command, which converts it and keeps the old one"
     with pytest.raises(IndexMismatchError, match=cure):
         FaissStore.open(earlier, EMBEDDING, read_only=True)
     with pytest.raises(IndexMismatchError, match=cure):

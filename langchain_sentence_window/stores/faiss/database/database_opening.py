@@ -138,7 +138,7 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
     if version != FORMAT_VERSION:
         cure = "a later version wrote it, so upgrade: pip install --upgrade langchain-sentence-window"
         if version == FORMAT_VERSION - 1:
-            cure = "open it once with FaissStore, not read-only, which converts it and keeps the old database"
+            cure = "open it once without read_only=True, or with a command, which converts it and keeps the old one"
         elif version < FORMAT_VERSION:
             cure = "an earlier version wrote it, so index the documents again, at another path or after removing it"
         raise IndexMismatchError(
