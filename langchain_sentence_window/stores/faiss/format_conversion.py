@@ -23,7 +23,7 @@ from .database import store_files
 from .database.connections import ERRORS, cure_of, open_connection, until_unlocked
 from .database.database_file import HEAD_FILE, log_of, read_head
 from .database.database_opening import APPLICATION_ID, SIDE_FILE_SUFFIXES, check_head, make_tables
-from .database.restoring import take_place
+from .database.restoring import take_place, undo_killed_exchange
 from .database.schema import FORMAT_VERSION, TEXT, Record
 from .database.snapshot import Snapshot
 from .database.transaction import Transaction
@@ -52,6 +52,7 @@ def convert_earlier(folder: Path) -> None:
         StoreError: The index is damaged or in use, or there is no room for a copy. The index is as it was.
     """
     path = folder / store_files.DATABASE_FILE
+    undo_killed_exchange(folder, lambda workshop: format_of(workshop / path.name) == EARLIER_FORMAT)
     if format_of(path) != EARLIER_FORMAT:
         return
     try:

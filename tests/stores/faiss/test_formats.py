@@ -151,6 +151,31 @@ def test_a_conversion_that_is_killed_goes_on(earlier: Path) -> None:
         assert [each.page_content for each in store.get_by_ids(["note 19999"])] == ["Note 19999."]
 
 
+@pytest.mark.process
+@pytest.mark.parametrize("last_step", ["seal_of", "write_head", "sync_folder"])
+def test_an_exchange_of_the_databases_that_is_killed_is_undone_and_made_again(earlier: Path, last_step: str) -> None:
+    program = f"""
+import os
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_sentence_window.stores.faiss.database import restoring, store_files
+
+exchange = restoring._exchange
+def killed(folder, workshop, head):
+    owner = restoring if hasattr(restoring, {last_step!r}) else store_files
+    setattr(owner, {last_step!r}, lambda *_: os._exit(9))
+    exchange(folder, workshop, head)
+restoring._exchange = killed
+from langchain_sentence_window import FaissStore
+FaissStore.open({str(earlier)!r}, DeterministicFakeEmbedding(size=8))
+"""
+    assert subprocess.run([sys.executable, "-c", program], stderr=subprocess.DEVNULL, check=False).returncode == 9
+    assert (earlier / "sentences.restoring").exists()
+    with opened(earlier) as store:
+        assert len(store) == 8
+        assert store.check().problems == ()
+    assert not (earlier / "sentences.restoring").exists()
+
+
 def add_sentences(connection: sqlite3.Connection, count: int) -> None:
     """Add sentences to a database of format 7, as its version of the package did."""
     (state,) = connection.execute("SELECT value FROM facts WHERE name = 'state'").fetchone()

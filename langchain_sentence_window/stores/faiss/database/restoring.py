@@ -81,6 +81,23 @@ def take_place(folder: Path, new: Path, kept: str, release: Callable[[], None]) 
         old.replace(folder / kept)
 
 
+def undo_killed_exchange(folder: Path, is_meant: Callable[[Path], bool]) -> None:
+    """Move the files of an index back, if the process that exchanged them was killed.
+
+    Args:
+        folder: The folder of the index.
+        is_meant: Returns whether the exchange is meant, by its workshop.
+
+    Raises:
+        StoreError: Another call is exchanging them.
+    """
+    with suppress(OSError), store_files.open_regular(folder / RESTORING_FILE) as file:
+        killed = _killed_workshop(file.read(100), folder)
+        if killed and is_meant(killed):
+            with _workshop(folder) as workshop, _alone(folder, workshop):
+                pass
+
+
 def _restore(backup: Path, folder: Path) -> None:
     database = Database(backup / store_files.DATABASE_FILE, read_only=True)
     try:
