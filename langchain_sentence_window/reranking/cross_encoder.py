@@ -181,7 +181,7 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         optional_count("max_length", max_length)
         if not isinstance(scale, str) or scale not in ("logit", "probability"):
             raise InvalidInputError(f"scale is {shown(scale)}; it must be 'logit' or 'probability'")
-        library = of_extra("sentence_transformers", "sentence-transformers", "rerank")
+        library = of_extra("sentence_transformers", "sentence-transformers", "local")
         self._model = library.CrossEncoder(
             str(name_or_path),
             device=device,

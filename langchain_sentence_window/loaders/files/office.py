@@ -235,7 +235,7 @@ def _read_rtf(data: bytes, name: str) -> Iterator[Document]:
     fonts = _FONTS.search(data)
     if fonts and len(re.findall(rb"\\f\d", fonts[0])) * len(fonts[0]) > MAX_FONT_STEPS:
         raise DocumentReadError(f"{name} has too large a table of fonts, so it is damaged; save it anew as .rtf")
-    read = of_extra("striprtf.striprtf", "striprtf", "office").rtf_to_text
+    read = of_extra("striprtf.striprtf", "striprtf", "files").rtf_to_text
     declared = re.search(rb"\\ansicpg(\d{3,5})", data[:HEAD_BYTES])
     text = read(_decoded(data, f"cp{declared[1].decode()}" if declared else None, errors="replace"), errors="replace")
     # Characters beyond the first plane are written as two.
@@ -404,7 +404,7 @@ def _parts_of_body(part: Message, attached: list[str]) -> Iterator[Any]:
 
 
 def _read_msg(data: bytes, name: str) -> Iterator[Document]:
-    message = of_extra("oxmsg", "python-oxmsg", "office").Message.load(io.BytesIO(data))
+    message = of_extra("oxmsg", "python-oxmsg", "files").Message.load(io.BytesIO(data))
     people = ", ".join(f"{each.name} <{each.email_address}>" for each in message.recipients if each.email_address)
     known = {"From": message.sender, "To": people, "Date": message.sent_date, **message.message_headers}
     subject = clean_text(message.subject or "")

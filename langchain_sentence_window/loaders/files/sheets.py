@@ -90,7 +90,7 @@ def read_xlsx(package: Package) -> Iterator[Document]:
         DocumentReadError: It is too large, or has a document type definition.
         MissingExtraError: openpyxl isn't installed.
     """
-    library = of_extra("openpyxl", "openpyxl", "office")
+    library = of_extra("openpyxl", "openpyxl", "files")
     name, written = package.name, io.BytesIO()
     title = title_in(parsed_xml(package.parts.get(CORE, b""), name, CORE))
     with zipfile.ZipFile(written, "w") as archive:

@@ -345,7 +345,7 @@ def _marks(places: Sequence[SentencePlace]) -> _Marks:
 
 def _image(document: Any, marks: _Marks) -> bytes:
     """Return a PNG of pages with marks, one below the other."""
-    image = of_extra("PIL.Image", "pillow", "pdf")
+    image = of_extra("PIL.Image", "pillow", "files")
     sizes = [document.get_page_size(number) for number in marks]
     area = sum(width * height for width, height in sizes) / _POINTS**2
     scale = min(DPI, (MAX_PIXELS / max(area, 1)) ** 0.5) / _POINTS

@@ -342,7 +342,7 @@ def test_the_same_class_with_another_model_is_another_embedder(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("version", "cure"),
-    [(FORMAT_VERSION - 1, "index the documents again"), (FORMAT_VERSION + 1, "upgrade the package")],
+    [(FORMAT_VERSION - 2, "index the documents again"), (FORMAT_VERSION + 1, "pip install --upgrade")],
 )
 def test_an_index_of_another_version_is_refused_and_kept(
     words: WordEmbeddings, tmp_path: Path, version: int, cure: str
