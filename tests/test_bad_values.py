@@ -359,6 +359,8 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "at": (REPORT.at, {"budget": 400}),
     "values": (REPORT.values, {"metric": "recall", "budget": 400}),
     "to_ragas": (REPORT.to_ragas, {"documents": [DOCUMENT], "budget": 400}),
+    "to_deepeval": (REPORT.to_deepeval, {"documents": [DOCUMENT], "budget": 400}),
+    "to_trulens": (REPORT.to_trulens, {"documents": [DOCUMENT], "budget": 400}),
     "plot": (REPORT.plot, {"path": "recall.png"}),
     "difference": (
         evaluation.compare({"one": RETRIEVER}, [QUESTION]).difference,
