@@ -84,28 +84,30 @@ class ChunkSurvey:
         found: list[str] = []
         if self.unnamed:
             found.append(
-                f"{self.unnamed:,} chunks name no source, so each is a document of its own; name the metadata key that "
-                "does with source_key"
+                f"chunks without a source, each a document of its own: {self.unnamed:,}. If a key of their metadata "
+                "names their document, give it as source_key."
             )
         if self.unplaced:
             found.append(
-                f"{sum(self.unplaced.values()):,} chunks of {_named(self.unplaced)}: neither a number nor an overlap "
-                "says what they follow, so they stand where the store lists them; name the metadata key that numbers "
-                "them with join_parts, or index the files themselves"
+                f"chunks that no number and no overlap places: {sum(self.unplaced.values()):,}, of "
+                f"{_named(self.unplaced)}. They stand where the store lists them, and begin sections. If a key of "
+                "their metadata numbers them, give it as join_parts; else index the files themselves."
             )
-        found += [f"{shown(name)}: {', '.join(each)}" for name, each in list(self.odd.items())[:_MAX_NAMED]]
+        found += [f"of {shown(name)}: {', '.join(each)}" for name, each in list(self.odd.items())[:_MAX_NAMED]]
         if len(self.odd) > _MAX_NAMED:
-            found.append(f"and {len(self.odd) - _MAX_NAMED:,} more documents with such gaps")
+            found.append(f"the same of more documents: {len(self.odd) - _MAX_NAMED:,}")
         return found
 
     def __str__(self) -> str:
         """Return the counts, then the remarks, a line each."""
-        lines = [
-            f"{self.chunks:,} chunks of {self.documents:,} documents, {self.characters:,} characters",
-            f"{self.repeated:,} characters stand in more than one chunk, and once in a document",
-            *(f"{key!r} differs within {count:,} documents" for key, count in sorted(self.differing.items())),
-            *self.remarks,
-        ]
+        counts = {
+            "chunks": self.chunks,
+            "documents": self.documents,
+            "characters": self.characters,
+            "characters repeated in other chunks": self.repeated,
+            **{f"documents in which {shown(key)} differs": self.differing[key] for key in sorted(self.differing)},
+        }
+        lines = [*(f"{name}: {count:,}" for name, count in counts.items()), *self.remarks]
         return "\n".join(lines)
 
 
@@ -299,7 +301,7 @@ class _Reader:
     def warn(self) -> None:
         """Warn of what can't be told, if there is anything."""
         if remarks := self.survey.remarks:
-            warnings.warn(f"{self.adapter.name}: {'; '.join(remarks)}", SentenceWindowWarning, stacklevel=3)
+            warnings.warn(f"{self.adapter.name}: {' '.join(remarks)}", SentenceWindowWarning, stacklevel=3)
 
     async def _names(self, io: IO) -> dict[str, list[str]]:
         """Return the ids of the chunks of each document."""

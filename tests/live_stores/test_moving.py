@@ -69,7 +69,7 @@ def test_the_async_functions_do_the_same(make: Make) -> None:
 @pytest.mark.parametrize("make", IN_ORDER, indirect=True)
 def test_chunks_without_positions_are_joined_in_the_order_in_which_they_were_added(make: Make) -> None:
     store = holding(make(), chunks_of())
-    with pytest.warns(SentenceWindowWarning, match="neither a number nor an overlap says"):
+    with pytest.warns(SentenceWindowWarning, match="no number and no overlap"):
         retriever = SentenceWindowRetriever.from_documents(read_chunks(store), WordEmbeddings())
     assert {name: text.split() for name, text in texts_in(retriever).items()} == {
         name: text.split() for name, text in SOURCES.items()

@@ -119,7 +119,7 @@ async def test_chunks_without_positions_are_joined_where_they_overlap_and_the_ot
     store = filled(chunks)
     survey: ChunkSurvey = await way(Moving, "survey_chunks", store)
     assert set(survey.unplaced) == set(SOURCES)
-    told = rf"{sum(survey.unplaced.values())} chunks of 'hotel.md', 'ferry.md', 'library.md': neither a number"
+    told = rf"no overlap places: {sum(survey.unplaced.values())}, of 'hotel.md', 'ferry.md', 'library.md'\."
     with pytest.warns(SentenceWindowWarning, match=told):
         read = await way(Moving, "read", store)
     assert [each.page_content for each in read] == [each.page_content for each in chunks]
@@ -188,7 +188,7 @@ def test_a_key_of_the_users_own_numbers_chunks_and_another_names_their_document(
 
 def test_a_doc_id_alone_names_the_document_too() -> None:
     chunks = [Document(each.page_content, metadata={"doc_id": each.metadata["source"]}) for each in chunks_of()]
-    with pytest.warns(SentenceWindowWarning, match="neither a number"):
+    with pytest.warns(SentenceWindowWarning, match="no number and no overlap"):
         retriever = SentenceWindowRetriever.from_documents(read_chunks(filled(chunks)), WordEmbeddings())
     assert set(texts_in(retriever)) == set(SOURCES)
 
@@ -218,11 +218,11 @@ def test_what_cant_be_told_is_told() -> None:
     assert (survey.documents, survey.chunks, survey.unnamed) == (3, len(chunks) + 2, 2)
     assert survey.differing == {"author": 1}
     lines = str(survey).splitlines()
-    assert lines[0].startswith(f"{len(chunks) + 2} chunks of 3 documents, ")
-    assert "'author' differs within 1 documents" in lines
-    assert any(line.startswith("2 chunks name no source, so each is a document of its own") for line in lines)
-    assert any("'a.md': " in line and "characters are missing before start_index" in line for line in lines)
-    with pytest.warns(SentenceWindowWarning, match="2 chunks name no source"):
+    assert lines[:2] == [f"chunks: {len(chunks) + 2}", "documents: 3"]
+    assert "documents in which 'author' differs: 1" in lines
+    assert any(line.startswith("chunks without a source, each a document of its own: 2.") for line in lines)
+    assert any("of 'a.md': " in line and "characters are missing before start_index" in line for line in lines)
+    with pytest.warns(SentenceWindowWarning, match="chunks without a source, each a document of its own: 2"):
         read = list(read_chunks(store))
     with pytest.warns(SentenceWindowWarning, match="characters are missing"):
         retriever = SentenceWindowRetriever.from_documents(read, WordEmbeddings())
@@ -237,7 +237,7 @@ def test_positions_that_count_from_headings_dont_sort_chunks() -> None:
     for part in parts:
         part.metadata["source"] = "a.md"
     cut = RecursiveCharacterTextSplitter(chunk_size=120, chunk_overlap=40, add_start_index=True).split_documents(parts)
-    with pytest.warns(SentenceWindowWarning, match="3 chunks of 'a.md': neither"):  # a section that begins
+    with pytest.warns(SentenceWindowWarning, match="no overlap places: 3, of 'a.md'"):  # a section that begins
         read = list(read_chunks(filled(cut)))
     assert [each.page_content for each in read] == [each.page_content for each in cut]
 
@@ -254,7 +254,7 @@ def test_an_end_index_is_no_window_where_it_only_ends_the_chunk() -> None:
 def test_nothing_is_read_of_a_store_of_sentences_or_that_lists_nothing() -> None:
     store = InMemoryVectorStore(WordEmbeddings())
     assert list(read_chunks(store)) == []
-    assert str(survey_chunks(store)).startswith("0 chunks of 0 documents")
+    assert str(survey_chunks(store)).startswith("chunks: 0\ndocuments: 0")
     SentenceWindowRetriever(vectorstore=store).add_documents([Document("A card.", metadata={"source": "a"})])
     with pytest.raises(InvalidInputError, match="holds sentences of this package, not chunks"):
         survey_chunks(store)
@@ -323,7 +323,7 @@ def test_sentences_with_positions_have_the_white_space_between_them() -> None:
 
 def test_sentences_that_nothing_numbers_stay_in_their_order_and_are_told() -> None:
     target = FaissStore(WordEmbeddings())
-    with pytest.warns(SentenceWindowWarning, match="6 chunks of 'a.md', 'b.md': neither a number nor an overlap"):
+    with pytest.warns(SentenceWindowWarning, match="no overlap places: 6, of 'a.md', 'b.md'"):
         assert copy_index(filled([*sentences(), Document("  ", metadata={"source": "c.md"})]), target) == 8
     found = SentenceWindowRetriever(vectorstore=target).get(["b.md", "c.md"])
     assert [each.page_content for each in found] == [" ".join(map(str.strip, SENTENCES))]
