@@ -286,16 +286,9 @@ class _Reader:
             survey.repeated += max(0, sum(len(part.text.strip()) for part in parts) - len(joined.text))
             if joined.remarks:
                 survey.odd[name] = joined.remarks
-            metadata = [
-                {
-                    key: value
-                    for key, value in part.document.metadata.items()
-                    if key not in (START_INDEX, *IDENTITY_KEYS)
-                }
-                for part in parts
-            ]
+            metadata = [part.document.metadata for part in parts]
             differing = {key for each in metadata for key in each} - shared_metadata(metadata).keys()
-            survey.differing.update(differing - {self._number_key or START_INDEX})
+            survey.differing.update(differing - {START_INDEX, self._number_key, *IDENTITY_KEYS})
         return survey
 
     def warn(self) -> None:

@@ -25,6 +25,7 @@ from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.store_adapter import PAGE_SIZE
 from langchain_sentence_window.errors import SentenceWindowWarning
 from tests.live_stores import makers
+from tests.pages import DOCS, blocks_of, read
 from tests.retrieval.test_stored_chunks import SOURCES, chunks_of, sentences, shuffled, texts_in
 from tests.toys import WordEmbeddings
 
@@ -83,6 +84,40 @@ def test_where_all_chunks_overlap_no_order_is_needed(make: Make) -> None:
     assert not survey_chunks(store).remarks
     assert [each.page_content for each in read_chunks(store)] == [each.page_content for each in chunks]
     assert texts_in(SentenceWindowRetriever.from_documents(read_chunks(store), WordEmbeddings())) == {"hotel.md": text}
+
+
+def opened(name: str, *arguments: str) -> VectorStore:
+    """The store that a function of the page opens."""
+    blocks = blocks_of(read(DOCS / "how-to" / "move-an-index.md"))
+    (code,) = (block.code for block in blocks if f"def {name}(" in block.code)
+    names: dict[str, Any] = {"embedding": WordEmbeddings()}
+    exec(code, names)  # noqa: S102
+    store = names[name](*arguments)
+    assert isinstance(store, VectorStore)
+    return store
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_page_opens_each_store_as_it_is(
+    tmp_path: Path, postgres: Any, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from langchain_chroma import Chroma
+    from langchain_lancedb import LanceDB
+    from langchain_qdrant import QdrantVectorStore
+
+    monkeypatch.chdir(tmp_path)
+    chunks, words = chunks_of(add_start_index=True), WordEmbeddings()
+    holding(Chroma("handbook", words, persist_directory="chroma"), chunks)
+    holding(LanceDB(words, "lancedb", "handbook"), chunks)
+    QdrantVectorStore.from_documents(chunks, words, path="qdrant", collection_name="handbook").client.close()
+    faiss: Any = holding(makers.community_faiss(words), chunks)
+    faiss.save_local("faiss")
+    postgres.init_vectorstore_table("handbook", len(words.embed_query("a")))
+    in_postgres = holding(opened("open_pgvector", postgres_url), chunks)
+    for store in (*map(opened, ("open_chroma", "open_lancedb", "open_qdrant", "open_faiss")), in_postgres):
+        retriever = SentenceWindowRetriever.from_documents(read_chunks(store), words)
+        assert texts_in(retriever) == SOURCES
+        adapter_of(store).release()
 
 
 def test_more_than_a_page_is_read_once_each(make: Make) -> None:

@@ -279,6 +279,27 @@ def test_a_chunk_that_goes_away_meanwhile_is_no_gap() -> None:
         list(read_chunks(filled(chunks_of(), Losing)))
 
 
+def test_no_more_than_some_documents_are_read_at_a_time() -> None:
+    fetched: list[int] = []
+
+    class Counting(InMemoryVectorStore):
+        pass
+
+    class CountingAdapter(InMemoryAdapter):
+        async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+            fetched.append(len(ids))
+            return await super().get(io, ids, filter)
+
+    register(Counting, CountingAdapter)
+    store = filled([Document(f"Card {n}.", metadata={"source": f"{n // 2}"}) for n in range(3_000)], Counting)
+    chunks = read_chunks(store)
+    assert [next(chunks).page_content for _ in range(500)] == [f"Card {n}." for n in range(500)]
+    assert fetched == [500]
+    with pytest.warns(SentenceWindowWarning, match="no number and no overlap"):
+        assert len(list(chunks)) == 2_500
+    assert fetched == [500] * 6
+
+
 SENTENCES = ["Ask for a refund. ", "It takes a week.", "The card was refused.", "An annual seat costs more."]
 
 
