@@ -285,7 +285,7 @@ class _Reader:
             survey.characters += len(joined.text)
             survey.repeated += max(0, sum(len(part.text.strip()) for part in parts) - len(joined.text))
             if joined.remarks:
-                survey.odd[name] = joined.remarks
+                survey.odd[name] = (*survey.odd.get(name, ()), *joined.remarks)
             metadata = [part.document.metadata for part in parts]
             differing = {key for each in metadata for key in each} - shared_metadata(metadata).keys()
             survey.differing.update(differing - {START_INDEX, self._number_key, *IDENTITY_KEYS})
@@ -321,6 +321,9 @@ class _Reader:
             self.survey.chunks += len(group.parts)
             if unplaced := group.unplaced:
                 self.survey.unplaced[group.name] = unplaced
+            texts = [part.text for part in group.parts if not part.is_numbered]
+            if (copies := len(texts) - len(set(texts))) and not self._takes_sentences:
+                self.survey.odd[group.name] = (f"{copies:,} have the text of another, as if they were added twice",)
         return groups
 
     def _ordered(self, documents: Sequence[Document]) -> list[Part]:
@@ -382,7 +385,7 @@ def _follows(before: Part, part: Part) -> bool:
         if part.identity != before.identity:
             return True
         if part.start is not None and before.start is not None:
-            return part.start > before.start
+            return part.start > before.start or (part.start, part.text) == (before.start, before.text)
     return overlap(before.text.rstrip(), part.text.lstrip()) > 0
 
 

@@ -231,6 +231,20 @@ def test_what_cant_be_told_is_told() -> None:
     assert window.metadata["author"] == "one"
 
 
+def test_chunks_that_were_added_twice_are_there_once_if_numbered_and_told() -> None:
+    numbered = chunks_of(add_start_index=True)
+    store = filled([*numbered, *(each.model_copy(update={"id": None}) for each in numbered)])
+    told = {name: (f"{sum(each.metadata['source'] == name for each in numbered)} came twice",) for name in SOURCES}
+    assert survey_chunks(store).odd == told
+    with pytest.warns(SentenceWindowWarning, match="came twice"):
+        assert texts_in(SentenceWindowRetriever.from_documents(read_chunks(store), WordEmbeddings())) == SOURCES
+    plain = chunks_of({"a.md": SOURCES["hotel.md"]})
+    store = filled([*plain, plain[0].model_copy(update={"id": None})])
+    with pytest.warns(SentenceWindowWarning, match="of 'a.md': 1 have the text of another, as if they were added tw"):
+        assert len(list(read_chunks(store))) == len(plain) + 1
+    assert survey_chunks(store).odd == {"a.md": ("1 have the text of another, as if they were added twice",)}
+
+
 def test_positions_that_count_from_headings_dont_sort_chunks() -> None:
     splitter = MarkdownHeaderTextSplitter([("#", "Header 1"), ("##", "Header 2")], strip_headers=False)
     parts = splitter.split_text(SOURCES["hotel.md"])
