@@ -478,6 +478,7 @@ def test_the_page_shows_what_was_measured() -> None:
         assert page.with_tables(written, tables) == written, "run python -m benchmarks.page"
     assert page.PLOT.read_text(encoding="utf-8") == page.draw_scale()
     assert set(page.SOURCES) == set(page.TABLES)
+    assert sorted(page.TABLES) == sorted(each for tables in page.PLACES.values() for each in tables)
     assert {path.stem for path in page.MEASURED.glob("*.json")} <= set(page.SOURCES)
 
 
