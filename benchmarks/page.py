@@ -2,10 +2,10 @@
 
     python -m benchmarks.page [--measure NAME ...] [--data DIR]
 
-Each table stands on a page of ``docs/benchmarks``, or in ``docs/how-to/plan.md``, between ``<!-- measured: NAME -->`` and
-``<!-- end of NAME -->``; a test compares. With ``--measure``, the figures of some tables, or of ``all``, are measured
-anew first, which takes hours on an idle machine. ``scale-real`` and ``settings`` need ``--data``; see
-`benchmarks.real_vectors`.
+Each table stands on a page of ``docs/benchmarks``, or in ``docs/how-to/plan.md``, between
+``<!-- measured: NAME -->`` and ``<!-- end of NAME -->``; a test compares. With ``--measure``, the figures of some
+tables, or of ``all``, are measured anew first, which takes hours on an idle machine. ``scale-real`` and ``settings``
+need ``--data``; see `benchmarks.real_vectors`.
 """
 
 import argparse
