@@ -45,7 +45,7 @@ class PDFLoader(BaseLoader):
     Which parts of the text are headings, paragraphs, items and rows is written into the metadata, so sentences that
     cross a page are whole when the Documents of a file are split together.
 
-    Example:
+    Examples:
         >>> PDFLoader("contract.pdf").load()  # doctest: +SKIP
         [Document(metadata={'source': 'contract.pdf', 'page': 0, ...}, page_content='...'), ...]
     """
