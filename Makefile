@@ -9,7 +9,7 @@ MINUTES := 30
 # The interpreters that tests start share what was compiled, whatever is set outside.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all fuzz test-stores test-ray test-browser check docs ragas format lock clean
+.PHONY: demo test test-all fuzz test-stores test-ray test-browser wheels check docs ragas format lock clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/demo.py
@@ -38,6 +38,11 @@ test-ray: $(VENV)/ray.stamp
 # The page in a real browser. SHOTS=FOLDER keeps pictures of it.
 test-browser: $(VENV)/browser.stamp
 	STUDIO_SHOTS=$(SHOTS) $(RUN) -m pytest tests/browser
+
+# The built package in new environments, with each extra, at the lowest versions allowed and the newest.
+# WHEELS="--extra cli" uses one extra alone.
+wheels: $(VENV)/release.stamp
+	$(RUN) -m tests.wheels $(WHEELS)
 
 check: $(VENV)/test.stamp
 	$(RUN) -m ruff check .
@@ -70,7 +75,7 @@ ragas: .venv-ragas/stamp
 lock: $(VENV)/test.stamp
 	$(PIP) uv
 	$(RUN) -m uv pip compile pyproject.toml --universal --python-version 3.11 \
-		--extra demo --extra agents --extra sentencex --extra nupunkt --extra languages --extra pdf --extra mcp --extra cli --extra studio --extra office --extra minilm --extra ray --group test --group check --group stores --group ray --group browser --group docs \
+		--extra demo --extra agents --extra languages --extra nupunkt --extra mcp --extra ray --group test --group check --group stores --group ray --group browser --group docs --group release \
 		--no-annotate --no-header --output-file constraints.txt
 
 $(VENV)/stores.stamp: $(VENV)/test.stamp
@@ -88,6 +93,11 @@ $(VENV)/browser.stamp: $(VENV)/test.stamp
 	@echo "Installing what tests in a browser need."
 	$(PIP) --group browser
 	$(RUN) tests/browser/chromium.py
+	@touch $@
+
+$(VENV)/release.stamp: pyproject.toml | $(VENV)/bin/python
+	@echo "Installing what a release needs."
+	$(PIP) --group release
 	@touch $@
 
 $(VENV)/docs.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python

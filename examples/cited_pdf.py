@@ -2,7 +2,7 @@
 
     OPENAI_API_KEY=… python examples/cited_pdf.py [--pdf FILE.pdf] [--out FOLDER] ["When does a notice take effect?"]
 
-It needs the extra "pdf". OPENAI_MODEL and OPENAI_BASE_URL choose another model, or another service that speaks
+It needs the extra "files". OPENAI_MODEL and OPENAI_BASE_URL choose another model, or another service that speaks
 OpenAI's API.
 """
 

@@ -152,7 +152,7 @@ def checked_vectorstore(name: str, store: object) -> VectorStore:
     if isinstance(store, VectorStore):
         return store
     if isinstance(store, type):
-        cure = f"make one of it: {store.__name__}(embedding)"
+        cure = f"pass an instance: {store.__name__}(embedding)"
     elif isinstance(store, BaseRetriever):
         cure = "give the store itself, without as_retriever()"
     elif isinstance(store, str | PathLike):
@@ -175,7 +175,7 @@ def checked_reranker(name: str, reranker: object) -> BaseDocumentCompressor | No
     if reranker is None or isinstance(reranker, BaseDocumentCompressor):
         return reranker
     if isinstance(reranker, type):
-        cure = f"make one of it: {reranker.__name__}(...)"
+        cure = f"pass an instance: {reranker.__name__}(...)"
     elif isinstance(reranker, str | PathLike):
         cure = f"write CrossEncoderReranker(model=SentenceTransformerCrossEncoder({shown(reranker)}))"
     elif isinstance(reranker, Embeddings) or type(reranker).__name__ == "SentenceTransformer":
@@ -200,7 +200,7 @@ def checked_language_model(name: str, model: object) -> Any:
             f"{name} is {shown(model)}; the retriever comes first: create_rag_chain(retriever, llm)"
         )
     if isinstance(model, type):
-        raise InvalidInputError(f"{name} is {shown(model)}; make one of it: {model.__name__}(...)")
+        raise InvalidInputError(f"{name} is {shown(model)}; pass an instance: {model.__name__}(...)")
     if isinstance(model, BaseLanguageModel) or hasattr(model, "invoke") or callable(model):
         return model
     called = shown(model) if isinstance(model, str) else '"openai:gpt-5-mini"'

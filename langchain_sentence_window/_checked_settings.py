@@ -154,7 +154,7 @@ def _problem(made: type[CheckedSettings], setting: str, problem: Any) -> str:
         return str(problem["msg"])
     if problem["type"] == "is_instance_of":
         kind, given = problem["ctx"]["class"], problem["input"]
-        cure = f"; write {kind}({shown(given)})" if isinstance(given, str) else f"; make one of it: {kind}(...)"
+        cure = f"; write {kind}({shown(given)})" if isinstance(given, str) else f"; pass an instance: {kind}(...)"
         return f"{problem['msg']}, not {shown(given)}{cure if isinstance(given, str | type) else ''}"
     if problem["type"] != "extra_forbidden":
         return f"{problem['msg']}, not {shown(problem['input'])}"

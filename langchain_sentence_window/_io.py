@@ -258,6 +258,6 @@ class OpenFiles:
 
     def _not_copyable(self, how: str) -> StoreError:
         return StoreError(
-            f"a {type(self).__name__} can't be {how}, as it holds open files; open it again where it is needed, in "
-            f"another process too: {self._reopened()}. copy.copy and model_copy share it"
+            f"a {type(self).__name__} can't be {how}, because it holds open files; open it again where you need "
+            f"it, also in another process: {self._reopened()}. copy.copy and model_copy share it"
         )

@@ -71,7 +71,7 @@ def test_what_holds_open_files_says_how_to_open_it_again(
     retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings(), path=tmp_path / "index")
     memory = SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings())
     for each, cure in ((retriever, r"FaissStore\.open\('.*index', embedding\)"), (memory, r"with save\(path\), then")):
-        with pytest.raises(StoreError, match=f"a FaissStore can't be {how}, as it holds open files; .*{cure}"):
+        with pytest.raises(StoreError, match=f"a FaissStore can't be {how}, because it holds open files; .*{cure}"):
             take(each if whole else each.vectorstore)
         assert len(each.invoke("refund")) == 2
 
@@ -107,7 +107,7 @@ def test_an_index_of_words_is_shared_by_copies_and_says_how_to_open_it_again(pat
     )
     for how, take in COPIES:
         for each in (words, retriever):
-            with pytest.raises(StoreError, match=f"a BM25Index can't be {how}, as it holds open files; .*{cure}"):
+            with pytest.raises(StoreError, match=f"a BM25Index can't be {how}, because it holds open files; .*{cure}"):
                 take(each)
     retriever.add_documents(DOCUMENTS)
     other = copy.copy(retriever)

@@ -253,7 +253,7 @@ WRONG = [
     ("order", "best", "order: .* not 'best'"),
     ("vectorstore", None, r"vectorstore is None; give a VectorStore of LangChain, such as FaissStore\(embedding\)"),
     ("vectorstore", "faiss", r"vectorstore is 'faiss'; open the index at a path with SentenceWindowRetriever.open"),
-    ("vectorstore", FaissStore, r"vectorstore is the class FaissStore; make one of it: FaissStore\(embedding\)"),
+    ("vectorstore", FaissStore, r"vectorstore is the class FaissStore; pass an instance: FaissStore\(embedding\)"),
     ("vectorstore", WordEmbeddings(), r"make a store with it: FaissStore\(embedding\)"),
     ("vectorstore", [DOCUMENT], "index documents with SentenceWindowRetriever.from_documents"),
     (
@@ -267,11 +267,11 @@ WRONG = [
         r"CrossEncoderReranker\(model=SentenceTransformerCrossEncoder\('cross-encoder/ms-marco-MiniLM-L6-v2'\)\)",
     ),
     ("reranker", Lengths(), r"reranker is a Lengths; write CrossEncoderReranker\(model=...\) with it"),
-    ("reranker", CrossEncoderReranker, r"make one of it: CrossEncoderReranker\(...\)"),
+    ("reranker", CrossEncoderReranker, r"pass an instance: CrossEncoderReranker\(...\)"),
     ("reranker", WordEmbeddings(), r"LateInteractionReranker\(model=...\)"),
     ("reranker", Secretive(), "reranker is a Secretive; give a BaseDocumentCompressor"),
     ("splitter", "en", r"splitter: .*, not 'en'; write SentenceSplitter\('en'\)"),
-    ("splitter", SentenceSplitter, r"splitter: .*; make one of it: SentenceSplitter\(...\)"),
+    ("splitter", SentenceSplitter, r"splitter: .*; pass an instance: SentenceSplitter\(...\)"),
     ("bm25_index", "words/", r"bm25_index: .*, not 'words/'; write BM25Index\('words/'\)"),
     ("situate", "line", "situate is 'line'; give a function of a document and one of its sentences"),
     (
@@ -287,12 +287,20 @@ WRONG = [
     (
         "search_kwargs",
         {"score_threshold": 0.5},
-        "'search_effort' alone; set min_score on the retriever",
+        "'search_effort'; set min_score on the retriever",
     ),
-    ("search_kwargs", {"fetch_k": 9}, "'search_effort' alone; set fetch_k on the retriever"),
+    ("search_kwargs", {"fetch_k": 9}, "'search_effort'; set fetch_k on the retriever"),
     ("search_kwargs", {"lambda_mult": 0.5}, "sets lambda_mult to 0.5, and a search of FaissStore .*; leave it out"),
-    ("search_kwargs", {"window_key": "kind"}, "window_key to 'kind', which isn't the store's; set window_key on the"),
-    ("search_kwargs", {"lexical_weight": 1}, "lexical_weight to 1, which isn't the store's; set lexical_weight on the"),
+    (
+        "search_kwargs",
+        {"window_key": "kind"},
+        "window_key to 'kind', which isn't a setting of the store; set window_key on the",
+    ),
+    (
+        "search_kwargs",
+        {"lexical_weight": 1},
+        "lexical_weight to 1, which isn't a setting of the store; set lexical_weight on the",
+    ),
     ("filter", {"tenant": ["a", "b"]}, r"the condition on 'tenant' is a list of values; write {'\$in': \[...\]}"),
     ("filter", {"tenant": {"a", "b"}}, r"the condition on 'tenant' is a list of values; write {'\$in'"),
     ("filter", "tenant = 'a'", "a filter is a mapping such as .*, not .* of type str$"),
@@ -350,7 +358,7 @@ def test_settings_are_given_by_their_names(retriever: SentenceWindowRetriever) -
 def test_a_setting_of_a_retriever_is_not_given_to_any_search() -> None:
     store = InMemoryVectorStore(WordEmbeddings())
     for setting in ("window_key", "window", "max_tokens", "lexical_weight"):
-        with pytest.raises(InvalidInputError, match=f"isn't the store's; set {setting} on the retriever"):
+        with pytest.raises(InvalidInputError, match=f"isn't a setting of the store; set {setting} on the retriever"):
             SentenceWindowRetriever(vectorstore=store, search_kwargs={setting: "kind"})
 
 
@@ -436,7 +444,7 @@ def test_all_that_is_wrong_is_told_at_once(words: WordEmbeddings) -> None:
             r"model: 'ms-marco' can't be used; load it: SentenceTransformerCrossEncoder\('ms-marco'\)",
         ),
         ({"model": None}, "model: None can't be used; give a BaseCrossEncoder"),
-        ({"model": Lengths}, r"model: the class Lengths can't be used; make one of it: Lengths\(...\)"),
+        ({"model": Lengths}, r"model: the class Lengths can't be used; pass an instance: Lengths\(...\)"),
         ({"model": WordEmbeddings()}, "LateInteractionReranker takes it"),
         ({"top_k": 3}, "top_k: there is no such setting; did you mean 'top_n'"),
         ({"k": 3}, "k: there is no such setting; did you mean 'top_n'"),
@@ -551,7 +559,7 @@ ANSWERS = FakeListChatModel(responses=["So it is [1]."])
         (None, r"llm is None; give a chat model of LangChain, such as ChatOpenAI\(...\), or load one: init_chat_model"),
         ("gpt-5-mini", r"llm is 'gpt-5-mini'; .*init_chat_model\('gpt-5-mini'\) of langchain.chat_models"),
         (KEY, "llm is a string that looks like a key"),
-        (FakeListChatModel, r"llm is the class FakeListChatModel; make one of it: FakeListChatModel\(...\)"),
+        (FakeListChatModel, r"llm is the class FakeListChatModel; pass an instance: FakeListChatModel\(...\)"),
         ({"model": "x"}, "llm is {'model': …}"),
         (5, "llm is 5"),
     ],

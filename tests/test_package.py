@@ -82,8 +82,8 @@ def test_the_tree_of_exceptions_is_the_one_that_is_drawn() -> None:
 
 
 def test_a_missing_extra_says_how_to_install_it() -> None:
-    error = errors.MissingExtraError("sentence-transformers", "rerank")
-    assert 'pip install "langchain-sentence-window[rerank]"' in str(error)
+    error = errors.MissingExtraError("sentence-transformers", "local")
+    assert 'pip install "langchain-sentence-window[local]"' in str(error)
     assert isinstance(error, ImportError)
 
 

@@ -62,7 +62,7 @@ class AnsweringAtOnce:
         if inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
                 answer.close()
-            raise InvalidInputError("the filter gave something to be awaited, which would pass for true; give a bool")
+            raise InvalidInputError("the filter returned an awaitable, which would count as true; return a bool")
         return bool(answer)
 
     def __eq__(self, other: object) -> bool:

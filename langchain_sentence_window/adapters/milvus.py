@@ -37,13 +37,12 @@ class MilvusLoader(BulkLoader):
         self._rows = checked_count("rows", self.given["rows"])
         if self._store._is_multi_embedding or self._store._is_function_only:
             raise InvalidInputError(
-                f"{adapter.name} was built with several embedders, or none, so one vector for each text isn't what it "
-                "takes; add documents with a retriever"
+                f"{adapter.name} was built with several embedders, or none, so it doesn't take one vector for each "
+                "text; add documents with a retriever"
             )
         if self._store.auto_id:
             raise InvalidInputError(
-                f"{adapter.name} was built with auto_id=True, so a document can't be written again in its own place; "
-                "build it without"
+                f"{adapter.name} was built with auto_id=True, so it can't replace a document; build it without auto_id"
             )
 
     async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors, *, are_new: bool = False) -> None:
@@ -174,6 +173,5 @@ def _check_expression(expression: object) -> None:
             break
     if opened:
         raise InvalidInputError(
-            f"the expression {shown(expression)} doesn't close its brackets and quotes in their order; write it as "
-            "Milvus reads it, each with its counterpart"
+            f"the expression {shown(expression)} doesn't close its brackets and quotes in order; close each of them"
         )

@@ -378,8 +378,8 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
         full_text, embedding = full_text_of(self.store), self.embedding
         if full_text is None or embedding is None or not settings.keys() <= {"k", "filter"}:
             raise InvalidInputError(
-                f"search_kwargs holds {listed(sorted(settings))}, and where {self.name} searches by words too it takes "
-                "k and filter alone; leave the others out"
+                f"search_kwargs holds {listed(sorted(settings))}, but a {self.name} that also searches by words "
+                "takes only k and filter; leave the others out"
             )
         search = WordSearch(full_text, query, settings["k"], settings.get("filter"))
         vector = await embed_query(io, embedding, query)

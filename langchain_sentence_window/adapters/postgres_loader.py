@@ -168,8 +168,8 @@ class PostgresLoader(BulkLoader):
                     continue  # another process has built it
                 if not each.definition.startswith("CREATE INDEX "):
                     raise StoreError(
-                        f"{notes.quoted} notes the index {shown(each.index_name)} as {shown(each.definition)}, which "
-                        "isn't how an index is made; build the index by hand, and delete the row"
+                        f"{notes.quoted} records the index {shown(each.index_name)} as {shown(each.definition)}, "
+                        "which doesn't define an index; build the index by hand, and delete the row"
                     )
                 await self._grant_room(connection)
                 await connection.exec_driver_sql(each.definition)

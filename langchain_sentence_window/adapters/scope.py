@@ -72,9 +72,9 @@ class Scope:
         narrowed, matches = self.adapter.narrow(self.filter, keys), self.matcher
         if narrowed is None or matches is None:
             raise InvalidInputError(
-                f"{self.adapter.name} can't fetch by id, and its filter can't be narrowed to single sentences, "
-                "so it isn't known which of those around a hit it lets through; ask with window=0, or give the store "
-                "a method get_by_ids_within(ids, filter)"
+                f"{self.adapter.name} can't fetch by id, and its filter can't be narrowed to single sentences, so "
+                "the sentences around a hit can't be checked; ask with window=0, or give the store a method "
+                "get_by_ids_within(ids, filter)"
             )
         scored = await self.adapter.search(io, text, {"k": len(keys), self.filter_name: narrowed})
         wanted = set(keys)
@@ -92,9 +92,9 @@ class Scope:
         matches = self.matcher if self.adapter.rechecks_hits else None
         if matches is not None and not all(map(matches, documents)):
             raise InvalidInputError(
-                f"a search of {self.adapter.name} gave back what its filter doesn't let through, so it doesn't "
-                f"read {self.filter_name!r}, or otherwise than this package does; use a store that filters, or a "
-                "subclass whose search does and that has a method get_by_ids_within(ids, filter)"
+                f"a search of {self.adapter.name} returned documents that its filter forbids, so the store ignores "
+                f"{self.filter_name!r}, or reads it otherwise than this package; use a store that applies filters, "
+                "or a subclass whose search does and that has a method get_by_ids_within(ids, filter)"
             )
 
     def check_any(self, found: Sequence[object]) -> None:
@@ -119,8 +119,8 @@ def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any
     unread = [name for name in search_kwargs if "filter" in str(name).lower() and name not in adapter.filter_names]
     if unread:
         raise InvalidInputError(
-            f"search_kwargs holds {listed(unread)}, which isn't known to be a filter, so it might bind nothing; give "
-            "the filter as the retriever's own setting: filter=..."
+            f"search_kwargs holds {listed(unread)}, which may not be a filter for this store; give the filter as "
+            "the retriever's own setting: filter=..."
         )
     filter_name = adapter.filter_name(names) if names else adapter.filter_names[0]
     copies = [own_copy(each) for each in (*(search_kwargs[name] for name in names), *filters) if each is not None]
@@ -138,6 +138,4 @@ def check_binds(*filters: Any) -> None:
         InvalidInputError: One is. That is a mistake, as whoever sets a filter means to bind something.
     """
     if any(isinstance(each, dict) and not each for each in filters):
-        raise InvalidInputError(
-            "the filter is {}, which lets everything through; write filter=None where nothing is to be bound"
-        )
+        raise InvalidInputError("the filter is {}, which matches everything; write filter=None for no filter")

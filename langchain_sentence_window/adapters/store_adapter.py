@@ -226,8 +226,8 @@ class ReadMethods(StoreTraits):
         matches = self.matcher(filter)
         if matches is None:
             raise InvalidInputError(
-                f"{self.name} can't be kept within the filter {shown(filter)} when sentences are read by "
-                "id; give a mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
+                f"{self.name} can't apply the filter {shown(filter)} when sentences are read by id; give a "
+                "mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
             )
         return matches
 
@@ -434,8 +434,8 @@ class WriteMethods(StoreTraits):
 class StoreAdapter(WriteMethods, ReadMethods, SearchMethods):  # the reference lists the last one first
     """Uses a vector store that follows LangChain's interface, filters by mappings and replaces documents by id.
 
-    To support a store that differs, override what differs, and pass the class to `register`. An adapter is made for
-    each query, so it keeps nothing but the store.
+    To support another store, override what differs, and pass the class to `register`. An adapter is made for each
+    query, so it holds only the store.
 
     Methods that take ``io`` run blocking and async. Use ``await io.call(store.method, store.amethod, ...)`` for a call
     that exists in both forms, and ``await io.in_thread(store.method, ...)`` for one that only blocks.

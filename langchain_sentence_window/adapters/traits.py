@@ -213,8 +213,7 @@ class StoreTraits(Reachable):
         if all(isinstance(each, Mapping) for each in filters):
             return {"$and": [{key: value} for each in filters for key, value in each.items()]}
         raise InvalidInputError(
-            f"the filters {', '.join(map(shown, filters))} can't both be kept to by {self.name}, as it isn't "
-            "known how it puts them together; give mappings, or a single filter that says it all"
+            f"{self.name} can't combine the filters {', '.join(map(shown, filters))}; give mappings, or a single filter"
         )
 
 

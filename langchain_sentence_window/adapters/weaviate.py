@@ -153,8 +153,8 @@ class WeaviateAdapter(EmbeddedAdapter):
     def _collection(self) -> Any:
         if self.store._multi_tenancy_enabled:
             raise InvalidInputError(
-                f"the collection of {self.name} has tenants of Weaviate's own, which can't be read around; use one "
-                "without them, and a filter"
+                f"the collection of {self.name} uses Weaviate's own tenants, which aren't supported; use a "
+                "collection without tenants, and a filter"
             )
         return self.store._collection
 

@@ -62,18 +62,18 @@ def create_rag_chain(
         prompt: A prompt with ``{context}``, for the numbered sources as text, and ``{question}``; a string or a
             template. ``None`` for the package's own. With ``history``, it may have a place for the messages
             ``history``.
-        citations: ``numbers`` for an answer with numbers such as ``[1]``. With ``quotes``, the model gives the words of
-            the sources that each statement rests on, by structured output if it has that. Each quote is verified, and
-            only sources that hold one are cited. A model that writes no statements answers with numbers, with one
+        citations: ``numbers`` for an answer with numbers such as ``[1]``. With ``quotes``, the model supports each
+            statement with words of the sources, by structured output if it has it. Each quote is verified, and only
+            sources that hold a quote are cited. If the model writes no statements, it answers with numbers, with one
             warning.
-        unverified: With ``quotes``, what becomes of a statement for which no quote is verified: it is followed by
+        unverified: With ``quotes``, what happens to a statement without a verified quote: it is followed by
             ``[unverified]``, or dropped.
-        failed_quotes: What becomes of quotations that don't stand in the sources that they cite. ``keep`` shows them,
-            and ``message`` says their verdicts. With ``retry``, the model is told which failed, and answers once more.
-            ``drop`` leaves out the sentences that have them. With the last two, ``quotes`` has the verdicts, and an
-            answer that may change isn't streamed.
-        history: Whether questions may be follow-ups in a conversation. The model first rewrites one as a question that
-            is understood alone, which is searched with. A first question isn't rewritten.
+        failed_quotes: What happens to quotations that aren't in the sources that they cite. ``keep`` shows them, and
+            ``message`` has their verdicts. With ``retry``, the model is told which failed, and answers once more.
+            ``drop`` leaves out the sentences that have them. With ``retry`` and ``drop``, ``quotes`` has the verdicts,
+            and an answer that may change isn't streamed.
+        history: Whether questions may be follow-ups in a conversation. The model first rewrites a follow-up as a
+            question that can be understood alone, and the search uses that. A first question isn't rewritten.
 
     Returns:
         A Runnable from a question to a dict. The question is a string, or a mapping with ``question``, whose other
@@ -152,8 +152,8 @@ class _Retrieval(RunnableSerializable[str, list[Document]]):
     def _given(self) -> dict[str, Any]:
         if self.filter is not None and "filter" in (getattr(self.retriever, "kwargs", None) or {}):
             raise InvalidInputError(
-                "the retriever is bound with a filter, which this run's would replace; set it on the retriever: "
-                "retriever.model_copy(update={'filter': ...})"
+                "the retriever is bound with a filter, and this run's filter would replace it; set it on the "
+                "retriever: retriever.model_copy(update={'filter': ...})"
             )
         settings = {"k": self.k, "filter": self.filter, "window": self.window}
         return {name: value for name, value in settings.items() if value is not None}

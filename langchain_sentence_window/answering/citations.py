@@ -34,22 +34,22 @@ from .locations import SourceTexts, Stretch, describe_location, doc_id_of, sourc
 class Citation:
     """A source that an answer cites.
 
-    The fields after the first three are of citations that name single sentences, as those of an API do. A number such
-    as ``[2]`` cites all of its source.
+    The first three fields are always set. The others belong to citations that name single sentences, as an API's do. A
+    number such as ``[2]`` cites the whole source.
 
     Attributes:
         number: The source's number, from 1.
-        location: Where the source is from, such as ``file, pp. 4–5 (heading > path)``, see `describe_location`; of a
-            citation that names sentences, where these are from.
+        location: Where the source is from, such as ``file, pp. 4–5 (heading > path)``, see `describe_location`; if the
+            citation names sentences, where these are from.
         document: The source itself.
-        text: What is cited, character for character as it stands in the source; ``None`` for the whole source.
+        text: The cited text, character for character as in the source; ``None`` for the whole source.
         start: The first code point of that text in the source document; ``None`` if it isn't known.
         end: One past its last code point.
         sentences: Index of the first and the last sentence that it touches; ``None`` if they aren't known.
         pages: The pages that it touches, from 0; empty if they aren't known.
         lines: The first and the last line of a text file that it touches, from 1; empty if they aren't known.
-        statement: The span of the answer's text that it supports; ``None`` if it isn't known.
-        verdict: How a quote agrees with the source, as a message of `cited_message` says it; ``None`` if it doesn't.
+        statement: The span of the answer's text that the citation supports; ``None`` if it isn't known.
+        verdict: How a quote agrees with the source, if a message of `cited_message` has it; else ``None``.
     """
 
     number: int
@@ -81,20 +81,20 @@ def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None
     and any dash are read too. Code, links such as ``[3](address)``, brackets after a backslash, and numbers of no
     source are ignored.
 
-    A message may carry citations of an API instead. Those that Anthropic's API makes to blocks of `as_search_results`
-    are read, also from a stream whose chunks were added, and those that `cited_message` wrote. Then numbers in the
-    text aren't. A citation of an address, such as OpenAI's ``url_citation``, is read if exactly one source has that
-    address. A citation is ignored if it names no source, or a text that doesn't stand where it says.
+    A message may carry citations of an API instead. Those that Anthropic's API makes for blocks of `as_search_results`
+    are read, also from a stream whose chunks were added, and those that `cited_message` wrote. Then numbers in the text
+    are ignored. A citation of an address, such as OpenAI's ``url_citation``, is read if exactly one source has that
+    address. A citation is ignored if it names no source, or if its text isn't at the position that it names.
 
     A stream of ChatAnthropic without tools joins all text of an answer and keeps its citations apart, so their
-    ``statement`` isn't known. ``invoke`` and models with tools tell it.
+    ``statement`` isn't known. With ``invoke`` and with tools, it is.
 
     Args:
         answer: The text that a model wrote, or its message.
         documents: The documents that `format_context` or `as_search_results` was given for it. Of a conversation, the
             documents of all search results that were sent, in their order, or what `shown_sources` returns. ``None``
-            for a message that `cited_message` wrote, whose citations are taken as they are, without the sources: as of
-            an earlier turn. Take them from messages of your own program alone, as nothing is compared.
+            for a message that `cited_message` wrote, such as one of an earlier turn: its citations are returned as they
+            are. Use ``None`` only for messages of your own program, because nothing is compared.
 
     Returns:
         Each source that the text cites once, in the order of first citation. Of a message that carries citations, each
@@ -117,7 +117,7 @@ def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None
 def renumber_citations(answer: str, documents: Iterable[Document]) -> tuple[str, list[Document]]:
     """Number the sources that an answer cites 1, 2, 3, in the order in which it cites them.
 
-    In a long conversation numbers grow. So an answer may be shown with its own.
+    In a long conversation, numbers grow. This shows an answer with small ones.
 
     Args:
         answer: The text that a model wrote.

@@ -51,16 +51,16 @@ def cited_message(
 ) -> AIMessage:
     """Write an answer as a message whose text carries its citations, as LangChain's standard content blocks.
 
-    The message has one text block, so its ``text`` is the answer as it is, and the places that its ``annotations`` name
-    are those of the answer. They are what `citation_blocks` returns. It can be serialized as any message, and
-    `find_citations` reads it. Chat models are sent its text alone, but for OpenAI's Responses API, which is sent the
-    annotations too: send it ``message.text``.
+    The message has one text block, so its ``text`` is the answer, and positions in its ``annotations`` count in the
+    answer. `citation_blocks` returns these annotations. The message can be serialized, and `find_citations` reads it.
+    Chat models get only its text, except OpenAI's Responses API, which also gets the annotations: send ``message.text``
+    instead.
 
     Args:
         answer: The text that a model wrote, with citations such as ``[2]``, or its message, with citations of an API.
-            Of a message the text is kept, the id, the name and the usage.
+            The text, the id, the name and the usage of a message are kept.
         windows: The windows that the answer may cite, in the order of their numbers.
-        quotes: What `verify_quotes` found for the answer, to cite the very words.
+        quotes: The result of `verify_quotes` for the answer, to cite the quoted words.
 
     Raises:
         InvalidInputError: The answer is neither a string nor an AIMessage, or the windows or the quotes aren't what
@@ -90,19 +90,20 @@ def citation_blocks(
     Returns:
         A block for each source that a citation names, in the order of the answer:
 
-        - ``start_index`` and ``end_index`` are the statement that the citation belongs to: what stands before it, from
-          the beginning of its sentence or the last citation in it. See `cited_statements` for citations that stand
-          elsewhere. Of an API's citation it is the text that the API says.
-        - ``cited_text`` is text of the source, character for character: the quote's, if one was found there, or the
-          sentences that an API cites. Else the source's text, or, if it has more than `MAX_EXCERPT_CHARS` characters,
-          as many whole sentences around its best hit.
+        - ``start_index`` and ``end_index`` are the statement that the citation belongs to: the text before it, from the
+          beginning of its sentence or the last citation in it. See `cited_statements` for citations in other places.
+          For an API's citation, it is the text that the API names.
+        - ``cited_text`` is text of the source, character for character: the quote, if it was found there, or the
+          sentences that an API cites. Otherwise it is the source's text or, above `MAX_EXCERPT_CHARS` characters, as
+          many whole sentences around the best hit.
         - ``title`` is the title of the document, or its name. ``url`` is its address, if its metadata has one.
         - ``id`` is the same whenever the same is cited.
         - ``extras`` has the ``number`` of the source, its ``location`` (see `describe_location`), and as far as they
           are known ``doc_id``; ``start`` and ``end`` of the text in the document; ``sentences``, the index of the first
           and the last; ``pages``, from 0; ``lines``, the first and the last, from 1; and ``heading``. ``mark`` is the
-          span of the ``[n]`` in the answer, and ``verdict`` that of the quote. A source whose quotation isn't in it
-          has the verdict with its own text, and one that a claim paraphrases with the sentence that is like it.
+          span of the ``[n]`` in the answer, and ``verdict`` that of the quote. If the quotation isn't in the source,
+          the verdict is there with the source's own text. For a paraphrase, the verdict is there with the most similar
+          sentence.
 
     Raises:
         InvalidInputError: See `cited_message`.

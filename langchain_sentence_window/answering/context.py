@@ -44,11 +44,10 @@ def format_context(documents: Iterable[Document]) -> str:
         documents: Windows, or any Documents. Text that an earlier Document of the same source shows is left out, if
             both carry ``start_index``. Of the others, equal texts are shown once.
 
-    Returns:
-        One block for each document, between tags that separate it from instructions. ``[n]`` is the n-th document,
-        or, in a conversation, the one with that number in its metadata (``citation_number``).
-        A number is missing if earlier sources show all of its text. A window's lead-ins stand above its text, each on
-        a line, unless an earlier source shows them. See `tagged` for what is escaped.
+    Returns: One block for each document, between tags that separate it from instructions. ``[n]`` is the n-th document,
+    or, in a conversation, the one with that number in its metadata (``citation_number``). A number is missing if
+    earlier sources show all of its text. A window's lead-ins are above its text, each on a line, unless an earlier
+    source shows them. See `tagged` for what is escaped.
 
     Raises:
         InvalidInputError: The documents aren't a list of Documents.
@@ -81,12 +80,12 @@ def format_context(documents: Iterable[Document]) -> str:
 def as_search_results(windows: Iterable[Document]) -> list[dict[str, Any]]:
     r"""Write windows as `search_result` blocks for Anthropic's API, which then cites single sentences by itself.
 
-    The blocks can stand in a user message, ``HumanMessage([*as_search_results(windows), question])``, or be what a tool
-    returns. `find_citations` reads the citations of the answer. Give it the windows of all blocks of a request, in
-    their order, as the API counts them through.
+    Put the blocks into a user message, ``HumanMessage([*as_search_results(windows), question])``, or return them from a
+    tool. `find_citations` reads the citations of the answer. Give it the windows of all blocks of a request, in order,
+    because the API numbers all blocks.
 
-    OpenAI's APIs know no such blocks. Chat Completions refuses them. For the Responses API ``ChatOpenAI`` leaves them
-    out of a user message without a word, and writes those of a tool as JSON. `format_context` suits any model.
+    OpenAI's APIs don't support such blocks. Chat Completions refuses them. For the Responses API, ``ChatOpenAI``
+    silently drops them from a user message, and writes those of a tool as JSON. `format_context` suits any model.
 
     Args:
         windows: Windows, or any Documents.
@@ -94,8 +93,8 @@ def as_search_results(windows: Iterable[Document]) -> list[dict[str, Any]]:
     Returns:
         A block for each window that has text, in the same order. ``source`` is the document's address or name,
         ``title`` its title, pages and heading, each on one line. ``content`` has a text block for each sentence, with
-        the white space after it: joined they are the window's text. Before them stands a block for each of the
-        window's lead-ins, which ends with ``\n[...]\n``. Lone surrogates, which can't be sent, are replaced by ``?``.
+        the white space after it: joined, they are the window's text. Before them is a block for each of the window's
+        lead-ins, which ends with ``\n[...]\n``. Lone surrogates, which can't be sent, are replaced by ``?``.
 
     Raises:
         InvalidInputError: The windows aren't a list of Documents.

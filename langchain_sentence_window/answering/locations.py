@@ -56,15 +56,16 @@ MAX_NAME_CHARS = 300
 
 
 def describe_location(document: Document) -> str:
-    """Return where a document is from: ``file:start-end (heading > path)``, as far as it is known.
+    """Return the location of a document: ``file:start-end (heading > path)``, as far as it is known.
 
-    Of a window that says its pages, these are named instead of its span: ``file, pp. 4–5 (heading > path)``. They are
-    the labels printed on the pages, if the loader knows them, else numbers that count from 1. Of a window of subtitles
-    it is the time: ``file, 00:01:12–00:01:19``; of one of slides or of rows ``file, slide 4`` or ``file, sheet Costs,
-    rows 12–14``; of one of a text file ``file, lines 12–14``. Of a Document that was shortened or rewritten, or doesn't
-    say where it starts, no span is named, but its page if it has one.
+    A window with pages has these instead of its span: ``file, pp. 4–5 (heading > path)``. They are the labels printed
+    on the pages, if the loader knows them, else numbers from 1. A window of subtitles has the time:
+    ``file, 00:01:12–00:01:19``. A window of slides or rows has ``file, slide 4`` or ``file, sheet Costs, rows 12–14``,
+    and one of a text file ``file, lines 12–14``. A Document that was shortened or rewritten, or has no start, has no
+    span, but its page if it has one.
 
-    The result is on one line, whatever a file's name or a heading holds. Both are cut to `MAX_NAME_CHARS` characters.
+    The result is on one line, whatever the file's name and the heading hold. Both are cut to `MAX_NAME_CHARS`
+    characters.
     """
     location = on_one_line(name_of(document), MAX_NAME_CHARS) + (
         numbered_place(document) or _pages(document) or _times(document) or _lines(document) or _span(document)

@@ -109,17 +109,17 @@ class ReadInput(ReadArguments):
 def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "", show_again: bool = False) -> list[BaseTool]:
     """Create the two tools with which an agent reads an index.
 
-    ``search`` finds windows. ``read_around`` reads the sentences around one of them, past headings too, so an agent
-    can widen a window instead of searching again. The model is shown sources between tags, as `format_context`
-    writes them, each with its ``doc_id`` and the numbers of its sentences. The artifact is the list of Documents.
-    After a mistake, the model is shown a text that says what to do.
+    ``search`` finds windows. ``read_around`` reads the sentences around one of them, past headings too, so an agent can
+    widen a window instead of searching again. The model gets sources between tags, as `format_context` writes them,
+    each with its ``doc_id`` and the numbers of its sentences. The artifact is the list of Documents. After a wrong
+    call, the model gets a text that says what to do.
 
     Both tools read only what the retriever's filter allows, whatever a model asks for.
 
-    In a conversation no two passages have one number, and a passage keeps its own. A search shows what is new, and
-    names the numbers of passages that were shown before. In an agent or a graph of LangGraph, the conversation is told
-    by its ``messages``. Elsewhere the tools remember it, by the ``thread_id`` of the run's configuration; without one,
-    make new tools for each conversation. Numbers of a conversation that was forgotten start from 1.
+    In a conversation, each passage has its own number and keeps it. A search shows new passages, and only the numbers
+    of passages that were shown before. In an agent or a LangGraph graph, the conversation is read from its
+    ``messages``. Elsewhere the tools remember it by the ``thread_id`` of the run's configuration; without one, make new
+    tools for each conversation. In a forgotten conversation, numbers start from 1 again.
 
     Args:
         retriever: The retriever to search with. Its store must be able to fetch by id.

@@ -57,8 +57,8 @@ def checked_names(
     check_token(token)
     if _is_wildcard(host) and not given:
         raise OpenServerError(
-            f"host is {host!r}, which is every address of this machine; say by which names clients reach it, e.g. "
-            "names=['search.example.com']",
+            f"host is {host!r}, which means every address of this machine; give the host names by which clients "
+            "reach it, e.g. names=['search.example.com']",
             host,
             "names",
         )

@@ -48,10 +48,10 @@ class BulkWriter:
         ...     for sentences, vectors in rows:
         ...         writer.write(sentences, vectors)
 
-    On entry it switches off what makes writing slow, such as indexes; at the end it builds them. After an exception it
-    builds those that were there before. If the process is killed meanwhile, `finish` of another writer builds them.
+    On entry, it drops what makes writing slow, such as indexes; at the end, it builds them. After an exception, it
+    builds those that existed before. If the process is killed, `finish` of another writer builds them.
 
-    Where several processes write at once, one calls `prepare` before, the others `write`, and one `finish` at the end.
+    If several processes write at once, one calls `prepare` before, all call `write`, and one calls `finish` at the end.
     Each method has an async form, which begins with ``a``.
     """
 
@@ -106,16 +106,16 @@ class BulkWriter:
         await self._loader.finish(ASYNC)
 
     def write(self, sentences: Sequence[Document], vectors: object) -> int:
-        """Write all sentences of some documents, in the place of what the store has of these documents.
+        """Write all sentences of some documents, and replace earlier versions of these documents.
 
-        A document's sentences are written from first to last, and those of an earlier, longer version are deleted
-        after. So a call that is cut short leaves no gap, and calling it again completes it.
+        A document's sentences are written from first to last. Then surplus sentences of an earlier version are deleted.
+        So an interrupted call leaves no gap, and repeating the call completes it.
 
         Args:
             sentences: Sentence Documents as `SentenceSplitter` makes them: all sentences of each document, in order,
                 and each document once.
-            vectors: A vector for each, as it is to be searched: mixed already, if it is to be mixed. An array of shape
-                ``(n, dimension)``, or lists of numbers.
+            vectors: The vector of each sentence, as it is to be searched: already mixed, if vectors are mixed. An array
+                of shape ``(n, dimension)``, or lists of numbers.
 
         Returns:
             The number of sentences.
@@ -175,8 +175,8 @@ async def fetch_by_keys(io: IO, adapter: StoreAdapter, keys: Sequence[SentenceKe
     found = await adapter.fetch(io, [sentence_id(*key) for key in keys])
     if found is None:
         raise InvalidInputError(
-            f"{adapter.name} can't fetch by id, so it isn't known what it has of earlier versions of the documents; "
-            "add them with a retriever. Nothing was written."
+            f"{adapter.name} can't fetch by id, so earlier versions of the documents can't be found; add the "
+            "documents with a retriever. Nothing was written."
         )
     return {key_of(each): each for each in found}
 

@@ -149,10 +149,10 @@ def ingest(
 ) -> IngestSummary:
     """Ingest documents into a vector store by many workers, on Ray Data; needs the extra ``ray``.
 
-    Call it again after it was cut short, or when documents have changed: it goes on where it was, and embeds only what
-    the store doesn't have the same. Sentences and vectors are the same for any number of workers.
+    Call it again if it was interrupted, or if documents have changed: it continues where it stopped, and embeds only
+    new and changed documents. Sentences and vectors are the same for any number of workers.
 
-    It runs on the cluster that the program is connected to, see ``ray.init``; else it starts one of this machine.
+    It runs on the cluster that the program is connected to, see ``ray.init``; else it starts a cluster on this machine.
 
     Args:
         documents: Paths of files and folders, or addresses such as ``s3://bucket/folder``; a Ray Dataset of rows with
@@ -172,13 +172,13 @@ def ingest(
         whole_documents: Whether each row of a Dataset is a whole document. Else all rows are first sorted by their
             documents, as the parts of a document may be anywhere.
         namespace: A name for these documents, if others are ingested into the same store.
-        cleanup: ``"full"`` to delete the documents of this namespace that the store has and that aren't given any
-            more, at the end, unless one failed or none was given. Documents that a retriever added are left alone.
-        force_update: Whether to write documents again that the store has already.
+        cleanup: ``"full"`` to delete, at the end, documents of this namespace that aren't given any more, unless one
+            failed or none was given. Documents that a retriever added stay.
+        force_update: Whether to write again documents that the store already has.
         dry_run: Whether to only say what would be written. Nothing is embedded.
         rebuild_indexes: Whether to drop the store's indexes before, and to build them at the end, see `BulkWriter`: for
-            a first load, or where most changes. If it stops before, the next call builds them. Else they stay, and at
-            the end those are built that are missing.
+            a first load, or if most documents change. If the call stops before, the next call builds them. Otherwise
+            they stay, and missing indexes are built at the end.
         max_failures: Documents that may fail before it stops; ``None`` for any number.
         show_progress: Whether to show a progress bar.
         **settings: Settings of `BulkWriter` for the store.
@@ -318,7 +318,7 @@ class _Run:
 
     def _stopped(self, why: str) -> IngestError:
         summary = self.tally.summary(seconds=self.seconds, workers=self._workers.most)
-        return IngestError(f"{why}; what is written stays, so mend that and call ingest again. So far:\n{summary}")
+        return IngestError(f"{why}; what is written stays, so fix that and call ingest again. So far:\n{summary}")
 
 
 def _listed(documents: Any) -> list[Any]:

@@ -35,8 +35,8 @@ MakeEmbedding: TypeAlias = Embeddings | Callable[[], Embeddings]
 class DocumentRows:
     """Turns documents into what a vector store holds: sentence Documents, and the vectors to search them by.
 
-    It splits, embeds and mixes, as a `SentenceWindowRetriever` does. It can be pickled, so that Ray, Spark or Daft may
-    send it to workers. All parts of a document must be in one call, such as all pages of a file.
+    It splits, embeds and mixes, as a `SentenceWindowRetriever` does. It can be pickled, so Ray, Spark or Daft can send
+    it to workers. All parts of a document must be in one call, such as all pages of a file.
 
     Examples:
         >>> rows = DocumentRows(load_embedding)                # doctest: +SKIP

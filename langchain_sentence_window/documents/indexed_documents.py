@@ -18,7 +18,7 @@ from .source_parts import PART, TITLE, Continuation, Part, page_of, part_of, sou
 
 @dataclass(frozen=True, slots=True)
 class IndexedDocument:
-    """A document in an index, as far as a filter lets it through.
+    """A document in an index, or the part of it that a filter allows.
 
     Attributes:
         doc_id: Its name.

@@ -151,8 +151,8 @@ def checked_id(given: object) -> str:
         raise InvalidInputError(f"the doc_id is {shown(given)}; give the document a string as its id, or none")
     if len(name) > MAX_ID_CHARS:
         raise InvalidInputError(
-            f"a doc_id of {len(name)} characters ({name[:40]!r}…) can't be kept, as each sentence carries it; give the "
-            f"document one of {MAX_ID_CHARS} characters at most, or none"
+            f"a doc_id of {len(name)} characters ({name[:40]!r}…) is too long, because each sentence stores it; "
+            f"give the document an id of at most {MAX_ID_CHARS} characters, or none"
         )
     if not STORABLE_ID.fullmatch(name):
         raise InvalidInputError(

@@ -102,7 +102,7 @@ def json_item(key: object, value: object, others: Container[str]) -> tuple[str, 
     """
     name = as_json(key)
     if not isinstance(name, str):
-        raise ValueError("its key is no string")
+        raise ValueError("its key isn't a string")
     if name in others:
         raise ValueError("another key becomes the same string")
     return name, as_json(value)
@@ -194,7 +194,7 @@ def _finite(value: str | float) -> str | float:
 
 def _iso(value: date | time) -> str:
     if value != value:  # noqa: PLR0124 - pandas' NaT is a date
-        raise ValueError("it is no date")
+        raise ValueError("it isn't a date")
     return str(value.isoformat())
 
 

@@ -364,8 +364,8 @@ def warn_of_parts(joined: Iterable[JoinedDocument], *, stacklevel: int = 3) -> N
     ]
     more = f"; and {len(odd) - _MAX_SHOWN} more documents" if len(odd) > _MAX_SHOWN else ""
     warnings.warn(
-        f"the parts of a document were joined as well as could be ({'; '.join(odd_parts)}{more}); give all parts of a "
-        "source in one call, each once, or switch joining off with SentenceSplitter(join_parts=False)",
+        f"the parts of a document were joined as well as possible ({'; '.join(odd_parts)}{more}); give all parts "
+        "of a source in one call, each once, or switch joining off with SentenceSplitter(join_parts=False)",
         SentenceWindowWarning,
         stacklevel=stacklevel,
     )

@@ -167,12 +167,12 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
             f"{keys.SENTENCE_INDEX} is {index}, outside the section [{sentence.section_start}, {sentence.section_end})"
         )
     if sentence.lead_in is not None and not sentence.section_start <= sentence.lead_in < index:
-        raise ValueError(f"{keys.LEAD_IN} is {sentence.lead_in}, and no sentence before {index} in its section")
+        raise ValueError(f"{keys.LEAD_IN} is {sentence.lead_in}, which isn't a sentence before {index} in its section")
     if sentence.pieces is not None and not (
         sentence.section_start <= sentence.pieces[0] <= index < sentence.pieces[1] <= sentence.section_end
     ):
         raise ValueError(
-            f"{keys.PIECES_START} and {keys.PIECES_END} are {sentence.pieces}, and {index} is no such piece"
+            f"{keys.PIECES_START} and {keys.PIECES_END} are {sentence.pieces}, which don't include {index}"
         )
     if not is_separator(sentence.separator):
         raise ValueError(f"{keys.SEPARATOR} is {shown(sentence.separator)}")

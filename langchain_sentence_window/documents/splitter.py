@@ -46,7 +46,7 @@ MAX_PIECE_CHARS = 400
 
 
 class SentenceSplitter(BaseDocumentTransformer):
-    """A document transformer that cuts documents into sentences and keeps their positions.
+    """A document transformer that splits documents into sentences and keeps their positions.
 
     Structure decides first: a heading, a table row and a code block are one unit each, and no sentence crosses a
     paragraph or a list item. Each newline in a paragraph ends either a sentence or only a line. Then the engine
@@ -176,24 +176,22 @@ class SentenceSplitter(BaseDocumentTransformer):
         Args:
             text: Any string.
 
-        Returns:
-            Half-open spans ``(start, end)`` in code points, in order, disjoint, trimmed, none empty,
-            with nothing but white space and markup before, between and after them, see
-            `langchain_sentence_window.splitting.markup`. Front matter is before them, as it is no text, and numbers and
-            time codes of subtitles are between them.
+        Returns: Half-open spans ``(start, end)`` in code points, in order, disjoint, trimmed, none empty, with nothing
+        but white space and markup before, between and after them, see `langchain_sentence_window.splitting.markup`.
+        Front matter isn't text, so it is before them. Numbers and time codes of subtitles are between them.
         """
         sentences = self.split_text(text)
         wholes = [(index, index + 1) if one.pieces is None else one.pieces for index, one in enumerate(sentences)]
         return [(sentences[first].start, sentences[end - 1].end) for first, end in dict.fromkeys(wholes)]
 
     def language_of(self, text: str, metadata: Mapping[str, Any], *, doc_id: str = "") -> str:
-        """Tell by the rules of which language a document is cut.
+        """Return the language by whose rules a document is split.
 
         Args:
             text: The whole text of the document.
             metadata: Its metadata. ``language`` decides: an ISO 639 code, also as loaders write it, such as ``en-US``
-                or ``deu``. Else ``languages`` does, if it is a list of one code, as unstructured writes it. Words for
-                nothing, such as ``und``, and names of programming languages don't count.
+                or ``deu``. Else ``languages`` does, if it is a list of one code, as unstructured writes it. Codes for
+                no language, such as ``und``, and names of programming languages don't count.
             doc_id: The document's name, for messages.
 
         Returns:
@@ -238,12 +236,12 @@ class SentenceSplitter(BaseDocumentTransformer):
         in their metadata; see ``join_parts``. Warns of parts that are missing or came twice.
 
         Args:
-            documents: Each document is named by its id, else by ``doc_id`` in its metadata, else by its source, else
-                by a hash of its text. ``language`` in the metadata decides by which rules it is cut; of parts that
-                differ, what most of the text says. The values of front matter are metadata too, if it has no such keys
-                of its own.
-            limits: What metadata the store can hold that they go to. The rest is left out, with one warning that names
-                the keys. Any store holds strings, numbers and booleans, and dates as strings.
+            documents: Each document is named by its id, else by ``doc_id`` in its metadata, else by its source, else by
+                a hash of its text. ``language`` in the metadata decides by which rules it is split; if parts differ,
+                the language of most of the text. The values of front matter are metadata too, if it has no such keys of
+                its own.
+            limits: The metadata that the target store can hold. The rest is left out, with one warning that names the
+                keys. Any store holds strings, numbers and booleans, and dates as strings.
 
         Returns:
             The sentences, document by document, in order; documents without text have none. Their metadata is
@@ -422,8 +420,8 @@ def _general(language: str, doc_id: str, error: MissingExtraError) -> Ruleset:
     name = languages.ISO_639_1.get(language, "a language of the code")
     which = f"document {doc_id!r:.80}" if doc_id else "a text"
     warnings.warn(
-        f"{which} is in {name} ({language!r}), for which there is no word list here, so texts of this language are cut "
-        f"by marks and capital letters alone. For its rules: {error}",
+        f"{which} is in {name} ({language!r}), which has no word list here, so texts in this language are split "
+        f"only by punctuation and capital letters. For rules of the language: {error}",
         SentenceWindowWarning,
         stacklevel=2,
     )

@@ -26,22 +26,21 @@ from .window_runs import RunHit, WindowRun, cut_parts, fit, is_rising, read_run
 
 
 def merge_windows(windows: Iterable[Document], *, count_tokens: CountTokens = estimate_tokens) -> list[Document]:
-    """Merge the windows of several queries, so that each passage comes once, with all its hits.
+    """Merge the windows of several queries, so that each passage is returned once, with all its hits.
 
-    Windows that overlap become one: with the text from the first sentence to the last, every sentence that was hit
-    once, with its best score, and the best ``relevance_score``. So do windows of a section that follow each other.
-    Windows of equal text in different places come once, the best, with the
-    places of the others in ``also_in``.
+    Windows that overlap become one, and so do windows of a section that follow each other. The merged window has the
+    text from the first sentence to the last, each hit once with its best score, and the best ``relevance_score``. If
+    windows in different places have equal text, the best is returned, with the places of the others in ``also_in``.
 
-    Scores of different queries can't be compared. A window therefore stands where the first of those that it was made
-    of stood. Merging merged windows changes nothing.
+    Scores of different queries can't be compared, so a merged window takes the place of the first window in it. Merging
+    merged windows changes nothing.
 
-    Windows are left apart if they can't be of the same text, as when a document changed between two queries. Other
-    Documents pass in their place, equal ones once; so do windows whose text was shortened or rewritten.
+    Windows stay separate if they can't be of the same text, such as when a document changed between two queries. Other
+    Documents keep their place, without duplicates; so do windows whose text was shortened or rewritten.
 
     Args:
         windows: The windows that retrievers returned, one list after the other or fused, best first.
-        count_tokens: The retrievers' own ``count_tokens``, which counts the tokens of windows that become one.
+        count_tokens: The retrievers' own ``count_tokens``, to count the tokens of merged windows.
 
     Returns:
         The windows and other Documents, best first. What was merged is new; what was given isn't changed.

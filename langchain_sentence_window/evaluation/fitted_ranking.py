@@ -145,13 +145,13 @@ def fit_ranking(
     that `FittedRanking.save` wrote.
 
     Args:
-        retriever: The retriever, whose ranking is the one to start from; the default one if it has none.
+        retriever: The retriever. The fit starts from its ranking, or from the default if it has none.
         questions: The questions; at least `MIN_QUESTIONS` whose gold a search finds. A few dozen of several documents
             are better.
         budgets: The sizes of the context whose recall is to grow, in characters.
         show_progress: Whether to show a progress bar.
-        on_progress: Called with the number of questions searched, and of all: before the first, and after each. The
-            weights are fitted after the last. What it raises ends the fit.
+        on_progress: Called with the number of questions searched so far and of all questions: before the first, and
+            after each. The weights are fitted after the last. An exception in it ends the fit.
 
     Returns:
         The fitted ranking, and what it gains on questions that it wasn't fitted to.

@@ -67,8 +67,8 @@ def evaluate(
     """Ask a retriever all questions and score the passages that it returns.
 
     Args:
-        retriever: Any LangChain retriever whose Documents have ``start_index``, and ``doc_id`` or ``source``, in
-            their metadata. It must return enough text for the largest budget; set its ``k`` to 40, say. Windows of a
+        retriever: Any LangChain retriever whose Documents have ``start_index``, and ``doc_id`` or ``source``, in their
+            metadata. It must return enough text for the largest budget, so set its ``k`` to 40 or so. Windows of a
             `SentenceWindowRetriever` are read best first, whatever its ``order`` is.
         questions: The questions; at least one.
         budgets: The sizes of the context to measure at, in characters, or in tokens with ``count_tokens``.
@@ -78,8 +78,8 @@ def evaluate(
             the store of a `SentenceWindowRetriever`; for other retrievers the rate is unknown. A passage that spans
             several sections, as fixed chunks do, counts as being in each of them.
         show_progress: Whether to show a progress bar.
-        on_progress: Called with the number of questions asked, and of all: before the first, and after each. What it
-            raises ends the evaluation.
+        on_progress: Called with the number of questions asked so far and of all questions: before the first, and after
+            each. An exception in it ends the evaluation.
 
     Raises:
         InvalidInputError: There are no questions, a budget is below 1, a question's document isn't among the

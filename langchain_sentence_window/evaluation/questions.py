@@ -89,7 +89,7 @@ Record: TypeAlias = tuple[Asked, dict[str, Any]]
 def read_questions(path: str | PathLike[str]) -> list[Question]:
     """Read questions from a file of JSON lines.
 
-    It warns of questions without gold, which it leaves out.
+    It leaves out questions without gold, with a warning.
 
     Args:
         path: A UTF-8 file with ``{"question": …, "doc_id": …, "spans": [[start, end], …]}`` on each line. Blank lines
@@ -104,7 +104,7 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
     if len(known) < len(found):
         warnings.warn(
             f"{len(found) - len(known):,} of {len(found):,} questions of {path} have no gold, and are left out; "
-            "confirm it in the studio: sentence-window serve --questions FILE",
+            "confirm their answers in the studio: sentence-window serve --questions FILE",
             SentenceWindowWarning,
             stacklevel=2,
         )
@@ -382,8 +382,8 @@ def _warn_of_gold_outside(questions: Sequence[Question], ends: Mapping[str, int]
     if lost:
         more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
         warnings.warn(
-            f"gold lies behind the end of its document in the question {lost[0]}{more}, and can't be found; count code "
-            "points, not bytes, in the text as it is indexed",
+            f"gold lies beyond the end of its document in the question {lost[0]}{more}, and can't be found; count "
+            "code points, not bytes, in the text as it is indexed",
             SentenceWindowWarning,
             stacklevel=2,
         )
@@ -414,8 +414,8 @@ async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str
     if missing:
         within = " that the filter lets through" if any(scope.filter is not None for scope in scopes) else ""
         warnings.warn(
-            f"the index holds no documents {listed(missing)}{within}, which are the doc_id of questions; these score "
-            "0. Name documents in the questions as the index does: see metadata['doc_id'] of what the retriever "
+            f"the index holds no documents {listed(missing)}{within}, and questions with these doc_ids score 0. "
+            "Name documents in the questions as the index does: see metadata['doc_id'] of what the retriever "
             "returns",
             UnknownDocumentsWarning,
             stacklevel=2,

@@ -270,7 +270,7 @@ def remarks(reports: Collection[Report]) -> list[str]:
     unseen = {result.question.doc_id: None for result in some.results if result.question.doc_id not in seen}
     if unseen:
         found.append(
-            f"Note: nothing was found of {listed(unseen)}; check that questions and retriever name documents alike."
+            f"Note: nothing was found of {listed(unseen)}; check that questions and retriever use the same names."
         )
     return found
 
@@ -280,7 +280,7 @@ def few_questions(count: int) -> str:
     if count >= MIN_QUESTIONS:
         return ""
     return (
-        f"Note: {count} questions are few: intervals are rough, and mostly too narrow; measure {MIN_QUESTIONS} or more."
+        f"Note: with only {count} questions, intervals are rough, and mostly too narrow; ask {MIN_QUESTIONS} or more."
     )
 
 

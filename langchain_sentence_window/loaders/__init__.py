@@ -9,8 +9,8 @@
     locate(window)                  # where its sentences stand on their pages
     highlight(window, "fee.png")    # or a copy of the file with marks: "fee.pdf"
 
-One Document a page, in reading order, without running heads and feet. PDFs need the extra ``pdf``, HTML and
-DOCX the extra ``files``, sheets and messages of Outlook the extra ``office``.
+One Document a page, in reading order, without running heads and feet. Files other than Markdown and text
+need the extra ``files``.
 """
 
 from typing import TYPE_CHECKING

@@ -68,12 +68,12 @@ _OTHER_THAN_OFFICE = {_MARKDOWN, _TEXT, _SUBRIP, _WEBVTT, _HTML, _DOCX, *(each.c
 
 
 def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[Document]:
-    """Load a file as Documents: of a PDF one a page, of slides one a slide, of sheets one a row, of all others one.
+    """Load a file as Documents: one per page of a PDF, per slide or per row of a sheet, and one for any other file.
 
     Text, subtitles, Markdown and other markup, such as reStructuredText, stay as they are written, and are read as such
-    when they are split. The text of all other files is Markdown with their headings, lists and tables. Of HTML,
-    scripts, styles, navigation, boilerplate and what is hidden are left out, and only ``<main>`` or the one
-    ``<article>`` is read, if that holds enough of the text.
+    when they are split. The text of all other files is Markdown with their headings, lists and tables. In HTML,
+    scripts, styles, navigation, boilerplate and hidden text are left out. If ``<main>`` or the only ``<article>`` holds
+    enough of the text, only that is read.
 
     Args:
         path: The path of a file whose suffix is in `SUFFIXES`.
@@ -224,7 +224,7 @@ def decode(data: bytes, name: str, *, is_html: bool = False) -> str:
     """
     for start, kind in _BINARY.items():
         if data.startswith(start):
-            raise DocumentReadError(f"{name} is {kind} by its content, and no text; give it the suffix of its kind")
+            raise DocumentReadError(f"{name} is {kind} by its content, not text; give it the suffix of its kind")
     if is_html and not data.startswith(_WIDE_MARKS) and data.count(0) <= MAX_NULS * len(data):
         data = data.replace(b"\0", b"")  # as browsers do
     text = _decoded(data, is_html=is_html)
@@ -232,8 +232,8 @@ def decode(data: bytes, name: str, *, is_html: bool = False) -> str:
         raise DocumentReadError(f"{name} is in an encoding that isn't known; open it in an editor and save it as UTF-8")
     if "\0" in text:
         raise DocumentReadError(
-            f"{name} holds NUL characters, so it is no text, or it is in UTF-16 without a byte order mark; save it as "
-            "UTF-8"
+            f"{name} holds NUL characters, so it isn't text, or it is in UTF-16 without a byte order mark; save it "
+            "as UTF-8"
         )
     return text
 

@@ -122,8 +122,7 @@ class Candidates:
 
 
 LEXICAL_WEIGHT = 0.25
-"""Default weight of a standard deviation of BM25 scores, in standard deviations of the cosines. See the benchmarks
-page."""
+"""Default weight of the BM25 scores, which are scaled to the spread of the cosines. See the benchmarks page."""
 
 SPREAD = (1.0, 0.3, 0.15)
 """Shares of its BM25 score that a sentence gives to itself, to the sentences next to it, and to those two away."""

@@ -467,7 +467,7 @@ class Ranking:
         version = content.get("version")
         if type(version) is not int or version != VERSION:
             raise InvalidInputError(
-                f"{where} has version {shown(version)}, and this package reads version {VERSION}; fit the ranking again"
+                f"{where} has version {shown(version)}, and this version reads {VERSION}; upgrade, or fit it again"
             )
         extra = sorted(content.keys() - {"format", "version", "description", "weights"})
         if extra or "weights" not in content:
@@ -561,7 +561,7 @@ def _as_path(path: object) -> Path:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return found
 
 

@@ -42,7 +42,7 @@ def _checked_cross_encoder(name: str, model: object) -> BaseCrossEncoder:
     if isinstance(model, BaseCrossEncoder):
         return model
     if isinstance(model, type):
-        cure = f"make one of it: {model.__name__}(...)"
+        cure = f"pass an instance: {model.__name__}(...)"
     elif isinstance(model, str):
         cure = f"load it: SentenceTransformerCrossEncoder({shown(model)})"
     elif type(model).__name__ == "CrossEncoder":
@@ -61,7 +61,7 @@ class CrossEncoderReranker(Reranker):
 
     ``relevance_score`` is in the model's scale; see `SentenceTransformerCrossEncoder`, whose default is logits. A text
     that is too long for the model is divided into passages around its hits and between them, and its best passage
-    counts (MaxP: Dai & Callan, arXiv:1905.09217). Passages have up to half the model's length, as these models are
+    counts (MaxP: Dai & Callan, arXiv:1905.09217). Passages have up to half the model's length, because these models are
     trained on short texts.
     """
 
@@ -181,7 +181,7 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         optional_count("max_length", max_length)
         if not isinstance(scale, str) or scale not in ("logit", "probability"):
             raise InvalidInputError(f"scale is {shown(scale)}; it must be 'logit' or 'probability'")
-        library = of_extra("sentence_transformers", "sentence-transformers", "rerank")
+        library = of_extra("sentence_transformers", "sentence-transformers", "local")
         self._model = library.CrossEncoder(
             str(name_or_path),
             device=device,

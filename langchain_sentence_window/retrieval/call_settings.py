@@ -51,11 +51,11 @@ def check_search_settings(adapter: StoreAdapter, settings: Mapping[str, Any], fi
         if setting in ("k", "query"):
             raise InvalidInputError(f"{told}; set fetch_k, or k, instead")
         if setting in SETTINGS and SETTINGS[setting].is_ours and (setting not in taken or setting in _GIVEN):
-            raise InvalidInputError(f"{told}, which isn't the store's; set {setting} on the retriever")
+            raise InvalidInputError(f"{told}, which isn't a setting of the store; set {setting} on the retriever")
         if not takes_any and setting not in taken:
             likely = likely_name(str(setting), fields, RELATED_NAMES)
             cure = f"set {likely} on the retriever" if likely else "leave it out"
-            raise InvalidInputError(f"{told}, and a search of {adapter.name} takes {listed(usual)} alone; {cure}")
+            raise InvalidInputError(f"{told}, and a search of {adapter.name} takes only {listed(usual)}; {cure}")
 
 
 def warn_of_related(given: Iterable[str], settings: Collection[str], whose: str) -> None:
@@ -151,8 +151,8 @@ class QueryMethods(RetrieverSettings):
             return super().configurable_fields(**kwargs)
         if len(fields) > 1:
             raise InvalidInputError(
-                "filter and search_kwargs can't both be configurable where a filter is set, as one of them has to keep "
-                "it; make filter configurable"
+                "filter and search_kwargs can't both be configurable if a filter is set, because one of them must "
+                "keep it; make only filter configurable"
             )
         bound = scope.filters[0] if len(scope.filters) == 1 else scope.filter
         others = {name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names}

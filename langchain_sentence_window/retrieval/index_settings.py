@@ -7,6 +7,7 @@ something: no key, no filter, no code.
 
 import json
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
@@ -17,7 +18,7 @@ from typing import Any
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.embedding.named_embedders import without_secrets
-from langchain_sentence_window.errors import InvalidInputError, StoreError
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.stores.faiss.database.store_files import (
     SETTINGS_FILE,
@@ -30,6 +31,9 @@ from langchain_sentence_window.stores.faiss.soundness import CheckResult, check_
 
 from .settings import REMEMBERED, SETTINGS
 
+VERSION = 1
+"""The version of the settings file. It increases when a setting gets another meaning, not when one is added."""
+
 MAX_BYTES = 8_000_000
 """Size of the largest settings file: about 100,000 sources."""
 
@@ -39,18 +43,21 @@ _CURE = "correct it, or delete it and give the settings when the index is opened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSettings:
-    """The memory of an index: how it was made, and is asked.
+    """The settings that an index remembers: how it was made, and how it is searched.
 
     Attributes:
         embedding: The name of its embedder for `load_embedding`; ``None`` if it isn't known.
         sources: The absolute paths of the files and folders that it was made from.
         retriever: Settings of its retriever by name, see `REMEMBERED`. ``ranking`` is the path of a JSON file, seen
             from the index's folder. Can't be changed.
+        unknown: What a later version of the package wrote into the file, by key; it is written back as it is. Can't be
+            changed.
     """
 
     embedding: str | None = None
     sources: tuple[str, ...] = ()
     retriever: Mapping[str, Any] = field(default_factory=dict)
+    unknown: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the values and keep copies.
@@ -63,6 +70,7 @@ class IndexSettings:
             _check_name(self.embedding)
         object.__setattr__(self, "sources", _checked_sources(self.sources))
         object.__setattr__(self, "retriever", MappingProxyType(_checked_settings(self.retriever)))
+        object.__setattr__(self, "unknown", MappingProxyType(_own_copy(self.unknown)))
 
     def retriever_settings(self, folder: str | PathLike[str]) -> dict[str, Any]:
         """Return the settings to make the index's retriever with.
@@ -77,12 +85,17 @@ class IndexSettings:
 
     def to_json(self) -> str:
         """Write the settings as JSON."""
-        content = {"embedding": self.embedding, "sources": list(self.sources), "retriever": dict(self.retriever)}
+        unknown = dict(self.unknown)
+        settings = {**self.retriever, **unknown.pop("retriever", {})}
+        known = {"embedding": self.embedding, "sources": list(self.sources), "retriever": settings}
+        content = {"version": VERSION, **known, **unknown}
         return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False)
 
 
 def read_index_settings(folder: str | PathLike[str]) -> IndexSettings:
     """Read what an index remembers; the defaults if it has no such file.
+
+    What this version of the package doesn't know is kept, with a `SentenceWindowWarning`.
 
     Raises:
         StoreError: The file is damaged, too large, or holds what no settings may hold.
@@ -96,9 +109,18 @@ def read_index_settings(folder: str | PathLike[str]) -> IndexSettings:
     except OSError as error:
         raise StoreError(f"{str(path)!r} can't be read ({error}); make it readable, or delete it") from error
     try:
-        return _read(content)
+        settings = _read(content)
     except InvalidInputError as error:
         raise StoreError(f"{str(path)!r} can't be used: {error}; {_CURE}") from error
+    names = [*settings.unknown.get("retriever", ()), *(settings.unknown.keys() - {"retriever", "version"})]
+    if names:
+        warnings.warn(
+            f"{str(path)!r} sets {listed(sorted(names))}, which this version doesn't know; it is kept, and isn't used. "
+            "Correct the name, or upgrade: pip install --upgrade langchain-sentence-window",
+            SentenceWindowWarning,
+            stacklevel=2,
+        )
+    return settings
 
 
 def write_index_settings(folder: str | PathLike[str], settings: IndexSettings) -> None:
@@ -145,10 +167,28 @@ def _read(content: bytes) -> IndexSettings:
         raise InvalidInputError(f"it isn't JSON ({why})") from error
     if not isinstance(found, dict):
         raise InvalidInputError(f"it holds {shown(found)} instead of an object with embedding, sources and retriever")
-    unknown = sorted(found.keys() - IndexSettings.__dataclass_fields__.keys())
-    if unknown:
-        raise InvalidInputError(f"it sets {listed(unknown)}, which this version doesn't know")
-    return IndexSettings(**found)
+    version = found.pop("version", VERSION)
+    if type(version) is not int or version < 1:
+        raise InvalidInputError(f"version is {shown(version)}; it must be a whole number above 0")
+    is_later = version > VERSION
+    unknown: dict[str, Any] = {"version": version} if is_later else {}
+    unknown |= {key: found.pop(key) for key in found.keys() - {"embedding", "sources", "retriever"}}
+    settings = found.get("retriever")
+    if isinstance(settings, dict):
+        others = {name: settings[name] for name in settings if not _is_known(name, settings[name], is_later=is_later)}
+        found["retriever"] = {name: settings[name] for name in settings.keys() - others.keys()}
+        unknown |= {"retriever": others} if others else {}
+    return IndexSettings(**found, unknown=unknown)
+
+
+def _is_known(name: str, value: Any, *, is_later: bool) -> bool:
+    """Return whether a setting is one of this version; a later version may allow other values for it."""
+    if is_later and name in REMEMBERED:
+        try:
+            _checked_settings({name: value})
+        except InvalidInputError:
+            return False
+    return name in SETTINGS
 
 
 def _refuse_constant(constant: str) -> float:

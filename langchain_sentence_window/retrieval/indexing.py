@@ -153,8 +153,8 @@ async def _check_writable(io: IO, scope: Scope, sentences: Sequence[Document], d
     matches = scope.matcher
     if sentences and matches is None:
         raise InvalidInputError(
-            f"only {scope.adapter.name} itself knows what its filters let through, so a retriever with a "
-            "filter can't see whether it may add a document; add it with a retriever that has none"
+            f"only {scope.adapter.name} itself can apply its filters, so a retriever with a filter can't check "
+            "whether it may add a document; add the document with a retriever that has no filter"
         )
     for sentence in sentences:
         if matches is not None and not matches(sentence):

@@ -266,8 +266,8 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
             documents: The documents to index; at least one must have text. An iterator may be of any length; see
                 `add_documents`.
             embedding: Embeds sentences and queries.
-            path: A folder for the index; ``None`` keeps it in memory. Documents of an index that is already there
-                stay, or are replaced by those of the same ``doc_id``.
+            path: A folder for the index; ``None`` keeps it in memory. If an index is already there, its documents stay,
+                or are replaced by documents with the same ``doc_id``.
             neighbor_weights: How much of its neighbors' vectors is mixed into each sentence's vector; see
                 `FaissStore`.
             show_progress: Whether to show a progress bar while embedding.
@@ -320,8 +320,8 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
 
         Args:
             input: The question.
-            config: The configuration of the run. What it has under ``configurable`` by the name of a setting of the
-                call holds where the call doesn't give that setting; a filter there narrows.
+            config: The configuration of the run. Settings by name under ``configurable`` apply if the call doesn't give
+                them; a filter there narrows the others.
             **kwargs: The settings of this call, see `CallSettings`.
 
         Raises:
@@ -336,8 +336,8 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
     def explain(self, query: str, config: RunnableConfig | None = None, **settings: Unpack[CallSettings]) -> "Trace":
         """Run a query and record what became of every hit and window.
 
-        Use it to find out why an answer wasn't found. It makes two more searches than `invoke`, by meaning alone and
-        by words alone, and reads the sentences around windows.
+        Use it to find out why an answer wasn't found. It makes two more searches than `invoke`, one by meaning alone
+        and one by words alone, and reads the sentences around windows.
 
         Args:
             query: The question.
@@ -369,7 +369,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
     ) -> "SentenceFate":
         """Find out what became of one sentence in a query, and what would have returned it.
 
-        Use it to ask why a sentence isn't there. It searches far down by meaning and by words, and then runs the query
+        Use it to ask why a sentence isn't found. It searches deeper by meaning and by words. Then it runs the query
         with other settings until two of them return the sentence: up to ten more queries, and calls of the reranker.
 
         Args:
@@ -379,9 +379,8 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
             config: The configuration of the run, as for `invoke`.
             **settings: The settings of the call, as for `invoke`.
 
-        Returns:
-            The fate of the sentence. ``print`` it, or call its ``to_dict``. Of a sentence that the retriever's own
-            filter forbids it says no more than of one that doesn't exist.
+        Returns: The fate of the sentence. ``print`` it, or call its ``to_dict``. A sentence that the retriever's own
+        filter forbids is treated as one that doesn't exist.
 
         Raises:
             InvalidInputError: The sentence isn't a whole number from 0, or the store can't read a single sentence.

@@ -1,9 +1,9 @@
-"""The retriever's settings: a row for each, which is its field, and what a call may set.
+"""The retriever's settings: one row each, and the settings that a call may give.
 
-A field says a setting's name, type, default and meaning, and its `Setting` all else: how its value is checked, whether
-a call may give it and an index remembers it, how a form, the command and a trace show it, and what other libraries call
-it. Whatever lists settings reads `SETTINGS`. To add one, write its field, and its key in `CallSettings` if a call may
-give it; then run ``python -m docs.settings_page``.
+A row is a field. The field has a setting's name, type, default and meaning. Its `Setting` has everything else: how the
+value is checked, whether a call may give it, whether an index remembers it, how a form, the command and a trace show
+it, and what other libraries call it. All code that lists settings reads `SETTINGS`. To add a setting, write its field,
+and its key in `CallSettings` if a call may give it. Then run ``python -m docs.settings_page``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -71,7 +71,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             page="how-to/stores.md",
         ),
     ]
-    """The store that holds the sentences, any LangChain vector store; ``open`` makes a `FaissStore`."""
+    """The store of the sentences: any LangChain vector store. ``open`` opens a `FaissStore`."""
     k: Annotated[
         int,
         CallSetting(
@@ -87,7 +87,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             max=500,
         ),
     ] = 10
-    """The number of windows to return, as far as the store has that many and ``max_tokens`` allows them."""
+    """The number of windows to return, if the store has that many and ``max_tokens`` allows them."""
     fetch_k: Annotated[
         int,
         CallSetting(
@@ -96,12 +96,12 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             typed=_COUNT,
             control="count",
             label="Sentences searched",
-            help="The number of sentences that become hits, at first. More are searched if they make too few windows.",
+            help="The number of sentences in the first search. If they make too few windows, more are searched.",
             min=1,
             max=10_000,
         ),
     ] = 50
-    """The number of sentences to search at first. More are searched if they make fewer than ``k`` windows."""
+    """The number of sentences in the first search. If they make fewer than ``k`` windows, more are searched."""
     window: Annotated[
         WindowSetting,
         CallSetting(
@@ -121,13 +121,13 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             page="how-to/choose-a-window.md",
         ),
     ] = "auto"
-    """How far each hit is expanded. ``auto`` expands it forward as far as it needs, a number by that many sentences
-    on each side, a pair by ``(before, after)``. A mapping such as ``{"legal": (3, 5), "faq": 1}`` chooses by a value
-    of the document's metadata; other documents get ``auto``."""
+    """How far each hit is expanded: ``auto`` for forward as far as it needs, a number of sentences on each side, or a
+    pair ``(before, after)``. A mapping such as ``{"legal": (3, 5), "faq": 1}`` chooses by a value of the document's
+    metadata; other documents get ``auto``."""
     window_key: Annotated[
         str | None, CallSetting(is_ours=True, check_remembered=checked_key, typed="a key of metadata, or none")
     ] = None
-    """The metadata key that a mapping in ``window`` looks at; ``None`` for any key."""
+    """The metadata key for a mapping in ``window``; ``None`` for any key."""
     max_tokens: Annotated[
         int | None,
         CallSetting(
@@ -144,9 +144,9 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             max=1_000_000,
         ),
     ] = None
-    """The most tokens that all windows may have together; ``None`` for no limit. Small windows come first, and what is
-    left widens the best. A window that doesn't fit loses neighbors first, then its weaker hits. It is left out if its
-    best hit doesn't fit."""
+    """The most tokens for all windows together; ``None`` for no limit. Small windows come first, and the rest of the
+    budget widens the best of them. A window that doesn't fit loses neighbors first, then its weaker hits. If its best
+    hit doesn't fit, the window is left out."""
     count_tokens: Annotated[
         Callable[[str], int],
         CallSetting(
@@ -157,7 +157,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             traced=described,
         ),
     ] = estimate_tokens
-    """Counts the tokens of a text. The default takes four characters for a token."""
+    """A function that counts the tokens of a text. The default counts four characters as a token."""
     lexical_weight: Annotated[
         float,
         CallSetting(
@@ -171,7 +171,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             min=0,
         ),
     ] = LEXICAL_WEIGHT
-    """How much words count compared with meaning, 0 or more; 0 ignores words. Without a ``ranking``, it needs a store
+    """How much words count compared with meaning, 0 or more; 0 ignores words. Without a ``ranking``, this needs a store
     that searches by words, such as `FaissStore`, or ``bm25_index``."""
     order: Annotated[
         Order,
@@ -193,16 +193,16 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             typed="auto, or none",
             control="choice",
             label="Relevance",
-            help="auto leaves out windows that the question doesn't support.",
+            help="auto leaves out windows that hardly fit the question.",
             choices=(None, "auto"),
             is_advanced=True,
-            advice="min_relevance leaves out windows that the question doesn't support. Remove it to see the best ones "
+            advice="min_relevance leaves out windows that hardly fit the question. Remove it to see the best windows "
             "anyway.",
             page="how-to/rank.md",
         ),
     ] = None
-    """``auto`` leaves out windows that the question doesn't support, so that a question on another subject returns
-    nothing. ``None`` returns ``k`` windows for any question."""
+    """``auto`` leaves out windows that hardly fit the question, so a question on another subject returns nothing.
+    ``None`` returns ``k`` windows for any question."""
     min_score: Annotated[
         float | None,
         CallSetting(
@@ -211,13 +211,13 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             typed="a number, or none",
             control="number",
             label="Lowest similarity",
-            help="The lowest similarity of a sentence that counts as a hit, such as a cosine.",
+            help="The lowest similarity, such as a cosine, at which a sentence counts as a hit.",
             is_advanced=True,
             advice="Sentences below a similarity of min_score don't count. Lower it or remove it.",
         ),
     ] = None
-    """The lowest similarity of a sentence that counts as a hit: the score of the store's search by meaning, such as a
-    cosine. ``None`` for any."""
+    """The lowest similarity at which a sentence counts as a hit; ``None`` for any. The similarity is the score of the
+    store's search by meaning, such as a cosine."""
     names: Annotated[
         bool | Sequence[str],
         CallSetting(
@@ -225,15 +225,14 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             typed="true, false, or a list of metadata keys as JSON",
             control="names",
             label="Names",
-            help="Whether documents that the question names are searched first; or keys of metadata that hold names, "
-            "too.",
+            help="Whether documents that the question names are searched first; or metadata keys that hold more names.",
             is_advanced=True,
             page="how-to/rank.md",
         ),
     ] = True
-    """Whether a question that names documents, such as "In the agreement between A and B, …", is asked of these first.
-    Names are found in titles, file names, folders and the first lines of documents; keys of metadata add others, such
-    as ``names=["customer"]``."""
+    """Whether documents that a question names are searched first, as in "In the agreement between A and B, …". Names
+    come from titles, file names, folders and the first lines of documents. A list of metadata keys adds others, such as
+    ``names=["customer"]``."""
     ranking: Annotated[
         Any,
         CallSetting(
@@ -242,7 +241,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             typed="the path of a JSON file that fit wrote, or none",
             control="ranking",
             label="Ranking",
-            help="How the sentences that were found are reordered: by the weights of signals, or not at all.",
+            help="How the found sentences are reordered: by weighted signals, or not at all.",
             min=-MAX_WEIGHT,
             max=MAX_WEIGHT,
             is_advanced=True,
@@ -250,7 +249,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             page="how-to/rank.md",
         ),
     ] = DEFAULT_RANKING
-    """How the candidates of a search are reordered: a `Ranking`, or the path of a JSON file that holds one, such as
+    """How the candidates of a search are reordered: a `Ranking`, or the path of a JSON file with a ranking, as
     `fit_ranking` writes. ``None`` keeps the order of the search."""
     filter: Annotated[
         Any,
@@ -259,15 +258,15 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             names="filters metadata_filter where pre_filter",
             control="filter",
             label="Filter",
-            help='Only documents whose metadata match, such as {"year": {"$gte": 2025}}. It narrows the page\'s own '
+            help='Only documents whose metadata match, such as {"year": {"$gte": 2025}}. This narrows the page\'s own '
             "filter.",
             is_advanced=True,
             advice="A filter is set, so only some of the documents are searched. Widen it or remove it.",
             page="how-to/filter.md",
         ),
     ] = None
-    """Limits everything that is read or written, in the form that the store's search takes. A call's filter, one in
-    ``search_kwargs``, and one that a run configures narrow it further."""
+    """A filter on everything that is read or written, in the form that the store's search takes. The filter of a call,
+    in ``search_kwargs`` or of a run's configuration narrows it further."""
     reranker: Annotated[
         BaseDocumentCompressor | None,
         Setting(
@@ -281,16 +280,16 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             page="how-to/rerank.md",
         ),
     ] = None
-    """Ranks all windows before ``k`` and ``max_tokens`` cut: any `BaseDocumentCompressor`."""
+    """Ranks all windows again before ``k`` and ``max_tokens`` cut the list: any `BaseDocumentCompressor`."""
     bm25_index: Annotated[BM25Index | None, Setting(traced=traced_object, page="how-to/stores.md")] = None
-    """Scores by words beside a store that can't; the first query fills it from the store. The default ranking compares
-    words itself, and doesn't look at it."""
+    """Scores by words for a store that can't search by words. The first query fills the index from the store. The
+    default ranking compares words itself, and ignores this index."""
     search_kwargs: Annotated[
         Mapping[str, Any],
         Setting(names="search_params kwargs search_settings vector_store_kwargs", traced=traced_arguments),
     ] = Field(default_factory=dict)
-    """More arguments for the store's search, such as the settings of its own hybrid search. A filter among them
-    limits what ``filter`` limits; all others affect the search alone."""
+    """More arguments for the store's search, such as the settings of its own hybrid search. A filter among them limits
+    everything that ``filter`` limits; all others affect only the search."""
     splitter: Annotated[SentenceSplitter, Setting(names=NAMES_OF_SPLITTER, traced=None, page="how-to/split.md")] = (
         Field(default_factory=SentenceSplitter)
     )
@@ -299,10 +298,11 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
         bool, Setting(is_remembered=True, check_remembered=checked_flag, typed="true or false", traced=None)
     ] = True
     """Whether sentences are embedded with their heading path in front, in stores that allow it. Embedding takes longer,
-    and a changed heading embeds its section again. See the benchmarks page."""
+    and when a heading changes, its section is embedded again. See the benchmarks page."""
     situate: Annotated[Situate | None, Setting(check=checked_situate, traced=None)] = None
-    """Called as ``situate(document, sentence)`` for each sentence that is added. It returns a line that says what the
-    sentence is about, which is put in front when the sentence is embedded, and nowhere else. A long line is cut."""
+    """A function, called as ``situate(document, sentence)`` for each sentence that is added. It returns a line that
+    says what the sentence is about. The sentence is embedded with this line in front; the line is used nowhere else. A
+    long line is cut."""
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
@@ -333,19 +333,19 @@ RetrieverSettings.related = RELATED_NAMES
 class CallSettings(TypedDict, total=False):
     """Settings that a single call may give: ``retriever.invoke(query, k=3, order="document")``.
 
-    A setting that a call leaves out is the retriever's. So is ``None`` for ``k`` and ``window``.
+    A setting that a call leaves out has the retriever's value. So does ``None`` for ``k`` and ``window``.
     """
 
     k: int | None
     """The number of windows to return."""
     fetch_k: int
-    """The number of sentences to search at first."""
+    """The number of sentences in the first search."""
     window: WindowSetting | None
     """How far each hit is expanded."""
     window_key: str | None
     """The metadata key that a mapping in ``window`` looks at."""
     max_tokens: int | None
-    """The most tokens that all windows may have together."""
+    """The most tokens for all windows together."""
     count_tokens: Callable[[str], int]
     """Counts the tokens of a text."""
     order: Order
@@ -353,12 +353,12 @@ class CallSettings(TypedDict, total=False):
     lexical_weight: float
     """How much words count compared with meaning."""
     min_score: float | None
-    """The lowest similarity of a sentence that counts as a hit."""
+    """The lowest similarity at which a sentence counts as a hit."""
     ranking: Any
     """How the candidates of a search are reordered."""
     names: bool | Sequence[str]
     """Whether documents that the question names are searched first."""
     min_relevance: MinRelevance
-    """Whether windows that the question doesn't support are left out."""
+    """Whether windows that hardly fit the question are left out."""
     filter: Any
     """Narrows the retriever's own filter."""

@@ -94,8 +94,8 @@ async def fetch_sentences(
         fetched = await _found_again(io, scope, missing, inline)
     if not fetched and known.keys() & set(missing):
         raise IncompleteWindowError(
-            f"{scope.adapter.name} gave back none of {len(missing)} sentences by their ids, though its search "
-            "had found some of them; they were deleted just now, or the store doesn't keep the ids it is given: add "
+            f"{scope.adapter.name} returned none of {len(missing)} sentences by their ids, though its search had "
+            "found some of them; they were deleted just now, or the store doesn't keep the ids it is given: add "
             "documents through the retriever, or split them with SentenceSplitter(inline_window=2)"
         )
     return read | by_key(map(scope.adapter.read, fetched))
@@ -271,8 +271,8 @@ async def sentences_to_change(
     for name, each in found.items():
         if each.count and not each.sentences:
             raise InvalidInputError(
-                f"the doc_id {name!r} is taken by a document that the filter doesn't let through; choose another. "
-                "Nothing was stored."
+                f"the doc_id {name!r} is the id of a document that the filter forbids; choose another. Nothing was "
+                "stored."
             )
     return {name: each.sentences for name, each in found.items()}
 
@@ -286,8 +286,8 @@ async def whole_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> dict[
     stored = await _stored_within(io, scope, doc_ids)
     if stored is None:
         raise InvalidInputError(
-            f"{scope.adapter.name} can't fetch by id, so a retriever with a filter can't see whose documents "
-            "it would replace or delete; add and delete with a retriever that has no filter"
+            f"{scope.adapter.name} can't fetch by id, so a retriever with a filter can't check whose documents it "
+            "would replace or delete; add and delete with a retriever that has no filter"
         )
     for name, each in stored.items():
         if each.sentences and not each.is_whole:

@@ -62,7 +62,7 @@ def sentencex(language: str) -> Engine:
     """
     if not is_known(language):
         raise unknown_code(language)
-    find = of_extra("sentencex", "sentencex", "sentencex").get_sentence_boundaries
+    find = of_extra("sentencex", "sentencex", "languages").get_sentence_boundaries
     words = words_of(language)
 
     def cut(text: str) -> Iterable[Span]:

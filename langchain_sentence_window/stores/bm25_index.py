@@ -34,11 +34,12 @@ _SECONDS_TO_WAIT = 10.0
 class BM25Index(OpenFiles):
     """A BM25 index for a retriever over a store that has no lexical search.
 
-    The first query fills it from a store that holds documents already. The store must be able to list them. Its scores
-    count without a ranking, and in one that has a weight for ``lexical`` or ``lexical_rank``. The default has none.
+    If the store holds documents already, the first query fills the index; the store must be able to list them. The
+    index's scores count without a ranking, and in a ranking that has a weight for ``lexical`` or ``lexical_rank``. The
+    default ranking has none.
 
-    Processes on one machine may share its folder: all see what one has written, and one may write at a time. If several
-    machines write, use the store's hybrid search through ``search_kwargs`` instead.
+    Processes on one machine may share the index's folder: all see what one has written, and one may write at a time. If
+    several machines write, use the store's hybrid search through ``search_kwargs`` instead.
 
     Examples:
         >>> SentenceWindowRetriever(vectorstore=store, bm25_index=BM25Index("words/"))  # doctest: +SKIP

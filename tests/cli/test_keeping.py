@@ -88,7 +88,7 @@ def test_settings_that_cannot_be_used_change_nothing(own: Path) -> None:
 
 def test_settings_of_a_stranger_are_refused(own: Path) -> None:
     path = own / ".sentence-window" / "settings.json"
-    for content in ("{", '{"code": 1}', json.dumps({"retriever": {"filter": {}}}), "\x1b[2J"):
+    for content in ("{", '{"version": 0}', json.dumps({"retriever": {"filter": {}}}), "\x1b[2J"):
         path.write_text(content)
         done = run_here("ask", "refund")
         assert (done.code, done.out) == (4, "")

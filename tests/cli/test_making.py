@@ -61,6 +61,7 @@ def test_sync_takes_folders_or_the_index_itself(folder: Path) -> None:
         "embedding": "minilm",
         "sources": [str(folder / "docs"), str(folder / "more")],
         "retriever": {},
+        "unknown": {},
     }
 
 
@@ -150,7 +151,7 @@ def test_files_that_need_an_extra_are_told_in_one_line(folder: Path) -> None:
     assert done.out == "4 added, 5 in need of an extra; 16 sentences\n"
     assert done.err == (
         f"5 files can't be read without an extra: docs/a.pdf, docs/b.pdf, …{'c' * 25}.pdf and 2 more; install it with: "
-        'pip install "langchain-sentence-window[pdf]"\n'
+        'pip install "langchain-sentence-window[files]"\n'
     )
     read = run_forked("sync", "--json", cwd=folder, PYTHONPATH=path)
     assert (read.code, read.json["missing_extras"]) == (3, {"pdf": [str(folder / "docs" / each) for each in names]})

@@ -150,8 +150,8 @@ def test_questions_about_documents_that_are_not_there_are_told(here: Path, tmp_p
     done = run_here("evaluate", path)
     assert done.code == 0
     assert done.err.splitlines() == [
-        "Warning: questions name documents 'none.md', which isn't what one document is called, so they score 0; "
-        "see what documents are called with: sentence-window ls"
+        "Warning: questions name documents 'none.md', and none or several documents fit each name, so these "
+        "questions score 0; list the documents with: sentence-window ls"
     ]
     missing = run_here("evaluate", tmp_path / "none.jsonl")
     assert missing.code == 2

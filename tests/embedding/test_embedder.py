@@ -184,8 +184,8 @@ def test_half_precision_of_any_size_is_read() -> None:
 
 
 BAD: list[tuple[Any, str]] = [
-    ([[1.0, math.nan], [1.0, 2.0]], "vector 0 of 2, of the text 'one', holds NaN or infinity, its number 1"),
-    ([[1.0, 2.0], [-math.inf, 2.0]], "vector 1 of 2, of the text 'two', holds NaN or infinity, its number 0"),
+    ([[1.0, math.nan], [1.0, 2.0]], "vector 0 of 2, of the text 'one', holds NaN or infinity at position 1"),
+    ([[1.0, 2.0], [-math.inf, 2.0]], "vector 1 of 2, of the text 'two', holds NaN or infinity at position 0"),
     ([[1.0, 2.0], [10**400, 2.0]], "vector 1 of 2, of the text 'two', can't be read, .*too large"),
     ([[1.0, 2.0], [1.0]], "all of one length: vector 1 of 2, of the text 'two', has the shape"),
     ([[1.0, 2.0], ["1", "2"]], "vector 1 of 2, of the text 'two', can't be used, as vectors must be lists of numbers"),

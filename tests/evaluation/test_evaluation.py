@@ -254,7 +254,7 @@ async def test_sections_are_read_from_the_store_or_from_the_documents(way: Invok
 async def test_the_document_of_a_question_may_be_missing_from_the_store(way: Invoke) -> None:
     windows = SentenceWindowRetriever.from_documents([document(SECTIONED)], WordEmbeddings())
     questions = [Question("refund", "a", (at("A refund is given."),)), Question("refund", "b", ((0, 9),))]
-    with pytest.warns(SentenceWindowWarning, match="holds no documents 'b', which are the doc_id of questions"):
+    with pytest.warns(SentenceWindowWarning, match="holds no documents 'b', and questions with these doc_ids"):
         report = await way(evaluation, "evaluate", windows, questions)
     assert [result.wrong_section for result in report.results] == [False, True]
     assert [result.scores[-1].recall for result in report.results] == [1, 0]
@@ -378,7 +378,7 @@ def test_tables_can_be_read(compared: evaluation.Comparison) -> None:
         "% of 2 questions   at 50  at 1,000    at 50  at 1,000  section",
         "half                75.0      75.0     50.0      50.0        -",
         "nothing              0.0       0.0      0.0       0.0        -",
-        "Note: 2 questions are few: intervals are rough, and mostly too narrow; measure 20 or more.",
+        "Note: with only 2 questions, intervals are rough, and mostly too narrow; ask 20 or more.",
         "Note: of 1,000 characters, as few as 0 came back on average; raise k to compare at equal context.",
     ]
     table = str(compared.reports["half"])

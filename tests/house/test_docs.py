@@ -146,8 +146,8 @@ def test_every_page_is_in_the_navigation_and_links_lead_somewhere() -> None:
 
 def test_the_documentation_lists_every_extra() -> None:
     extras = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
-    table = read(DOCS / "install.md").partition("| extra |")[2]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.M) == list(extras)
+    page = read(DOCS / "install.md")
+    assert [name for name in extras if f"`{name}`" not in page] == []
 
 
 def test_the_documentation_lists_every_signal_with_its_meaning_and_default_weight() -> None:

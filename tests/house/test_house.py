@@ -13,6 +13,7 @@ import yaml
 import langchain_sentence_window
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS
 from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION
+from tests.wheels import PROGRAMS, RESOLUTIONS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "langchain_sentence_window"
@@ -56,7 +57,7 @@ def classifiers() -> list[str]:
 
 def test_continuous_integration_runs_on_every_python_that_is_promised() -> None:
     jobs = workflow("ci.yml")
-    assert list(jobs) == ["check", "linux", "stores", "ray", "browser", "docs", "macos", "windows"]
+    assert list(jobs) == ["check", "linux", "stores", "ray", "browser", "wheels", "docs", "macos", "windows"]
     assert supported() == jobs["linux"]["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13", "3.14"]
     assert PROJECT["project"]["requires-python"] == f">={supported()[0]}"
     systems = {name: job["runs-on"] for name, job in jobs.items()}
@@ -70,7 +71,7 @@ def test_continuous_integration_runs_on_every_python_that_is_promised() -> None:
 
 def test_continuous_integration_calls_the_make_targets() -> None:
     jobs = workflow("ci.yml")
-    called = {name: commands(job) for name, job in jobs.items() if name != "windows"}
+    called = {name: commands(job) for name, job in jobs.items() if name not in ("wheels", "windows")}
     assert called == {
         "check": ["make check"],
         "linux": ["make test-all"],
@@ -82,7 +83,24 @@ def test_continuous_integration_calls_the_make_targets() -> None:
     }
     by_hand = " ".join(re.findall(r"^make (.+)$", text_of(".ci/run"), re.M)).split()
     targets = {word for word in by_hand if re.fullmatch("[a-z]+(-[a-z]+)*", word)}
-    assert targets == {line.removeprefix("make ") for lines in called.values() for line in lines}
+    assert targets - {"wheels"} == {line.removeprefix("make ") for lines in called.values() for line in lines}
+
+
+def test_the_built_package_is_used_at_the_lowest_and_newest_versions_and_on_every_system() -> None:
+    job = workflow("ci.yml")["wheels"]
+    matrix = job["strategy"]["matrix"]
+    assert matrix["resolution"] == list(RESOLUTIONS)
+    assert matrix["python"] == [supported()[0], supported()[-1]]
+    systems = {*matrix["system"], *(each["system"] for each in matrix["include"])}
+    assert systems == {"ubuntu-latest", "macos-latest", "windows-latest"}
+    *_, run = commands(job)
+    assert run == "python -m tests.wheels --python ${{ matrix.python }} --resolution ${{ matrix.resolution }}"
+
+
+def test_every_extra_is_used_from_the_built_package() -> None:
+    aliases = {"minilm", "rerank", "pdf", "office", "sentencex"}
+    extras = PROJECT["project"]["optional-dependencies"].keys() - aliases
+    assert {"", *extras} - PROGRAMS.keys() == {"ragas", "demo"}  # see make ragas and make demo
 
 
 def test_windows_runs_what_make_test_all_runs() -> None:
@@ -101,7 +119,7 @@ def test_a_release_is_built_checked_imported_and_published_only_from_a_tag() -> 
     jobs = workflow("release.yml")
     assert list(jobs) == ["build", "publish"]
     lines = "\n".join(commands(jobs["build"]))
-    steps = ("-m build", "twine check --strict dist/*", "pip install dist/*.whl", "import *", "$GITHUB_REF_NAME")
+    steps = ("-m build", "twine check --strict dist/*", "tests.wheels", "cyclonedx_py", "pip_audit", "$GITHUB_REF_NAME")
     assert [lines.index(step) for step in steps] == sorted(lines.index(step) for step in steps)
     assert jobs["publish"]["needs"] == "build"
     assert jobs["publish"]["if"] == ON_A_TAG

@@ -261,7 +261,7 @@ async def test_a_note_that_is_no_index_is_not_run(words: WordEmbeddings, postgre
     BulkWriter(store).prepare()
     table = makers.table_of(store)
     await sql(store, f"UPDATE sentence_window_dropped_indexes SET definition = 'DROP TABLE {table}'")  # noqa: S608
-    with pytest.raises(StoreError, match="isn't how an index is made; build the index by hand"):
+    with pytest.raises(StoreError, match="doesn't define an index; build the index by hand"):
         BulkWriter(store).finish()
     assert await rows_of(store) == []
     await sql(store, "DROP TABLE sentence_window_dropped_indexes")

@@ -192,5 +192,5 @@ def test_what_cannot_search_by_words_is_refused(words: WordEmbeddings, store: An
     with pytest.raises(InvalidInputError, match="searches by words itself; leave out bm25_index"):
         SentenceWindowRetriever(vectorstore=store, bm25_index=BM25Index())
     retriever = SentenceWindowRetriever(vectorstore=store, search_kwargs={"fts_query": "a"})
-    with pytest.raises(InvalidInputError, match="takes k and filter alone"):
+    with pytest.raises(InvalidInputError, match="takes only k and filter"):
         retriever.invoke("a")

@@ -72,7 +72,7 @@ def test_pinecone_gets_small_requests_and_gives_numbers_back_as_they_were(
 
 
 def test_pinecone_reads_in_one_namespace_alone(pinecone: SentenceWindowRetriever) -> None:
-    with pytest.raises(InvalidInputError, match="takes 'filter' alone"):
+    with pytest.raises(InvalidInputError, match="takes only 'filter'"):
         over(pinecone.vectorstore, search_kwargs={"namespace": "other"}).invoke("item")
 
 
@@ -99,7 +99,7 @@ def test_mongodb_gets_one_command_for_hits_and_one_for_what_is_around_them(words
         assert [(each.doc_id, each.sentences) for each in admin.documents()] == [("many", 250)]  # in three pages
         with pytest.raises(OperationFailure, match="needs to be indexed as filter"):
             admin.invoke("item", filter={"title": "a"})
-        with pytest.raises(InvalidInputError, match="'filter', which isn't known to be a filter"):
+        with pytest.raises(InvalidInputError, match="'filter', which may not be a filter"):
             over(retriever.vectorstore, search_kwargs={"filter": {"tenant": "acme"}}).invoke("item")
 
 

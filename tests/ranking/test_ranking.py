@@ -162,7 +162,7 @@ BAD_TEXTS = {
     "large": (" " * (MAX_BYTES + 1), "at most 100,000"),
     "another format": (written(format="pickle"), "isn't a ranking"),
     "no format": (written(format=...), "isn't a ranking"),
-    "version 2": (written(version=2), "version 2, and this package reads version 1"),
+    "version 2": (written(version=2), "version 2, and this version reads 1; upgrade"),
     "version true": (written(version=True), "version True"),
     "no version": (written(version=...), "version None"),
     "unknown key": (written(scale=2), "unknown key 'scale'"),
@@ -173,7 +173,7 @@ BAD_TEXTS = {
     "boolean": (written(weights={"dense": False}), "the weight of dense is False"),
     "NaN": (written(weights={"dense": math.nan}), "NaN isn't a finite number"),
     "overflow": (written().replace("1.0", "1e999"), "the weight of dense is inf"),
-    "twice": (written().replace('{"dense": 1.0}', '{"dense": 1.0, "dense": 2.0}'), "a key stands twice"),
+    "twice": (written().replace('{"dense": 1.0}', '{"dense": 1.0, "dense": 2.0}'), "a key occurs twice"),
     "description": (written(description=["x"]), "description is"),
 }
 

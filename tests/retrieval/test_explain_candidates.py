@@ -76,7 +76,7 @@ async def test_candidates_say_why_they_are_no_hits(way: Invoke) -> None:
     )
     trace = await way(retriever, "explain", "Whose dog barks here once it sees passing trains?")
     assert trace.hits == []
-    assert {each.outcome for each in trace.candidates[:50]} == {"left out, as the question doesn't support it"}
+    assert {each.outcome for each in trace.candidates[:50]} == {"left out, as it hardly fits the question"}
     assert {each.left_out for each in trace.candidates[:50]} == {"relevance"}
 
 

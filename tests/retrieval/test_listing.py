@@ -140,8 +140,8 @@ async def test_nothing_is_deleted_by_mistake(way: Invoke, filled: SentenceWindow
     for named, settings, message in (
         ((), {}, "documents are named by a list of ids"),
         (("note",), {}, "documents are named by a list of ids"),
-        ((), {"filter": {}}, "lets everything through"),
-        ((["note"],), {"filter": {}}, "lets everything through"),
+        ((), {"filter": {}}, "matches everything"),
+        ((["note"],), {"filter": {}}, "matches everything"),
         ((), {"source": 7}, "source is 7"),
         ((), {"filter": {"heading": "Later"}}, "only a part of document 'note'"),
         ((), {"filter": {"heading": "Later"}, "source": "note.md"}, "only a part of document 'note'"),

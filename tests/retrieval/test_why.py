@@ -152,7 +152,7 @@ def test_min_relevance() -> None:
     fate = retriever.why("Who sings there?", name, index)
     assert (fate.outcome, fate.reason) == (
         "min_relevance",
-        "nothing that was found supports the question, by min_relevance",
+        "nothing that was found fits the question, by min_relevance",
     )
     assert "With min_relevance=None it is returned." in fate.advice or "With min_relevance=None or" in fate.advice
 

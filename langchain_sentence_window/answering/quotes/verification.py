@@ -32,21 +32,21 @@ Verdict: TypeAlias = Literal["verbatim", "normalized", "stitched", "misattribute
 
 @dataclass(frozen=True, slots=True)
 class QuotedPlace:
-    """Where a quotation, or a piece of one, stands.
+    """The place of a quotation, or of a piece of one.
 
     Attributes:
         number: The number of the source, from 1.
         document: The source, a window.
         doc_id: The document that the window is of; ``None`` if its metadata doesn't say.
         start: First code point in the document. ``None`` if it isn't known: the source's metadata doesn't say where its
-            text starts, or the text isn't what stands there, as another step shortened or rewrote it.
+            text starts, or another step shortened or rewrote the text.
         end: One past the last code point; ``None`` as ``start``.
-        text: What stands there, character for character.
+        text: The source's text there, character for character.
         pages: The pages that it touches, from 0; those of all of the source if ``start`` isn't known, and empty if
             they aren't either.
         lines: The first and the last line of its text file that it touches, from 1; empty if they aren't known.
         location: Where it is, as `describe_location` writes it; without a range if that isn't known.
-        own: Its span in the source's own text; ``None`` if it stands in a lead-in.
+        own: Its span in the source's own text; ``None`` if it is in a lead-in.
     """
 
     number: int
@@ -73,7 +73,7 @@ class QuotedPlace:
     def window(self) -> Document:
         """Return a window of this place alone: `locate` gives the boxes around it, and `highlight` marks it.
 
-        If ``start`` isn't known, its metadata has the parts and pages of the source, on which it stands somewhere.
+        If ``start`` isn't known, the window's metadata has the parts and pages of the whole source.
         """
         if self.start is None or self.end is None:
             part = window_slice(self.document, *(self.own or (0, 0)))
@@ -90,36 +90,37 @@ class QuotedPlace:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedQuote:
-    """A quotation or a cited claim of an answer, and whether it stands in the sources.
+    """A quotation or a cited claim of an answer, and whether the sources hold it.
 
     The verdict is one of:
 
-    - ``verbatim``: its characters stand in a cited source, or in any source if it cites none.
-    - ``normalized``: so it is but for white space, line breaks and their hyphens, letter case, the kind of quotation
-      marks, dashes and ellipses, invisible characters, compatible letters such as ligatures, Markdown's ``**``, and the
-      mark that ends it.
-    - ``stitched``: it is put together of stretches that don't stand together.
+    - ``verbatim``: it is in a cited source, character for character; in any source if it cites none.
+    - ``normalized``: the same, except for white space, line breaks and their hyphens, letter case, the kind of
+      quotation marks, dashes and ellipses, invisible characters, compatible letters such as ligatures, Markdown's
+      ``**``, and the mark that ends it.
+    - ``stitched``: it combines pieces that aren't together in a source.
     - ``misattributed``: it is verbatim or normalized, but in a source that it doesn't cite.
     - ``paraphrase``: it is a claim in the answer's own words, whether true or not; compare it with ``closest``.
     - ``not_found``: none of these.
 
-    A quotation that leaves something out and says so, by an ellipsis or by words in brackets, is verbatim or normalized
-    if its pieces stand in order in one source, and is stitched if they don't or if what is left out turns the meaning.
+    A quotation that marks omissions, by an ellipsis or by words in brackets, is verbatim or normalized if its pieces
+    are in order in one source. It is stitched if they aren't, or if the omitted text changes the meaning.
 
     Attributes:
-        kind: ``quotation`` for what stands between quotation marks or in a block quote; ``claim`` for a sentence of the
-            answer that cites a source and has no quotation.
+        kind: ``quotation`` for text between quotation marks or in a block quote; ``claim`` for a sentence of the answer
+            that cites a source and has no quotation.
         text: The quotation without its marks, or the sentence; without citations.
         start: Its first code point in the answer.
         end: One past the last code point.
         cited: The numbers of the sources that it cites, each once. Numbers of no source aren't among them.
         verdict: How it agrees with the sources.
-        places: Where it stands, in order of its pieces; for ``misattributed`` where it really stands. Empty for
-            ``paraphrase`` and ``not_found``.
-        closest: For ``paraphrase``, the sentence of the sources that it cites with the most words of the claim;
-            ``None`` if none has one.
-        similarity: How many words the claim and ``closest`` share, from 0 to 1: twice the words of both, divided by
-            those of each. Of scripts that put no space between words, pairs of characters count. No model is asked.
+        places: Where it is, in order of its pieces; for ``misattributed``, where it really is. Empty for ``paraphrase``
+            and ``not_found``.
+        closest: For ``paraphrase``, the sentence of the cited sources with the most words of the claim; ``None`` if
+            none has one.
+        similarity: How many words the claim and ``closest`` share, from 0 to 1: twice the common words, divided by the
+            words of both together. In scripts without spaces between words, pairs of characters count. No model is
+            asked.
     """
 
     kind: Literal["quotation", "claim"]
@@ -143,16 +144,16 @@ _ESCAPED = re.compile(r"\\(.)|&lt;", re.DOTALL)
 def verify_quotes(text: str, windows: Iterable[Document], *, scanned: bool = False) -> list[VerifiedQuote]:
     """Find the quotations and cited claims of an answer, and compare each with the sources.
 
-    Quotations stand between the marks of any language or in Markdown block quotes. The citations ``[n]`` after a
-    quotation in its sentence are its own, else those after the next quotation, else those before it. A claim is a
-    sentence that cites a source and quotes nothing. If it stands in no source word for word it is a ``paraphrase``, as
-    only quotation marks promise the words of a source. Code quotes nothing.
+    Quotations are between the quotation marks of any language or in Markdown block quotes. A quotation has the
+    citations ``[n]`` that follow it in its sentence, else those after the next quotation, else those before it. A claim
+    is a sentence that cites a source and quotes nothing. If no source holds it word for word, it is a ``paraphrase``,
+    because only quotation marks promise the words of a source. Code quotes nothing.
 
     Args:
         text: The answer that a model wrote.
         windows: The documents that `format_context` was given for it, in the same order.
-        scanned: Whether letters are alike that the recognition of scanned text confuses, such as ``rn`` and ``m``, and
-            ``l`` and ``1`` in a word. Digits of a number never are.
+        scanned: Whether letters that OCR confuses count as equal, such as ``rn`` and ``m``, and ``l`` and ``1`` in a
+            word. Digits of a number never do.
 
     Returns:
         The quotations and claims in order, see `VerifiedQuote`.
@@ -172,9 +173,9 @@ def verify_quote(
     """Compare one quotation with the sources.
 
     Args:
-        quote: The quotation. Marks around all of it are no part of it.
+        quote: The quotation. Quotation marks around it don't count.
         windows: The sources.
-        cited: The numbers of the sources that it is said to be from, from 1; none for any source.
+        cited: The numbers of the sources that it cites, from 1; none for any source.
         scanned: See `verify_quotes`.
 
     Returns:

@@ -32,8 +32,8 @@ _HELP = """Search your documents for sentences, and read the windows around them
 
 Begin with: sentence-window index PATHS, then: sentence-window ask "QUESTION".
 
-Exit codes: 0 done; 1 nothing was found, or a check failed; 2 the command can't be used as it was given; 3 an extra
-isn't installed; 4 an index, a file, a model or the network failed; 130 Ctrl-C.
+Exit codes: 0 done; 1 nothing was found, or a check failed; 2 a wrong command; 3 an extra isn't installed;
+4 an index, a file, a model or the network failed; 130 Ctrl-C.
 """
 
 
@@ -67,16 +67,16 @@ app = typer.Typer(
 
 
 Watch: TypeAlias = Annotated[
-    bool, typer.Option("--watch", help="Go on, and follow the files as they change, until Ctrl-C.")
+    bool, typer.Option("--watch", help="Keep running, and update the index as files change, until Ctrl-C.")
 ]
 
 Strict: TypeAlias = Annotated[
-    bool, typer.Option("--strict", help="End with 4 for files that failed before, too, and haven't changed since.")
+    bool, typer.Option("--strict", help="End with 4 also for unchanged files that failed before.")
 ]
 
 
 def index(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Files, and folders with all below them.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATHS...", help="Files, and folders with all subfolders.")],
     *,
     watch: Watch = False,
     strict: Strict = False,
@@ -87,9 +87,8 @@ def index(
 ) -> None:
     """Make an index of files, or add files to one.
 
-    Markdown and other markup, text, HTML, PDF and office files are read. Files that are in the index and haven't
-    changed are passed over, so the same command goes on where it was stopped. Without --index, the index is
-    .sentence-window in this folder.
+    Reads Markdown and other markup, text, HTML, PDF and office files. Unchanged files of the index are skipped, so the
+    same command continues where it was stopped. Without --index, the index is .sentence-window in this folder.
     """
     from .index_sync import follow
     from .opened_index import new_index
@@ -101,7 +100,7 @@ def index(
 def sync(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="DIR...", help="Files and folders, or the folder of an index; else all its sources."),
+        typer.Argument(metavar="DIR...", help="Files and folders, or an index's folder. Default: all its sources."),
     ] = None,
     *,
     watch: Watch = False,
@@ -111,10 +110,9 @@ def sync(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Add, update and delete documents, as files did.
+    """Add, update and delete documents, so that the index matches its files.
 
-    Afterwards the index equals the files and folders that are given, or all that it was made from. Documents from
-    elsewhere stay.
+    Updates the given files and folders, or else all sources of the index. Documents from elsewhere stay.
     """
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
@@ -187,7 +185,7 @@ def show(
     *,
     sentences: Annotated[bool, typer.Option("--sentences", "-s", help="Number the sentences.")] = False,
     window: Annotated[
-        str | None, typer.Option("--window", "-w", metavar="FIRST-LAST", help="Show these sentences alone.")
+        str | None, typer.Option("--window", "-w", metavar="FIRST-LAST", help="Show only these sentences.")
     ] = None,
     index: options.Index = None,
     as_json: options.AsJson = False,
@@ -236,7 +234,7 @@ def rm(
 ) -> None:
     """Remove documents from an index.
 
-    Their files stay where they are, and sync would add them again.
+    Their files stay, so sync would add them again.
     """
     from .opened_index import existing_index, find_documents, open_to_read, written
     from .typed_values import read_filter
@@ -257,7 +255,7 @@ def rm(
 
 
 def stats(*, index: options.Index = None, as_json: options.AsJson = False, quiet: options.Quiet = False) -> None:
-    """Show what an index holds, its size, and what it remembers."""
+    """Show the contents of an index, its size, and its settings."""
     from langchain_sentence_window.documents.keys import SENTENCES
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
 
@@ -316,7 +314,7 @@ def backup(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Copy an index into another folder, also while it is used."""
+    """Copy an index into another folder, even while it is in use."""
     from langchain_sentence_window.documents.keys import SENTENCES
 
     from .opened_index import existing_index, open_to_read
@@ -332,7 +330,7 @@ def backup(
 def restore(
     backup: Annotated[Path, typer.Argument(metavar="BACKUP", help="A folder that backup made.")],
     *,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Replace an index that is there without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Replace an existing index without asking.")] = False,
     index: options.Index = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
@@ -368,7 +366,7 @@ def config(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Show or change what an index remembers."""
+    """Show or change the settings that an index remembers."""
     from .opened_index import existing_index, remember
     from .typed_values import changed_settings, settings_text
 

@@ -95,7 +95,7 @@ def _sync(out: Output, retriever: SentenceWindowRetriever, paths: Sequence[Path]
         with _progress(out) as on_progress:
             done = sync_files(retriever, paths, delete=delete, on_progress=on_progress)
     except KeyboardInterrupt:
-        out.note("Stopped. What was added stays; the same command goes on from there.")
+        out.note("Stopped. Added documents stay; the same command continues from there.")
         raise
     _save(retriever, done)
     return done

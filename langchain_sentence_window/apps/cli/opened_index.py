@@ -35,6 +35,7 @@ from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundEr
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+from langchain_sentence_window.stores.faiss.format_conversion import convert_earlier
 
 from .options import INDEX_VARIABLE
 from .output import CUT, WEAK, Output, ending, one_line, printable, unescaped, visibly_escaped
@@ -64,8 +65,8 @@ def existing_index(given: Path | None) -> Path:
         if FaissStore.exists(folder / FOLDER):
             return Path(os.path.relpath(folder / FOLDER))
     raise IndexNotFoundError(
-        f"there is no index in this folder or one above; make one with: sentence-window index PATHS. For one elsewhere "
-        f"give --index DIR, or set {INDEX_VARIABLE}"
+        "there is no index in this folder or one above; make one with: sentence-window index PATHS. For an index "
+        f"elsewhere, give --index DIR, or set {INDEX_VARIABLE}"
     )
 
 
@@ -172,6 +173,8 @@ def _opened(
 
     if not read_only:
         check_writable(folder)
+    elif os.access(folder, os.W_OK):
+        convert_earlier(folder)  # which opening it to read leaves alone
     with FaissStore.open(folder, embedding, read_only=read_only) as store:
         yield SentenceWindowRetriever(vectorstore=store, **settings)
 

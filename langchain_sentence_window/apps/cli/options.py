@@ -27,7 +27,7 @@ Index: TypeAlias = Annotated[
         metavar="DIR",
         envvar=INDEX_VARIABLE,
         file_okay=False,
-        help="The folder of the index; else .sentence-window in this folder, or in one above.",
+        help="The folder of the index. Default: .sentence-window in this folder, or in one above.",
     ),
 ]
 Embedding: TypeAlias = Annotated[
@@ -55,7 +55,7 @@ Questions: TypeAlias = Annotated[
 Names: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="DOC...", help="Documents: ids, sources, or the ends of their paths.")
 ]
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="DOC", help="A document: its id, source, or its path's end.")]
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="DOC", help="A document: its id, source, or path's end.")]
 
 K: TypeAlias = Annotated[int | None, typer.Option("-k", "--k", metavar="N", help="The number of windows.")]
 Window: TypeAlias = Annotated[
@@ -65,7 +65,7 @@ Window: TypeAlias = Annotated[
     ),
 ]
 MaxTokens: TypeAlias = Annotated[
-    int | None, typer.Option("--max-tokens", metavar="N", help="The most tokens that all windows have together.")
+    int | None, typer.Option("--max-tokens", metavar="N", help="The most tokens for all windows together.")
 ]
 Filter: TypeAlias = Annotated[
     str | None,
@@ -79,7 +79,7 @@ Settings: TypeAlias = Annotated[
 ]
 Model: TypeAlias = Annotated[
     str | None,
-    typer.Option("--model", "-m", metavar="NAME", help="A chat model, such as openai:gpt-5-mini, that answers."),
+    typer.Option("--model", "-m", metavar="NAME", help="A chat model that answers, such as openai:gpt-5-mini."),
 ]
 Budgets: TypeAlias = Annotated[
     str | None, typer.Option("--budgets", metavar="N,N", help="Sizes of the context, in characters.")

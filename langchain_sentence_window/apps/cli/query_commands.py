@@ -105,7 +105,7 @@ def why(
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say why one sentence is found or isn't, and what would change it."""
+    """Say why one sentence is found or not, and which setting would change that."""
     from langchain_sentence_window.documents.keys import SENTENCES
 
     from .opened_index import existing_index, find_documents, open_index, written
@@ -245,9 +245,9 @@ def fit(
     questions: options.Questions,
     *,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="The file; else ranking.json in the index.")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: ranking.json in the index.")
     ] = None,
-    use: Annotated[bool, typer.Option("--use", help="Search with it from now on, if it gains.")] = False,
+    use: Annotated[bool, typer.Option("--use", help="Use the ranking from now on, if it gains.")] = False,
     budgets: options.Budgets = None,
     index: options.Index = None,
     embedding: options.Embedding = None,
@@ -256,7 +256,7 @@ def fit(
 ) -> None:
     """Fit the ranking to a few dozen questions.
 
-    It is saved if questions that it wasn't fitted to gain by it.
+    The ranking is saved if it gains on questions that it wasn't fitted to.
     """
     from langchain_sentence_window.evaluation.fitted_ranking import fit_ranking
     from langchain_sentence_window.evaluation.questions import read_asked
@@ -316,18 +316,18 @@ def _named(out: Output, retriever: "SentenceWindowRetriever", asked: list["Asked
     if len(kept) < len(asked):
         left = listed([each.question for each in questions if not isinstance(each, Question)])
         out.complain(
-            f"Warning: {len(asked) - len(kept)} of {len(asked)} questions have no gold, as no document says their "
-            f"answers word for word, and are left out: {left}; confirm what "
-            "answers them on the page: sentence-window serve --questions FILE"
+            f"Warning: {len(asked) - len(kept)} of {len(asked)} questions have no gold, because no document "
+            f"contains their answers word for word. They are left out: {left}; confirm their answers in the "
+            "studio: sentence-window serve --questions FILE"
         )
     if not kept:
-        raise InvalidInputError("none of the questions has gold, so there is nothing to measure by")
+        raise InvalidInputError("none of the questions has gold, so there is nothing to measure")
     found = {name: known.named(name) for name in dict.fromkeys(question.doc_id for question in kept)}
     unknown = [name for name, ids in found.items() if len(ids) != 1]
     if unknown:
         out.complain(
-            f"Warning: questions name documents {listed(unknown)}, which isn't what one document is called, so they "
-            "score 0; see what documents are called with: sentence-window ls"
+            f"Warning: questions name documents {listed(unknown)}, and none or several documents fit each name, so "
+            "these questions score 0; list the documents with: sentence-window ls"
         )
     warnings.simplefilter("ignore", UnknownDocumentsWarning)  # it would say the same
     return [
@@ -362,7 +362,7 @@ def _budgets(given: str | None) -> Any:
 Host: TypeAlias = Annotated[
     str,
     typer.Option(
-        "--host", metavar="ADDRESS", help="The address to listen on; another than this machine's needs a token."
+        "--host", metavar="ADDRESS", help="The address to listen on. An address that others can reach needs a token."
     ),
 ]
 Port: TypeAlias = Annotated[
@@ -374,14 +374,12 @@ Token: TypeAlias = Annotated[
         "--token",
         metavar="TOKEN",
         envvar=options.TOKEN_VARIABLE,
-        help="What clients must send. Set the variable, as other users of this machine can read a command line.",
+        help="The token for clients. Better set the variable: other users of this machine can read a command line.",
     ),
 ]
 ServerNames: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
-        "--name", metavar="NAME", help="A name by which clients reach it, such as search.example.com. Repeat it."
-    ),
+    typer.Option("--name", metavar="NAME", help="A host name of the server, such as search.example.com. Repeat it."),
 ]
 
 
@@ -393,14 +391,14 @@ def serve(
     names: ServerNames = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Let nobody add or delete documents.")] = False,
     questions: Annotated[
-        Path | None, typer.Option("--questions", metavar="FILE", help="The questions to measure by, as JSON lines.")
+        Path | None, typer.Option("--questions", metavar="FILE", help="The questions to measure with, as JSON lines.")
     ] = None,
     model: options.Model = None,
     index: options.Index = None,
     embedding: options.Embedding = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Serve a page to ask, look into, tune and measure an index."""
+    """Serve a page to search, inspect, tune and measure an index."""
     from langchain_sentence_window.apps.studio.page_server import serve_studio
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
 
@@ -440,7 +438,7 @@ def mcp(
         str | None, typer.Option("--about", metavar="TEXT", help="What the documents are about, for agents to choose.")
     ] = None,
     show_again: Annotated[
-        bool, typer.Option("--show-again", help="Let a search show passages again that the session has shown.")
+        bool, typer.Option("--show-again", help="Let a search show passages again that this session has already shown.")
     ] = False,
     filter: options.Filter = None,
     index: options.Index = None,
@@ -468,7 +466,7 @@ def _host_options() -> Iterator[None]:
         yield
     except OpenServerError as error:
         cure = (
-            "say by which names clients reach it, such as --name search.example.com"
+            "give the host names by which clients reach it, such as --name search.example.com"
             if error.lacks == "names"
             else f"give a token that clients must send, in the variable {options.TOKEN_VARIABLE} or by --token, or "
             "listen on --host 127.0.0.1 alone"

@@ -71,13 +71,13 @@ class SyncResult:
         added: Files that the index didn't have.
         updated: Files that had changed.
         unchanged: Files that the index holds as they are.
-        deleted: Files that have gone, and whose documents were deleted.
+        deleted: Files that are gone, and whose documents were deleted.
         failed: Why a file or a folder couldn't be read, by its path. What the index has of it stays, unless the file
             is empty now.
         known_failed: The same for files that failed at an earlier sync and haven't changed since.
         missing_extras: Files that need a library that isn't installed, by the extra that installs it.
-        skipped: The numbers of files that weren't read, by their suffixes in lower case; of a kind that can be read,
-            too, if they aren't regular files.
+        skipped: The numbers of files that weren't read, by suffix in lower case. A suffix that can be read is counted
+            here if the file isn't a regular file.
         sentences: The number of sentences of the files that were added and updated.
         seconds: The time it took.
     """
@@ -142,21 +142,20 @@ def sync_files(
     delete: bool = False,
     on_progress: OnProgress | None = None,
 ) -> SyncResult:
-    """Add files to an index, and those that have changed since; with ``delete``, remove those that have gone.
+    """Add new and changed files to an index; with ``delete``, remove documents whose files are gone.
 
-    Each file is one document, named by its absolute path. It is whole in the index or not at all. Files that the index
-    holds as they are aren't read again if their size and time are the same. A call that is stopped, such as by Ctrl-C,
-    leaves what it has added; the next call goes on from there.
+    Each file is one document, named by its absolute path. It is whole in the index or not at all. Files with the same
+    size and time as before aren't read again. If a call is stopped, such as by Ctrl-C, what it has added stays, and the
+    next call continues from there.
 
     Hidden files and folders, symbolic links inside the folders, and the folder of the index itself are left out. So are
-    files with other suffixes than those of `langchain_sentence_window.loaders.file_loader.SUFFIXES`; they are
-    counted.
+    files whose suffix isn't in `langchain_sentence_window.loaders.file_loader.SUFFIXES`; they are counted.
 
     Args:
-        retriever: The retriever of the index. Its splitter and other settings hold for the files.
-        paths: Paths of files and folders; folders with all folders below them.
-        delete: Whether to delete documents of files that were in these folders and have gone, or that were given
-            themselves. Documents that came from elsewhere stay.
+        retriever: The retriever of the index. Its splitter and other settings apply to the files.
+        paths: Paths of files and folders; folders are read with all subfolders.
+        delete: Whether to delete documents whose files were in these folders, or were given themselves, and are gone.
+            Documents from elsewhere stay.
         on_progress: Called with a `SyncProgress` before each file that is read, while sentences are embedded, and at
             the end.
 

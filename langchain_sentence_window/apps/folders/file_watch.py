@@ -44,15 +44,15 @@ def watch_files(
 ) -> None:
     """Sync an index with files and folders, now and whenever they change, until ``stop`` is set.
 
-    Changes are gathered for a moment, so that a save is one sync. If a sync fails, watching goes on, and it is tried
-    again at the next change, or after half a minute.
+    Changes are collected for a moment, so that a save is one sync. If a sync fails, watching continues, and the sync is
+    tried again at the next change, or after half a minute.
 
     Args:
         retriever: The retriever of the index.
         paths: Paths of files and folders, see `sync_files`.
         on_sync: Called with the `SyncResult` of the first sync, and of each one that changed the index or met a file
             that can't be read.
-        stop: Ends the watching within seconds. A sync that runs is finished first.
+        stop: Ends the watching within seconds, after a running sync.
         delete: Whether to delete documents of files that have gone.
         on_error: Called with the exception of a sync that failed; ``None`` to drop it.
         on_progress: Called with a `SyncProgress`, see `sync_files`.

@@ -170,18 +170,18 @@ SEARCH: Mapping[str, Any] = {
 """The settings of a search for a quote: it must find the place rather than save tokens."""
 
 NOT_IN_DOCUMENT = (
-    "The quote stands neither in that document nor in the passages that a search for it finds. Don't use it as a "
+    "The quote is neither in that document nor in the passages that a search for it finds. Don't use it as a "
     "quotation. Search for what it says, and quote the text of a result."
 )
 """The explanation of ``not_found`` where a document was named."""
 
 EXPLANATIONS: Mapping[str, str] = {
-    "verbatim": "The quote stands there word for word.",
-    "normalized": "The quote stands there but for white space, case, quotation marks or hyphens. To quote it word for "
+    "verbatim": "The quote is there word for word.",
+    "normalized": "The quote is there, except for white space, case, quotation marks or hyphens. To quote it word for "
     "word, take the text from the places.",
-    "stitched": "The quote is made of pieces that don't stand together. Quote each piece by itself, from the places.",
-    "misattributed": "The quote doesn't stand in that document, but in the places. Cite these instead.",
-    "not_found": "The quote stands in none of the passages that a search for it finds. Don't use it as a quotation. "
+    "stitched": "The quote is made of pieces that aren't together. Quote each piece by itself, from the places.",
+    "misattributed": "The quote isn't in that document, but in the places. Cite these instead.",
+    "not_found": "The quote is in none of the passages that a search for it finds. Don't use it as a quotation. "
     "Search for what it says, and quote the text of a result.",
 }
 
@@ -331,12 +331,11 @@ class QuoteResult(BaseModel):
     quote: str = Field(description="The quote, as it was given.")
     verdict: str = Field(
         description="verbatim; normalized: only white space, case, quotation marks or hyphens differ; stitched: it is "
-        "made of pieces that don't stand together; misattributed: it stands in another document than the one named; "
-        "not_found."
+        "made of pieces that aren't together; misattributed: it is in another document than the one named; not_found."
     )
     explanation: str = Field(description="What the verdict means, and what to do.")
     places: list[Passage] = Field(
-        description="Where the quote, or each of its pieces, stands; text is what stands there."
+        description="Where the quote, or each of its pieces, is; text is the document's text there."
     )
 
 

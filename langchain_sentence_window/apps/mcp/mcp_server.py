@@ -46,26 +46,26 @@ def create_mcp_server(
     Its tools only read, and only what the retriever's filter allows, whatever a client asks for:
 
     - ``search(query, k)`` finds passages.
-    - ``fetch(id)`` reads the document around a passage, or from its beginning, in the bounds of a call.
+    - ``fetch(id)`` reads the document around a passage, or from its beginning, up to the limit of a call.
     - ``read_around(doc_id, first, last, before, after)`` reads the sentences around a passage.
-    - ``verify_quote(quote, doc_id)`` says whether and where a quotation stands in the documents.
+    - ``verify_quote(quote, doc_id)`` says whether and where a quotation is in the documents.
 
-    Each result says where it stands: document, characters, sentences, pages, heading. ``search`` and ``fetch`` have the
-    shapes that ChatGPT looks for. After a mistake, the model is shown a text that says what to do.
+    Each result gives its position: document, characters, sentences, pages, heading. ``search`` and ``fetch`` have the
+    form that ChatGPT requires. After a wrong call, the model gets a text that says what to do.
 
-    Results are numbered, and numbers run on through a session: that of HTTP, or all that is asked over stdio. A search
-    shows no passage twice in a session, but names what was shown before, which ``fetch`` shows again. A client without
-    a session, as newer versions of the protocol have them, is given numbers from 1, and is shown all.
+    Results are numbered, and the numbers continue through a session: a session of HTTP, or all calls over stdio. A
+    search shows each passage once in a session, and afterwards only names it; ``fetch`` shows it again. A client
+    without a session, which newer versions of the protocol allow, gets numbers from 1, and every passage.
 
     While the store's server doesn't answer, a tool tries again a few times within ``timeout``, and then says that the
     documents can't be reached. Over HTTP, ``GET /health`` answers 200 if the store answers, and 503 if it doesn't. It
-    needs no token, and tells nothing else.
+    needs no token, and says nothing else.
 
     Args:
         retriever: The retriever to search with. Its store must be able to fetch by id.
         name: The name of the server, as clients list it.
-        about: What the documents are about, such as ``"terms and policies of Acme"``. It helps an agent that has
-            several servers to choose.
+        about: What the documents are about, such as ``"terms and policies of Acme"``. It helps an agent choose between
+            servers.
         text: What a result's text is: ``"json"`` for its structured content, as ChatGPT expects, or ``"sources"`` for
             sources between tags, as `create_tools` shows them. The structured content is there with both.
         url: Returns the address of a window's document, or of its place in it. ``None`` takes the address that its
@@ -108,21 +108,21 @@ def serve_mcp(
     names: Sequence[str] = (),
     token: str | None = None,
 ) -> None:
-    """Serve until the client hangs up, or Ctrl-C.
+    """Serve until the client closes the connection, or Ctrl-C.
 
-    Over ``stdio``, the client starts this program and speaks to it over its stdin and stdout. What the program prints
-    meanwhile goes to stderr. Ctrl-C then ends the program at once. Over ``http``, clients connect to ``http://host:port/mcp``.
+    Over ``stdio``, the client starts this program and communicates over its stdin and stdout. What the program prints
+    goes to stderr. Ctrl-C ends the program at once. Over ``http``, clients connect to ``http://host:port/mcp``.
 
-    A server that others can reach demands a token: one that listens elsewhere than on this machine, or goes by a name
-    of another machine, as it does behind a proxy. A server with its own ``auth`` needs none. Requests for other names
-    are refused, so that no web page can reach the server through a browser.
+    A server that others can reach requires a token: it listens on another address than this machine's own, or has
+    another name, as behind a proxy. A server with its own ``auth`` needs none. Requests for other names are refused, so
+    that no web page can reach the server through a browser.
 
     Args:
         server: The server.
         transport: ``"stdio"`` or ``"http"``.
         host: The address to listen on.
         port: The port to listen on.
-        names: Names by which clients reach the server, beside ``host`` and those of this machine, such as
+        names: Host names by which clients reach the server, besides ``host`` and those of this machine, such as
             ``["search.example.com"]``. They are needed if ``host`` is ``"0.0.0.0"`` or ``"::"``.
         token: What clients must send as ``Authorization: Bearer TOKEN``.
 

@@ -152,9 +152,9 @@ _KINDS = (
         "Verify a quotation",
         QuoteInput,
         QuoteResult,
-        "Check a quotation against the documents before you use it. Says whether it stands there word for word, only "
-        "but for spaces, case, quotation marks or hyphens, in pieces, in another document, or not at all, and where. "
-        "Quote what it returns.",
+        "Check a quotation against the documents before you use it. Says whether it is there word for word, with "
+        "other spaces, case, quotation marks or hyphens, in pieces, in another document, or not at all, and "
+        "where. Quote what it returns.",
     ),
 )
 

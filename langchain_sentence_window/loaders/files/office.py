@@ -187,7 +187,7 @@ def _read_odt(data: bytes, name: str) -> Iterator[Document]:
     content = package.needed("content.xml")
     root = content.find("{*}body/{*}text")
     if root is None:
-        raise DocumentReadError(f"{name} is no text of OpenDocument; save it as .odt, or leave it out")
+        raise DocumentReadError(f"{name} isn't an OpenDocument text; save it as .odt, or leave it out")
     numbered = {
         (_value(style, "name"), _value(level, "level"))
         for style in content.iter("{*}list-style")
@@ -231,11 +231,11 @@ _FONTS = re.compile(rb"\\fonttbl.*?(?:\\(?:colortbl|stylesheet|pard)|\Z)", re.DO
 
 def _read_rtf(data: bytes, name: str) -> Iterator[Document]:
     if not data.lstrip().startswith(b"{\\rtf"):
-        raise DocumentReadError(f"{name} is no file in Rich Text Format; give it the suffix of its kind")
+        raise DocumentReadError(f"{name} isn't a file in Rich Text Format; give it the suffix of its kind")
     fonts = _FONTS.search(data)
     if fonts and len(re.findall(rb"\\f\d", fonts[0])) * len(fonts[0]) > MAX_FONT_STEPS:
         raise DocumentReadError(f"{name} has too large a table of fonts, so it is damaged; save it anew as .rtf")
-    read = of_extra("striprtf.striprtf", "striprtf", "office").rtf_to_text
+    read = of_extra("striprtf.striprtf", "striprtf", "files").rtf_to_text
     declared = re.search(rb"\\ansicpg(\d{3,5})", data[:HEAD_BYTES])
     text = read(_decoded(data, f"cp{declared[1].decode()}" if declared else None, errors="replace"), errors="replace")
     # Characters beyond the first plane are written as two.
@@ -282,7 +282,7 @@ _COLOR = re.compile(r"\x1b\[[\d;]*+m")
 def _read_notebook(text: str, name: str) -> Iterator[Document]:
     book = _parsed_json(text, name)
     if not isinstance(book, dict) or not {"cells", "worksheets"} & book.keys():
-        raise DocumentReadError(f"{name} has no cells, so it is no notebook; save it anew from Jupyter")
+        raise DocumentReadError(f"{name} has no cells, so it isn't a notebook; save it anew from Jupyter")
     language = str(book.get("metadata", {}).get("language_info", {}).get("name", ""))
     sheets = book, *book.get("worksheets", ())  # before version 4
     cells = (cell for sheet in sheets for cell in sheet.get("cells", ()))
@@ -323,7 +323,7 @@ def _parsed_json(text: str, name: str) -> Any:
     try:
         return json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
     except (ValueError, RecursionError) as error:
-        raise DocumentReadError(f"{name} is no JSON ({error}); mend it, or save it as text") from error
+        raise DocumentReadError(f"{name} isn't JSON ({error}); correct it, or save it as text") from error
 
 
 def _json_html(value: Any) -> Iterator[str]:
@@ -364,7 +364,7 @@ def _read_eml(data: bytes, name: str) -> Iterator[Document]:
         data = data.decode(json.detect_encoding(data), "replace").encode()
     message = message_from_bytes(data)
     if not message.keys():
-        raise DocumentReadError(f"{name} has no header, so it is no message; save it anew, or as .txt")
+        raise DocumentReadError(f"{name} has no header, so it isn't a message; save it anew, or as .txt")
     attached: list[str] = []
     yield _message(name, _field(message.get("Subject", "")), _parts_of_message(message, attached), attached)
 
@@ -404,7 +404,7 @@ def _parts_of_body(part: Message, attached: list[str]) -> Iterator[Any]:
 
 
 def _read_msg(data: bytes, name: str) -> Iterator[Document]:
-    message = of_extra("oxmsg", "python-oxmsg", "office").Message.load(io.BytesIO(data))
+    message = of_extra("oxmsg", "python-oxmsg", "files").Message.load(io.BytesIO(data))
     people = ", ".join(f"{each.name} <{each.email_address}>" for each in message.recipients if each.email_address)
     known = {"From": message.sender, "To": people, "Date": message.sent_date, **message.message_headers}
     subject = clean_text(message.subject or "")

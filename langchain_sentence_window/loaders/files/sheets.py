@@ -90,7 +90,7 @@ def read_xlsx(package: Package) -> Iterator[Document]:
         DocumentReadError: It is too large, or has a document type definition.
         MissingExtraError: openpyxl isn't installed.
     """
-    library = of_extra("openpyxl", "openpyxl", "office")
+    library = of_extra("openpyxl", "openpyxl", "files")
     name, written = package.name, io.BytesIO()
     title = title_in(parsed_xml(package.parts.get(CORE, b""), name, CORE))
     with zipfile.ZipFile(written, "w") as archive:
@@ -112,8 +112,8 @@ def read_xlsx(package: Package) -> Iterator[Document]:
     unknown = sum(len(_WITHOUT_RESULT.findall(each)) for each in cells)
     if unknown:
         warnings.warn(
-            f"{name} has formulas without results, {unknown} of them, which aren't read; open it in a spreadsheet "
-            "program and save it",
+            f"{name} has formulas without results ({unknown}), which aren't read; open it in a spreadsheet program "
+            "and save it",
             SentenceWindowWarning,
             stacklevel=2,
         )

@@ -38,12 +38,12 @@ MAX_LISTED_PAGES = 10
 class PDFLoader(BaseLoader):
     """A loader of PDFs, with one Document a page.
 
-    The text of a page is in reading order, also in columns. Lines of a paragraph are joined by a space, and the hyphen
-    of a word that was parted at a line's end is dropped. Paragraphs are separated by a blank line, items of a list and
-    rows of a table by a newline, and cells by a tab. Running heads, feet and page numbers are left out.
+    The text of a page is in reading order, even in columns. Lines of a paragraph are joined by a space, and the hyphen
+    of a word that was divided at a line's end is dropped. Paragraphs are separated by a blank line, items of a list and
+    rows of a table by a newline, and cells by a tab. Page headers, page footers and page numbers are left out.
 
-    Which parts of the text are headings, paragraphs, items and rows is written into the metadata, so sentences that
-    cross a page are whole when the Documents of a file are split together.
+    The metadata says which parts of the text are headings, paragraphs, items and rows. So sentences that cross a page
+    are whole if the Documents of a file are split together.
 
     Examples:
         >>> PDFLoader("contract.pdf").load()  # doctest: +SKIP
@@ -478,7 +478,7 @@ def open_pdf(source: PdfSource, password: str | None = None, *, name: str | None
             document = open_once()
     except library.PdfiumError as error:
         if getattr(error, "err_code", None) == pdfium_raw().FPDF_ERR_PASSWORD:
-            cure = "the password= is another one" if password else "give its password, password=..."
+            cure = "the password= is wrong" if password else "give its password, password=..."
             raise EncryptedPdfError(f"{name} is encrypted; {cure}") from error
         raise DocumentReadError(
             f"{name} can't be read as a PDF: it is damaged or of another type; repair it or write it anew"

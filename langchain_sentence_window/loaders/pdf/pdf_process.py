@@ -350,7 +350,7 @@ class _Reader:
             picture = file.render(number, request["width"], request["max_pixels"])
             picture.convert("RGB").save(written, "PNG", compress_level=1)
         except ModuleNotFoundError as error:
-            raise MissingExtraError("pillow", "studio") from error
+            raise MissingExtraError("pillow", "files") from error
         return written.getvalue()
 
     def _boxes(self, request: dict[str, Any]) -> list[list[tuple[float, ...]]]:

@@ -35,7 +35,7 @@ def pdfium() -> Any:
     Raises:
         MissingExtraError: It isn't installed.
     """
-    return of_extra("pypdfium2", "pypdfium2", "pdf")
+    return of_extra("pypdfium2", "pypdfium2", "files")
 
 
 @cache

@@ -63,7 +63,7 @@ class PageBox:
 
 @dataclass(frozen=True, slots=True)
 class SentencePlace:
-    """Where a sentence of a window stands.
+    """The place of a sentence of a window.
 
     Attributes:
         text: The sentence.
@@ -141,8 +141,8 @@ def _found_sentence(window: object, document: Document, pdf: PdfFile) -> PagedSe
     )
     if found is None:
         raise InvalidInputError(
-            f"{shown(text)} doesn't stand once on the pages of {pdf.name} that the metadata names, which doesn't say "
-            "where it starts; give the window as the retriever returned it, and its text unchanged"
+            f"the metadata doesn't say where {shown(text)} starts, and it isn't exactly once on the named pages of "
+            f"{pdf.name}; give the window as the retriever returned it, and its text unchanged"
         )
     return found
 
@@ -201,8 +201,9 @@ def _boxes_on(pdf: PdfFile, number: int, pieces: Iterable[PagePiece]) -> Mapping
 
 def _changed(pdf: PdfFile, number: int) -> InvalidInputError:
     return InvalidInputError(
-        f"page {number + 1} of {pdf.name} hasn't the text of the window; the file has changed, or another loader than "
-        "langchain_sentence_window.loaders.PDFLoader read it. Load it again, and replace the document in the index"
+        f"page {number + 1} of {pdf.name} doesn't have the text of the window; the file has changed, or another "
+        "loader than langchain_sentence_window.loaders.PDFLoader read it. Load it again, and replace the document "
+        "in the index"
     )
 
 
@@ -344,7 +345,7 @@ def _marks(places: Sequence[SentencePlace]) -> _Marks:
 
 def _image(document: Any, marks: _Marks) -> bytes:
     """Return a PNG of pages with marks, one below the other."""
-    image = of_extra("PIL.Image", "pillow", "pdf")
+    image = of_extra("PIL.Image", "pillow", "files")
     sizes = [document.get_page_size(number) for number in marks]
     area = sum(width * height for width, height in sizes) / _POINTS**2
     scale = min(DPI, (MAX_PIXELS / max(area, 1)) ** 0.5) / _POINTS

@@ -187,7 +187,7 @@ def _outcome_without_window(found: SentenceFate, query: Query) -> tuple[Outcome,
     key, searched = (found.doc_id, found.index), query.found
     hit = next((each for each in searched.hits if each.key == key), None)
     if hit is not None and searched.relevance is not None and not searched.relevance.supported:
-        return "min_relevance", "nothing that was found supports the question, by min_relevance"
+        return "min_relevance", "nothing that was found fits the question, by min_relevance"
     if hit is not None:
         return (
             "min_score",

@@ -229,7 +229,7 @@ LEFT_OUT: Mapping[str, str] = {
     IS_EQUAL: "its text is that of a better window",
     DOES_NOT_FIT: "it doesn't fit into max_tokens",
     IS_BEYOND_K: "there were k better ones",
-    IS_UNSUPPORTED: "the question doesn't support it",
+    IS_UNSUPPORTED: "it hardly fits the question",
     BEYOND_FETCH_K: "there were fetch_k better ones",
     BELOW_MIN_SCORE: "its similarity is below min_score",
     BY_RERANKER: "the reranker left it out",

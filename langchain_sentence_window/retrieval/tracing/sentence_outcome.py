@@ -85,8 +85,8 @@ class SentenceFate:
         index: The index of the sentence in it, from 0.
         outcome: What became of it, see `Outcome`.
         reason: The same as a phrase, with what caused it.
-        advice: One or two sentences: how it ranks, and what would return it. A setting is only named if the query was
-            run with it, and returned the sentence.
+        advice: One or two sentences: how it ranks, and what would return it. A setting is named only if the query was
+            run with it and returned the sentence.
         start: Its first code point in the source; ``None`` if it is missing. So are the next three.
         end: One past its last code point.
         text: The sentence.
@@ -95,7 +95,7 @@ class SentenceFate:
         cosine: The store's score of it by meaning alone; ``None`` if it isn't known.
         lexical_rank: Its rank by words alone, likewise.
         lexical_score: Its BM25 score; 0 if it has no word of the question, ``None`` if there is no search by words.
-        candidates: The number of sentences that were compared; 0 if the search wasn't made.
+        candidates: The number of sentences that were compared; 0 if there was no search.
         rank: Its rank among them; ``None`` if it isn't one of them.
         score: The score that it was ranked by, likewise.
         hits: The number of sentences that were taken as hits.
@@ -107,8 +107,8 @@ class SentenceFate:
         window: The position of the returned window that holds it; ``None`` if none does.
         window_id: The ``window_id`` of that window.
         nearest: How the returned window that is nearest in its document relates to it; empty if there is none.
-        tried: The settings that were tried, as they would be written in a call.
-        advised: Those that the advice names, each of which would do alone.
+        tried: The settings that were tried, as a call writes them.
+        advised: The settings that the advice names. Each of them is enough alone.
     """
 
     query: str

@@ -37,18 +37,17 @@ class FaissStore(OpenFiles, IndexSearch):
     """A LangChain vector store in one folder, or in memory: SQLite stores it, FAISS searches it.
 
     Every call is one SQLite transaction: it takes effect completely or not at all. The FAISS index and the lexical
-    index are caches. They are brought up to date before each search, and rebuilt from the database when they are
-    missing or damaged. Nothing is pickled. Any number of threads may search while one writes, and each search sees
-    one state of the store. Several processes may open the same path: writers queue, and each process sees at once
-    what another has written.
+    index are caches. They are updated before each search, and rebuilt from the database if they are missing or damaged.
+    Nothing is pickled. Any number of threads may search while one writes, and each search sees one state of the store.
+    Several processes may open the same path: writers queue, and each process sees at once what another has written.
 
-    Scores are cosines: 1 for the same direction, 0 for unrelated; higher is better. Relevance scores are the same,
-    with 0 instead of negative values. Vectors are stored in half precision, which changes scores slightly. An index of
-    codes finds candidates, and those are compared again with the stored vectors. So scores don't depend on the index,
-    except that a hybrid search uses 6-bit records. See the benchmarks page.
+    Scores are cosines: 1 for the same direction, 0 for unrelated texts; higher is better. Relevance scores are the
+    same, with 0 instead of negative values. Vectors are stored in half precision, which changes scores slightly. What
+    an index of codes finds is compared again with the stored vectors. So scores don't depend on the index, except that
+    a hybrid search uses 6-bit records. See the benchmarks page.
 
-    The index follows the size of the store. Another one is made in the background, while searches and writes go on with
-    the present one; `stats` tells which is in use, and why.
+    The index depends on the size of the store. A new index is built in the background, while searches and writes use
+    the present one. `stats` says which index is in use, and why.
 
     Metadata can be anything that JSON can represent. It is filtered before the search, so ``k`` documents are returned
     if ``k`` match. `langchain_sentence_window.stores.faiss.database.filters` describes the syntax of filters.
@@ -69,21 +68,21 @@ class FaissStore(OpenFiles, IndexSearch):
         Args:
             embedding: The embedder of texts and queries.
             path: A folder; ``None`` for a store in memory.
-            index: ``auto`` compares all vectors exactly as long as that is cheap. Above, it compares codes of two bits
-                a number (``IVF1,PQ…x4fs``), and above that those of the nearest clusters (``IVF…,PQ…x4fs``), and
-                compares the best again. Or the name of an index for FAISS's index factory: ``Flat`` is exact; ``SQ8``
-                and ``SQfp16`` are smaller; ``RaBitQ`` and ``RaBitQ2`` are much smaller and faster; ``HNSW32``,
-                ``HNSW32_SQ8`` and ``IVF…`` are faster, and miss some results. ``None`` keeps the index of an existing
-                store; a new store gets ``auto``. If an existing store has another index than the one named, the new
-                one is built from the database, without embedding, and kept.
+            index: ``auto`` compares all vectors exactly in small stores. In larger stores, it compares codes of two
+                bits per number (``IVF1,PQ…x4fs``), and in the largest only those of the nearest clusters
+                (``IVF…,PQ…x4fs``); then it compares the best again. Or the name of an index for FAISS's index factory:
+                ``Flat`` is exact; ``SQ8`` and ``SQfp16`` are smaller; ``RaBitQ`` and ``RaBitQ2`` are much smaller and
+                faster; ``HNSW32``, ``HNSW32_SQ8`` and ``IVF…`` are faster, and miss some results. ``None`` keeps the
+                index of an existing store; a new store gets ``auto``. If an existing store has another index than the
+                one named, the new one is built from the database, without embedding, and kept.
             neighbor_weights: The weights with which a sentence's vector is mixed with those of its neighbors in its
                 section when it is searched: of the sentence itself, of those next to it, of those two away, and so on;
                 ``(1,)`` for no mixing. ``None`` keeps the weights of an existing store; a new store gets
                 `NEIGHBOR_WEIGHTS`. Other weights are applied without embedding. Documents without ``doc_id`` and
                 ``sentence_index`` have no neighbors.
-            search_effort: How much a search looks at, where the index isn't exact: 1 is usual, 2 compares twice as many
-                candidates, clusters or nodes and finds more, and ``float("inf")`` compares everything.
-                `recall_estimate` tells what it gives.
+            search_effort: How much a search compares if the index isn't exact: 1 is the default, 2 compares twice as
+                many candidates, clusters or nodes and finds more, and ``float("inf")`` compares everything.
+                `recall_estimate` measures the effect.
             read_only: Whether to leave the files unchanged. If the saved FAISS index is current, it is mapped into
                 memory instead of read, unless it is one of fast scan (``x4fs``).
 

@@ -26,6 +26,7 @@ from .dense.dense_cache import BackgroundChange, VectorCache
 from .dense.faiss_factory import AUTO, check_index_name
 from .dense.fine_vectors import DamagedRecordError
 from .dense.vector_index import VectorIndex
+from .format_conversion import convert_earlier
 from .index_state import IndexAtState, IndexState, SearchCache
 from .lexical_index import LexicalCache
 from .origin import Origin
@@ -341,6 +342,7 @@ class IndexSession:
         folder = self.folder
         if folder and not read_only:
             make_folder(folder)
+            convert_earlier(folder)
         self._database = Database(folder / DATABASE_FILE if folder else None, read_only=read_only)
         try:
             kept = self._database.read(lambda snapshot: snapshot.fact("settings")) or {}

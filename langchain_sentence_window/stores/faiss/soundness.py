@@ -93,11 +93,11 @@ class CheckResult:
     """The result of a check of an index.
 
     Attributes:
-        problems: What is wrong, a sentence each, with what to do about it; empty for a sound index.
+        problems: One sentence for each problem, with what to do about it; empty for a sound index.
         documents: The number of documents; 0 if the database can't be read.
         sentences: The number of sentences, likewise.
-        checked: The parts that were looked at: ``files``, ``database``, ``documents``, and as far as they are there,
-            ``vectors``, ``words``, ``settings`` and ``ranking``.
+        checked: The parts that were checked: ``files``, ``database``, ``documents``, and, if they exist, ``vectors``,
+            ``words``, ``settings`` and ``ranking``.
     """
 
     problems: tuple[str, ...] = ()

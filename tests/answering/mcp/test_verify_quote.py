@@ -74,7 +74,7 @@ async def test_a_named_document_is_read_to_its_end(words: WordEmbeddings) -> Non
     altered = "This is clause 2500 of many."
     found = (await called(server, "verify_quote", {"quote": altered, "doc_id": "long"})).structured_content
     assert found["verdict"] == "not_found"
-    assert found["explanation"].startswith("The quote stands neither in that document nor")
+    assert found["explanation"].startswith("The quote is neither in that document nor")
 
 
 async def test_what_lies_beyond_the_limit_of_reading_is_searched(
@@ -128,9 +128,9 @@ async def test_pages_of_a_place_are_its_own(words: WordEmbeddings) -> None:
     [
         (
             "A refund is quick.",
-            "verbatim: The quote stands there word for word.\n\n<source>\n[1] terms.md, line 1 · doc_id",
+            "verbatim: The quote is there word for word.\n\n<source>\n[1] terms.md, line 1 · doc_id",
         ),
-        ("A refund is slow.", "not_found: The quote stands in none of the passages"),
+        ("A refund is slow.", "not_found: The quote is in none of the passages"),
     ],
 )
 async def test_it_can_be_shown_as_sources(retriever: SentenceWindowRetriever, quote: str, begins: str) -> None:

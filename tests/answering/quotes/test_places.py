@@ -208,7 +208,7 @@ def test_what_is_left_of_a_window_is_found_on_its_pages(words: WordEmbeddings, t
         assert whole.page_content[sentence.start_index : sentence.end_index] == sentence.text
         assert highlight(given, tmp_path / "marked.png", pdf=path).stat().st_size > 0
     for text in ("Cats are free.", "Katzen sind frei."):
-        with pytest.raises(InvalidInputError, match="doesn't stand once"):
+        with pytest.raises(InvalidInputError, match="isn't exactly once"):
             locate(place_of(text, left.model_copy(update={"page_content": text})), path)
 
 

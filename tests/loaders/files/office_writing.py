@@ -15,7 +15,7 @@ _SECTOR, _NONE, _END = 512, 0xFFFFFFFF, 0xFFFFFFFE
 
 def library(name: str) -> Any:
     """A library of the extra, or one that writes what it reads."""
-    return pytest.importorskip(name, reason=f"{name} isn't installed; install the extra office and the group test")
+    return pytest.importorskip(name, reason=f"{name} isn't installed; install the extra files and the group test")
 
 
 def pptx(*texts: str) -> bytes:

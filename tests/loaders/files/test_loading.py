@@ -346,9 +346,9 @@ def test_a_source_is_a_string(source: object) -> None:
     [
         (".html", "lxml.etree", "files"),
         (".docx", "mammoth", "files"),
-        (".xlsx", "openpyxl", "office"),
-        (".rtf", "striprtf.striprtf", "office"),
-        (".msg", "oxmsg", "office"),
+        (".xlsx", "openpyxl", "files"),
+        (".rtf", "striprtf.striprtf", "files"),
+        (".msg", "oxmsg", "files"),
     ],
 )
 def test_a_missing_library_is_an_error_that_says_how_to_install_it(

@@ -138,7 +138,7 @@ def test_rich_text_has_paragraphs_and_tables_in_its_encoding(tmp_path: Path) -> 
     assert text(tmp_path, "a.rtf", written) == (
         "A seat is booked.\n\n😊 for a day.\n\n| Hall | Euros |\n| --- | --- |\n| Süd | 35 |"
     )
-    assert "no file in Rich Text Format" in failure(tmp_path, "b.rtf", "Pay now.")
+    assert "isn't a file in Rich Text Format" in failure(tmp_path, "b.rtf", "Pay now.")
     fonts = b"{\\rtf1{\\fonttbl" + b"{\\f1 a" * 20_000 + b"}" * 20_000 + b"}Pay now.}"
     assert "too large a table of fonts" in failure(tmp_path, "c.rtf", fonts)
 
@@ -168,7 +168,7 @@ def test_a_notebook_is_its_texts_its_code_and_what_that_wrote(tmp_path: Path) ->
         "# Sums\nAdd them.\n\n````python\nprint(`3`)\n```\n````\n\n```\n3\n4\n```\n\n*five*"
     )
     assert "no cells" in failure(tmp_path, "b.ipynb", "[]")
-    assert "is no JSON" in failure(tmp_path, "c.ipynb", "{")
+    assert "isn't JSON" in failure(tmp_path, "c.ipynb", "{")
 
 
 def message(**fields: str) -> EmailMessage:
@@ -229,7 +229,7 @@ def test_json_is_a_list_of_keys_and_values(tmp_path: Path) -> None:
     assert text(tmp_path, "a.json", written) == (
         "- name: Hall\n- open: true\n- size: 1.50\n- notes:\n  - It is large.\n\n    Ask first.\n  - null\n- none:"
     )
-    assert "is no JSON" in failure(tmp_path, "b.json", "[" * 100_000)
+    assert "isn't JSON" in failure(tmp_path, "b.json", "[" * 100_000)
 
 
 def test_records_of_json_are_rows_if_they_are_alike_and_numbered_items_if_not(tmp_path: Path) -> None:
@@ -259,4 +259,4 @@ def test_an_encrypted_text_of_opendocument_says_so(tmp_path: Path) -> None:
     manifest = b"<m:manifest><m:encryption-data/></m:manifest>"
     data = odt("<text:p>a</text:p>", more={"META-INF/manifest.xml": manifest})
     assert failure(tmp_path, "a.odt", data).endswith("is encrypted; save it anew without a password")
-    assert "no text of OpenDocument" in failure(tmp_path, "b.odt", archive({"content.xml": b"<a/>"}))
+    assert "isn't an OpenDocument text" in failure(tmp_path, "b.odt", archive({"content.xml": b"<a/>"}))

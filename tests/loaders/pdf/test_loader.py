@@ -324,7 +324,7 @@ def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     pdfium_module.pdfium.cache_clear()
     pdfium_module.pdfium_raw.cache_clear()
     try:
-        with pytest.raises(MissingExtraError, match=r"langchain-sentence-window\[pdf\]"):
+        with pytest.raises(MissingExtraError, match=r"langchain-sentence-window\[files\]"):
             load_pdf(HELLO)
     finally:
         pdfium_module.pdfium.cache_clear()

@@ -229,7 +229,7 @@ def test_the_file_is_where_the_metadata_says_or_where_the_caller_says(tmp_path: 
 
 def test_a_file_that_changed_is_refused(tmp_path: Path) -> None:
     document = page_window("One line.", source="a.pdf")
-    with pytest.raises(InvalidInputError, match="page 1 of the PDF hasn't the text of the window; the file has"):
+    with pytest.raises(InvalidInputError, match="page 1 of the PDF doesn't have the text of the window; the file has"):
         locate(document, drawn(lines("Another line.")))
     with pytest.raises(InvalidInputError, match="page 4 of the PDF"):
         locate(page_window("One line.", page=3), drawn(lines("One line.")))

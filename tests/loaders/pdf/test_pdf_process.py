@@ -80,7 +80,7 @@ def test_errors_and_warnings_come_here(process: PdfProcess) -> None:
     with pytest.raises(InvalidInputError, match="has 2 pages"):
         process.picture(pdf_of(PDF), 2, 300, 1_000_000)
     other = drawn(lines("Another text."))
-    with pytest.raises(InvalidInputError, match="hasn't the text of the window"):
+    with pytest.raises(InvalidInputError, match="doesn't have the text of the window"):
         process.boxes(pdf_of(other), sentences_on_pages(load_pdf(PDF)[0]))
     with pytest.warns(SentenceWindowWarning, match="no text"):
         assert texts(process, drawn(lambda canvas: None)) == []

@@ -306,7 +306,7 @@ def test_a_bad_k_is_refused(store: FaissStore, k: Any) -> None:
         (Document(page_content="x", metadata={"when": {1j}}), "can't be stored as JSON"),
         (Document(page_content="x", metadata={"n": float("nan")}), "can't be stored as JSON"),
         (Document(page_content="x", metadata={"keys": {1: 2, "1": 2}}), "its keys aren't different strings"),
-        (Document(page_content="x", metadata={2: 1}), "its key is no string"),
+        (Document(page_content="x", metadata={2: 1}), "its key isn't a string"),
         (Document(page_content="x", id=""), "can't be an id"),
         (Document(page_content="x", id="a\x00"), "can't be an id"),
         (Document(page_content="x", id="\ud800"), "can't be an id"),
@@ -342,7 +342,7 @@ def test_the_same_class_with_another_model_is_another_embedder(tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("version", "cure"),
-    [(FORMAT_VERSION - 1, "index the documents again"), (FORMAT_VERSION + 1, "upgrade the package")],
+    [(FORMAT_VERSION - 2, "index the documents again"), (FORMAT_VERSION + 1, "pip install --upgrade")],
 )
 def test_an_index_of_another_version_is_refused_and_kept(
     words: WordEmbeddings, tmp_path: Path, version: int, cure: str

@@ -136,8 +136,10 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
         raise StoreError(f"{name} is a database, but not one of langchain-sentence-window; choose another path")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != FORMAT_VERSION:
-        cure = "upgrade the package, or index the documents again at another path"
-        if version < FORMAT_VERSION:
+        cure = "a later version wrote it, so upgrade: pip install --upgrade langchain-sentence-window"
+        if version == FORMAT_VERSION - 1:
+            cure = "open it once without read_only=True, or with a command, which converts it and keeps the old one"
+        elif version < FORMAT_VERSION:
             cure = "an earlier version wrote it, so index the documents again, at another path or after removing it"
         raise IndexMismatchError(
             f"{name} has format {version or 1}, and this version of langchain-sentence-window reads format "
@@ -149,7 +151,7 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
         raise StoreError(f"{name} doesn't have the tables of an index, so it may be damaged; restore it from a backup")
     if path is None:
         return
-    _check_head(name, path.parent / HEAD_FILE, head, snapshot)
+    check_head(name, path.parent / HEAD_FILE, head, snapshot)
     if is_sealed:
         # So that the next opening needn't read all of it.
         connections.is_dirty = connections.file.lacks_stamp()
@@ -177,7 +179,12 @@ def check_log(connections: Connections) -> None:
         )
 
 
-def _check_head(name: str, head_file: Path, recorded: Head | None, snapshot: Snapshot) -> None:
+def check_head(name: str, head_file: Path, recorded: Head | None, snapshot: Snapshot) -> None:
+    """Check that a database holds all writes that were recorded beside it.
+
+    Raises:
+        StoreError: It doesn't.
+    """
     head = snapshot.head
     if recorded is not None and recorded.birth == head.birth and recorded.generation > head.generation:
         raise StoreError(

@@ -12,7 +12,7 @@ import secrets
 import shutil
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -21,7 +21,7 @@ from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 
 from . import store_files
 from .database import Database
-from .database_file import HEAD_FILE, RESTORING_FILE, SEAL_FILE, Head, Sealed, write_head, write_seal
+from .database_file import HEAD_FILE, RESTORING_FILE, SEAL_FILE, Head, Sealed, log_of, write_head, write_seal
 from .database_opening import SIDE_FILE_SUFFIXES, holds_index
 from .locks import FORKS
 from .transaction import Transaction
@@ -54,6 +54,48 @@ def restore_index(backup: Path, folder: Path) -> None:
     store_files.make_folder(folder)
     _refuse_folders(folder)
     FORKS.read(lambda: _restore(backup, folder))
+
+
+def take_place(folder: Path, new: Path, kept: str, release: Callable[[], None]) -> None:
+    """Put a new database in the place of an index's, which is kept under another name.
+
+    Args:
+        folder: The folder of the index.
+        new: The new database, beside the old one; it has no log.
+        kept: The name of the old database from then on.
+        release: Closes the caller's connection to the old database, once nobody else can open it.
+
+    Raises:
+        StoreError: Another process has written to the old database meanwhile; nothing was changed.
+        OSError: The files can't be renamed; nothing was changed.
+    """
+    with _workshop(folder) as workshop:
+        new.rename(workshop / _NEW)
+        head = _made_another(workshop / _NEW)
+        with _alone(folder, workshop):
+            release()
+            _exchange(folder, workshop, head)
+            old = workshop / store_files.DATABASE_FILE
+            if store_files.size_of(log_of(old)):
+                raise StoreError(f"{str(folder)!r} was written to by another process; end that process, and try again")
+        old.replace(folder / kept)
+
+
+def undo_killed_exchange(folder: Path, is_meant: Callable[[Path], bool]) -> None:
+    """Move the files of an index back, if the process that exchanged them was killed.
+
+    Args:
+        folder: The folder of the index.
+        is_meant: Returns whether the exchange is meant, by its workshop.
+
+    Raises:
+        StoreError: Another call is exchanging them.
+    """
+    with suppress(OSError), store_files.open_regular(folder / RESTORING_FILE) as file:
+        killed = _killed_workshop(file.read(100), folder)
+        if killed and is_meant(killed):
+            with _workshop(folder) as workshop, _alone(folder, workshop):
+                pass
 
 
 def _restore(backup: Path, folder: Path) -> None:

@@ -51,6 +51,15 @@ class Transaction(Snapshot):
         text = json.dumps(value)
         self.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", [name, text, schema.checksum_of(name, text)])
 
+    def set_times(self, times: Mapping[str, int]) -> None:
+        """Set when documents were last written, by their ids, in microseconds since 1970 UTC."""
+        written = [
+            (number, id_, times.get(id_, self._time))
+            for number, id_ in self.execute("SELECT document, doc_id FROM documents").fetchall()
+        ]
+        self._drop("documents", "1", [])
+        self._insert("documents", [(*row, schema.checksum_of(*row)) for row in written])
+
     def remove(self, condition: Condition) -> None:
         """Remove the sentences that meet a condition.
 
