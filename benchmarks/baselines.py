@@ -1,16 +1,20 @@
-"""Baselines for sentence windows: fixed chunks with BM25, and plain windows."""
+"""Baselines for sentence windows: fixed chunks with BM25, plain windows, and retrievers of LangChain."""
 
 import re
+from importlib.util import find_spec
 from typing import Any
 
 import bm25s
 import numpy as np
 import numpy.typing as npt
+from langchain_classic.retrievers import EnsembleRetriever, MultiVectorRetriever, ParentDocumentRetriever
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
+from langchain_core.stores import InMemoryStore
 from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
 from pydantic import PrivateAttr
 
 from langchain_sentence_window import SentenceSplitter
@@ -21,6 +25,66 @@ RETURNED = 40
 """Windows or chunks returned, enough for the largest budget."""
 LEXICAL_WEIGHT = 0.3
 """What BM25 adds to the dense score, both as z-scores."""
+SEPARATORS = ["\n\n", "\n", ".", "?", "!", " ", ""]
+"""Chunks that end with sentences: a stronger baseline than those that end anywhere."""
+PARENTS = ((400, 2000), (200, 800))
+"""Characters of the chunks that are searched, and of those that are returned."""
+SEARCHED = 5 * RETURNED
+"""Children searched, so that enough of their parents are returned."""
+
+
+def chunker(size: int, overlap: int = 0) -> RecursiveCharacterTextSplitter:
+    """Make a splitter into chunks that know their places."""
+    return RecursiveCharacterTextSplitter(
+        SEPARATORS, keep_separator="end", chunk_size=size, chunk_overlap=overlap, add_start_index=True
+    )
+
+
+def retrievers_of_langchain(documents: list[Document], embedding: Embeddings) -> dict[str, BaseRetriever]:
+    """Index documents for LangChain's own retrievers; `BM25Retriever` needs the package rank-bm25."""
+    made: dict[str, BaseRetriever] = {}
+    for child, parent in PARENTS:
+        parents = ParentDocumentRetriever(
+            vectorstore=InMemoryVectorStore(embedding),
+            docstore=InMemoryStore(),
+            child_splitter=chunker(child),
+            parent_splitter=chunker(parent),
+            search_kwargs={"k": SEARCHED},
+        )
+        parents.add_documents(documents)
+        made[f"ParentDocumentRetriever, {child:,} in {parent:,}"] = parents
+    made["MultiVectorRetriever, sentences in 800"] = _sentences_in_chunks(documents, embedding, 800)
+    if find_spec("rank_bm25"):
+        chunks = chunker(400).split_documents(documents)
+        made["EnsembleRetriever, chunks of 400"] = _ensemble(chunks, embedding)
+    return made
+
+
+def _sentences_in_chunks(documents: list[Document], embedding: Embeddings, size: int) -> BaseRetriever:
+    """Search sentences, and return the chunks that they are in."""
+    chunks = {str(number): chunk for number, chunk in enumerate(chunker(size).split_documents(documents))}
+    sentences = [
+        Document(chunk.page_content[start:end], metadata={"parent": parent})
+        for parent, chunk in chunks.items()
+        for start, end in SentenceSplitter().spans(chunk.page_content)
+    ]
+    retriever = MultiVectorRetriever(
+        vectorstore=InMemoryVectorStore.from_documents(sentences, embedding),
+        docstore=InMemoryStore(),
+        id_key="parent",
+        search_kwargs={"k": SEARCHED},
+    )
+    retriever.docstore.mset(list(chunks.items()))
+    return retriever
+
+
+def _ensemble(chunks: list[Document], embedding: Embeddings) -> BaseRetriever:
+    """Fuse the ranks of BM25 and of a search by meaning."""
+    from langchain_community.retrievers import BM25Retriever
+
+    lexical = BM25Retriever.from_documents(chunks, k=RETURNED, preprocess_func=words)
+    dense = InMemoryVectorStore.from_documents(chunks, embedding).as_retriever(search_kwargs={"k": RETURNED})
+    return EnsembleRetriever(retrievers=[lexical, dense], weights=[0.5, 0.5])
 
 
 class HybridChunks(BaseRetriever):

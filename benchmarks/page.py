@@ -1,11 +1,11 @@
-"""Write the measured tables of the benchmark page, and its plot, from the JSON results in ``benchmarks/measured``.
+"""Write the measured tables of the benchmark pages, and their plot, from the JSON results in ``benchmarks/measured``.
 
     python -m benchmarks.page [--measure NAME ...] [--data DIR]
 
-Each table stands in ``docs/benchmarks.md``, or in ``docs/how-to/plan.md``, between ``<!-- measured: NAME -->`` and
-``<!-- end of NAME -->``; a test compares. With ``--measure``, the figures of some tables, or of ``all``, are measured
-anew first, which takes hours on an idle machine. ``scale-real`` and ``settings`` need ``--data``; see
-`benchmarks.real_vectors`.
+Each table stands on a page of ``docs/benchmarks``, or in ``docs/how-to/plan.md``, between
+``<!-- measured: NAME -->`` and ``<!-- end of NAME -->``; a test compares. With ``--measure``, the figures of some
+tables, or of ``all``, are measured anew first, which takes hours on an idle machine. ``scale-real`` and ``settings``
+need ``--data``; see `benchmarks.real_vectors`.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from langchain_sentence_window.evaluation.measurement import BUDGETS
 
 ROOT = Path(__file__).parent.parent
 MEASURED = Path(__file__).parent / "measured"
-PAGE, PLOT = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "images" / "scale.svg"
+FOLDER, PLOT = ROOT / "docs" / "benchmarks", ROOT / "docs" / "images" / "scale.svg"
 PLAN_PAGE = ROOT / "docs" / "how-to" / "plan.md"
 
 SOURCES = {
@@ -294,9 +294,26 @@ TABLES: dict[str, Callable[[], str]] = {
     "ray-ingest": ray_ingest,
     "settings": settings,
 }
-"""What makes each table of the page; it returns nothing if nothing was measured."""
+"""What makes each table of the pages; it returns nothing if nothing was measured."""
 
-PAGES = {PAGE: TABLES, PLAN_PAGE: PLAN_TABLES}
+PLACES = {
+    "recall": ["settings"],
+    "reliability": ["torture"],
+    "speed-and-size": [
+        "scale",
+        "scale-large",
+        "scale-real",
+        "scale-flat",
+        "concurrency",
+        "concurrency-large",
+        "stalls",
+    ],
+    "stores": ["side-by-side", "side-by-side-large", "ray-ingest", "postgres"],
+}
+"""The pages of benchmarks, and the tables of each."""
+
+PAGES = {FOLDER / f"{name}.md": {each: TABLES[each] for each in tables} for name, tables in PLACES.items()}
+PAGES[PLAN_PAGE] = PLAN_TABLES
 
 
 def draw_scale() -> str:

@@ -28,9 +28,8 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_huggingface import HuggingFaceEmbeddings
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from benchmarks.baselines import LEXICAL_WEIGHT, CachedEmbeddings, HybridChunks
+from benchmarks.baselines import LEXICAL_WEIGHT, SEPARATORS, CachedEmbeddings, HybridChunks
 from benchmarks.question_sets import Collection, with_budget
-from benchmarks.recall import SEPARATORS
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError

@@ -1,4 +1,4 @@
-"""Measure recall: sentence windows beside fixed chunks and plain windows.
+"""Measure recall: sentence windows beside fixed chunks, plain windows, and LangChain's own retrievers.
 
     python -m benchmarks.recall [DIR] [--plot FILE] [--json PATH]
 
@@ -21,9 +21,16 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_huggingface import HuggingFaceEmbeddings
-from langchain_text_splitters import RecursiveCharacterTextSplitter
 
-from benchmarks.baselines import RETURNED, CachedEmbeddings, HybridChunks, PlainWindows, plain_windows
+from benchmarks.baselines import (
+    RETURNED,
+    CachedEmbeddings,
+    HybridChunks,
+    PlainWindows,
+    chunker,
+    plain_windows,
+    retrievers_of_langchain,
+)
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.errors import SentenceWindowError
@@ -32,8 +39,6 @@ from langchain_sentence_window.evaluation import Comparison, compare, read_quest
 EXAMPLES = Path(__file__).parent.parent / "examples"
 CHUNKS = ((400, 0), (800, 0), (2000, 200))
 """Characters of a chunk, and of its overlap with the next."""
-SEPARATORS = ["\n\n", "\n", ".", "?", "!", " ", ""]
-"""Chunks that end with sentences: a stronger baseline than those that end anywhere."""
 PLAIN_WINDOWS = (1, 3)
 
 
@@ -76,10 +81,7 @@ def make_retrievers(documents: list[Document], embedding: Embeddings) -> dict[st
         "sentence windows": SentenceWindowRetriever.from_documents(documents, embedding, k=RETURNED, show_progress=True)
     }
     for size, overlap in CHUNKS:
-        splitter = RecursiveCharacterTextSplitter(
-            SEPARATORS, keep_separator="end", chunk_size=size, chunk_overlap=overlap, add_start_index=True
-        )
-        chunks = splitter.split_documents(documents)
+        chunks = chunker(size, overlap).split_documents(documents)
         dense = InMemoryVectorStore.from_documents(chunks, embedding).as_retriever(search_kwargs={"k": RETURNED})
         retrievers[f"chunks of {size:,}, dense"] = dense
         retrievers[f"chunks of {size:,}, dense + BM25"] = HybridChunks(chunks, embedding)
@@ -87,7 +89,7 @@ def make_retrievers(documents: list[Document], embedding: Embeddings) -> dict[st
         windows = plain_windows(documents, size)
         store = InMemoryVectorStore.from_documents(windows, embedding)
         retrievers[f"plain windows, {size} on each side"] = PlainWindows(store=store)
-    return retrievers
+    return retrievers | retrievers_of_langchain(documents, embedding)
 
 
 def add_all(results: Results, comparison: Comparison) -> None:

@@ -14,8 +14,11 @@ from urllib.parse import unquote, urlsplit
 LOADED = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src"}
 """What a browser fetches by itself."""
 
-OPEN_REFERENCE = re.compile(r"\]\[[\w.]*\]|^:::|--8<--", re.M)
-"""What is left in the text of a page if a reference, an object or a file wasn't found."""
+OPEN_REFERENCE = re.compile(r"\]\[[\w.]*\]|^:::|--8<--|::$", re.M)
+"""What is left in the text of a page if a reference, an object or a file wasn't found, or an example isn't code."""
+
+HANDED_ON = re.compile(r"\w+\([^()]*\*given\b")
+"""A signature that doesn't say what a function takes."""
 
 
 class Page(HTMLParser):
@@ -26,6 +29,7 @@ class Page(HTMLParser):
         links: Addresses of links.
         anchors: Ids that links can lead to.
         text: What can be read outside of code.
+        code: What can be read in code.
     """
 
     def __init__(self, html: str) -> None:
@@ -34,7 +38,7 @@ class Page(HTMLParser):
         self.loaded: list[str] = []
         self.links: list[str] = []
         self.anchors: set[str] = set()
-        self.text = ""
+        self.text = self.code = ""
         self._code = 0
         self.feed(html)
 
@@ -57,7 +61,9 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         """Note text."""
-        if not self._code:
+        if self._code:
+            self.code += data
+        else:
             self.text += data
 
 
@@ -69,6 +75,7 @@ def faults_of(site: Path) -> list[str]:
         name = path.relative_to(site.resolve())
         faults += [f"{name} loads {url}" for url in page.loaded if urlsplit(url).netloc]
         faults += [f"{name} has an open reference: {found}" for found in OPEN_REFERENCE.findall(page.text)]
+        faults += [f"{name} has a signature that says nothing: {found}" for found in HANDED_ON.findall(page.code)]
         if path.name == "404.html":
             continue  # its links are those of wherever it is shown
         for url in [*page.links, *page.loaded]:

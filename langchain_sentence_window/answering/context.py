@@ -91,18 +91,18 @@ def as_search_results(windows: Iterable[Document]) -> list[dict[str, Any]]:
         windows: Windows, or any Documents.
 
     Returns:
-        A block for each window that has text, in the same order::
-
-            {"type": "search_result", "source": "policy.md", "title": "policy.md (Annual plans)",
-             "content": [{"type": "text", "text": "It is refused once full.\n\n"}], "citations": {"enabled": True}}
-
-        ``source`` is the document's address or name, ``title`` its title, pages and heading, each on one line.
-        ``content`` has a text block for each sentence, with the white space after it: joined, they are the window's
-        text. Before them is a block for each of the window's lead-ins, which ends with ``\n[...]\n``. Lone surrogates,
-        which can't be sent, are replaced by ``?``.
+        A block for each window that has text, in the same order. ``source`` is the document's address or name,
+        ``title`` its title, pages and heading, each on one line. ``content`` has a text block for each sentence, with
+        the white space after it: joined, they are the window's text. Before them is a block for each of the window's
+        lead-ins, which ends with ``\n[...]\n``. Lone surrogates, which can't be sent, are replaced by ``?``.
 
     Raises:
         InvalidInputError: The windows aren't a list of Documents.
+
+    Examples:
+        >>> as_search_results(windows)  # doctest: +SKIP
+        [{"type": "search_result", "source": "policy.md", "title": "policy.md (Annual plans)",
+          "content": [{"type": "text", "text": "It is refused once full.\n\n"}], "citations": {"enabled": True}}]
     """
     return [
         {

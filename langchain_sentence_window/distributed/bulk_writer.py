@@ -43,7 +43,7 @@ ASK_BATCH_SIZE = 256
 class BulkWriter:
     """Writes sentences with their vectors into a vector store.
 
-    Example:
+    Examples:
         >>> with BulkWriter(store) as writer:                    # doctest: +SKIP
         ...     for sentences, vectors in rows:
         ...         writer.write(sentences, vectors)

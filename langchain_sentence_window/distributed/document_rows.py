@@ -38,7 +38,7 @@ class DocumentRows:
     It splits, embeds and mixes, as a `SentenceWindowRetriever` does. It can be pickled, so Ray, Spark or Daft can send
     it to workers. All parts of a document must be in one call, such as all pages of a file.
 
-    Example:
+    Examples:
         >>> rows = DocumentRows(load_embedding)                # doctest: +SKIP
         >>> sentences, vectors = rows(documents)                # doctest: +SKIP
         >>> writer.write(sentences, vectors)                    # doctest: +SKIP

@@ -151,7 +151,7 @@ class DocumentWriter:
     It can be pickled, so that Ray, Spark or Daft may send it to workers. Each of them opens the store and loads the
     embedder once. All parts of a document must be in one call, such as all pages of a file.
 
-    Example:
+    Examples:
         >>> write = DocumentWriter(open_store, load_embedding)  # doctest: +SKIP
         >>> [outcome.status for outcome in write(documents)]      # doctest: +SKIP
         ['written', 'unchanged']

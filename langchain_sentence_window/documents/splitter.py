@@ -53,7 +53,7 @@ class SentenceSplitter(BaseDocumentTransformer):
     decides about full stops. If in doubt, two sentences stay joined. A very long sentence is stored and searched in
     pieces, and windows hold it as a whole.
 
-    Example:
+    Examples:
         >>> SentenceSplitter().spans("Ask Dr. Hale. She knows.")
         [(0, 13), (14, 24)]
     """

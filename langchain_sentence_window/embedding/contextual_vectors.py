@@ -38,7 +38,7 @@ class NeighborMixedEmbeddings(Embeddings):
     It mixes the vectors of documents that a `SentenceWindowRetriever` adds to the store, as `FaissStore` does. Queries
     and all other texts are embedded as they are.
 
-    Example:
+    Examples:
         >>> store = InMemoryVectorStore(NeighborMixedEmbeddings(embedding))  # doctest: +SKIP
         >>> retriever = SentenceWindowRetriever(vectorstore=store)       # doctest: +SKIP
     """

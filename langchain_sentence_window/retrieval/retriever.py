@@ -245,7 +245,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
     Settings are checked whenever they are set: in the constructor, by assignment, in copies and with a call.
     Copies share the store.
 
-    Example:
+    Examples:
         >>> retriever = SentenceWindowRetriever.from_documents(documents, embedding)  # doctest: +SKIP
         >>> retriever.invoke("When is a refund refused?", k=3, window=(1, 3))         # doctest: +SKIP
     """
@@ -349,7 +349,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
     def as_document_index(self) -> "DocumentIndex":
         """Return an object that LangChain's ``index()`` and ``aindex()`` take in place of a vector store.
 
-        Example:
+        Examples:
             >>> index(documents, record_manager, retriever.as_document_index(), cleanup="full")  # doctest: +SKIP
         """
         from .document_index import WindowDocumentIndex

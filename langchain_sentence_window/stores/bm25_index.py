@@ -41,7 +41,7 @@ class BM25Index(OpenFiles):
     Processes on one machine may share the index's folder: all see what one has written, and one may write at a time. If
     several machines write, use the store's hybrid search through ``search_kwargs`` instead.
 
-    Example:
+    Examples:
         >>> SentenceWindowRetriever(vectorstore=store, bm25_index=BM25Index("words/"))  # doctest: +SKIP
     """
 

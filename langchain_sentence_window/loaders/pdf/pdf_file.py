@@ -45,7 +45,7 @@ class PDFLoader(BaseLoader):
     The metadata says which parts of the text are headings, paragraphs, items and rows. So sentences that cross a page
     are whole if the Documents of a file are split together.
 
-    Example:
+    Examples:
         >>> PDFLoader("contract.pdf").load()  # doctest: +SKIP
         [Document(metadata={'source': 'contract.pdf', 'page': 0, ...}, page_content='...'), ...]
     """
