@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .retrieval.index_settings import IndexSettings, check_index, read_index_settings, write_index_settings
     from .retrieval.indexing import acopy_index, copy_index
     from .retrieval.retriever import SentenceWindowRetriever
+    from .retrieval.stored_chunks import ChunkSurvey, aread_chunks, asurvey_chunks, read_chunks, survey_chunks
     from .retrieval.tracing.sentence_outcome import SentenceFate
     from .stores.bm25_index import BM25Index
     from .stores.faiss.faiss_store import FaissStore
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BM25Index",
     "CheckResult",
+    "ChunkSurvey",
     "Citation",
     "CrossEncoderReranker",
     "FaissStore",
@@ -50,7 +52,9 @@ __all__ = [
     "SentenceWindowRetriever",
     "VerifiedQuote",
     "acopy_index",
+    "aread_chunks",
     "as_search_results",
+    "asurvey_chunks",
     "check_index",
     "citation_blocks",
     "cited_message",
@@ -63,10 +67,12 @@ __all__ = [
     "format_context",
     "load_embedding",
     "merge_windows",
+    "read_chunks",
     "read_index_settings",
     "renumber_citations",
     "serve_mcp",
     "shown_sources",
+    "survey_chunks",
     "verify_quote",
     "verify_quotes",
     "write_index_settings",
@@ -94,6 +100,7 @@ _NAMES = {
     "retrieval.index_settings": ["check_index", "IndexSettings", "read_index_settings", "write_index_settings"],
     "retrieval.indexing": ["acopy_index", "copy_index"],
     "retrieval.retriever": ["SentenceWindowRetriever"],
+    "retrieval.stored_chunks": ["ChunkSurvey", "aread_chunks", "asurvey_chunks", "read_chunks", "survey_chunks"],
     "retrieval.tracing.sentence_outcome": ["SentenceFate"],
     "stores.bm25_index": ["BM25Index"],
     "stores.faiss.faiss_store": ["FaissStore"],

@@ -26,6 +26,8 @@ from langchain_sentence_window import (
     evaluation,
     find_citations,
     format_context,
+    read_chunks,
+    survey_chunks,
 )
 from langchain_sentence_window.answering import content_blocks
 from langchain_sentence_window.answering import context as search_results
@@ -144,6 +146,7 @@ ENCODER = SimpleNamespace(encode=None, tokenizer=None, max_seq_length=9)
 HIT = geometry.Hit("a", 1, 0, 3, 0.5)
 WINDOW = geometry.Window("a", 0, 2, (HIT,))
 RERANKER = CrossEncoderReranker(model=Lengths())
+HOLDING = InMemoryVectorStore.from_texts(["A card."], WordEmbeddings(), [{"source": "a.md", "n": 1}])
 REPORT = evaluation.evaluate(RETRIEVER, [QUESTION])
 
 
@@ -241,6 +244,10 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         {"query": "refund", "k": 1, "fetch_k": 5, "window": 1, "window_key": None, "max_tokens": 99}
         | {"count_tokens": len, "order": "edges", "lexical_weight": 0.5, "min_score": 0.0},
     ),
+    "from_texts": (
+        SentenceWindowRetriever.from_texts,
+        {"texts": ["A card."], "embedding": WordEmbeddings(), "metadatas": [{}], "ids": ["x"]},
+    ),
     "explain": (RETRIEVER.explain, {"query": "refund", "k": 1, "window": 1}),
     "add_documents": (RETRIEVER.add_documents, {"documents": [DOCUMENT]}),
     "get": (RETRIEVER.delete, {"ids": ["a"]}),
@@ -283,6 +290,21 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "similarity_search_by_vector": (in_store("similarity_search_by_vector"), {"embedding": [1.0] * 11, "k": 1}),
     "get_by_ids_within": (in_store("get_by_ids_within"), {"ids": ["a"], "filter": {"page": 1}}),
     "copy_index": (copy_index, {"source": RETRIEVER.vectorstore, "target": FaissStore(WordEmbeddings())}),
+    "copy_index of another store": (
+        lambda **given: copy_index(HOLDING, FaissStore(WordEmbeddings()), **given),
+        {"source_key": "source", "join_parts": "n"},
+    ),
+    "read_chunks": (
+        lambda **given: list(read_chunks(**given)),
+        {"store": HOLDING, "source_key": "source", "join_parts": "n"},
+    ),
+    "survey_chunks": (survey_chunks, {"store": HOLDING, "source_key": "source", "join_parts": "n"}),
+    "metadata of a chunk": (
+        lambda **metadata: survey_chunks(
+            InMemoryVectorStore.from_documents([Document("A card.", metadata=metadata)], WordEmbeddings())
+        ),
+        {"source": "a.md", "start_index": 0, "end_index": 7, "doc_id": "a", "page": 1},
+    ),
     "import_sentences": (import_sentences, {"slices": [], "target": FaissStore(WordEmbeddings())}),
     "change of words": (BM25Index().change, {"removed": [], "added": []}),
     "create_tools": (create_tools, {"retriever": RETRIEVER, "prefix": "terms_"}),
@@ -337,6 +359,8 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "at": (REPORT.at, {"budget": 400}),
     "values": (REPORT.values, {"metric": "recall", "budget": 400}),
     "to_ragas": (REPORT.to_ragas, {"documents": [DOCUMENT], "budget": 400}),
+    "to_deepeval": (REPORT.to_deepeval, {"documents": [DOCUMENT], "budget": 400}),
+    "to_trulens": (REPORT.to_trulens, {"documents": [DOCUMENT], "budget": 400}),
     "plot": (REPORT.plot, {"path": "recall.png"}),
     "difference": (
         evaluation.compare({"one": RETRIEVER}, [QUESTION]).difference,

@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -116,6 +116,12 @@ class FaissStoreAdapter(StoreAdapter):
         joined = filter if source is None else self._of_source(filter, source)
         found: list[IndexedDocument] = await io.call(self.store.list_documents, self.store.alist_documents, joined)
         return found
+
+    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+        """Yield all, in one state of the store."""
+        slices = self.store.export()
+        while (part := await io.in_thread(next, slices, None)) is not None:
+            yield part[0]
 
     async def count_documents(self, io: IO, filter: Any = None) -> int:
         """Count them without reading them."""

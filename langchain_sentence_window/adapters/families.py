@@ -35,9 +35,12 @@ class GetWhereAdapter(StoreAdapter):
         return await self._documents_where(io, None, filter)
 
     async def _documents_where(self, io: IO, ids: list[str] | None, filter: Any) -> list[Document]:
-        got = await self.get_where(io, ids, filter)
+        return self.documents_of(await self.get_where(io, ids, filter))
+
+    def documents_of(self, got: Mapping[str, Any]) -> list[Document]:
+        """Make Documents of what the store's ``get`` returns."""
         rows = zip(got["documents"], got["metadatas"], got["ids"], strict=True)
-        return [Document(page_content=text, metadata=metadata or {}, id=id_) for text, metadata, id_ in rows]
+        return [Document(page_content=text or "", metadata=metadata or {}, id=id_) for text, metadata, id_ in rows]
 
     async def get_where(self, io: IO, ids: list[str] | None, filter: Any) -> Mapping[str, Any]:
         """Call the store's ``get``, for some ids or all; return its ``ids``, ``documents`` and ``metadatas``."""

@@ -6,8 +6,9 @@ does, and the rest is checked here.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import count
 from typing import Any
 
 from langchain_core.documents import Document
@@ -16,7 +17,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._io import IO
 
 from .families import FilteredByMappings
-from .store_adapter import Scored
+from .store_adapter import PAGE_SIZE, Scored
 from .traits import has_only, is_plain_text
 
 Contains = Callable[[str], str]
@@ -104,6 +105,8 @@ _COLUMNS = ["id", "text", "metadata"]
 class LanceDBAdapter(JsonTextAdapter):
     """The store has no filters, returns no ids, and writes its address over ``source``; so its table is used here."""
 
+    lists_in_order = True
+
     @property
     def embedding(self) -> Embeddings | None:
         """The embedder, which the store doesn't show."""
@@ -125,7 +128,7 @@ class LanceDBAdapter(JsonTextAdapter):
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Read the rows of ids."""
-        found = await io.in_thread(self._where, f"id IN ({', '.join(map(_quoted, ids))})")
+        found = await io.in_thread(self._where, _with_ids(ids))
         matches = None if filter is None else self._required_matcher(filter)
         return found if matches is None else [document for document in found if matches(document)]
 
@@ -137,17 +140,36 @@ class LanceDBAdapter(JsonTextAdapter):
         ]
         await io.in_thread(self._upsert, rows)
 
+    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+        """Read the table page by page."""
+        table = await io.in_thread(lambda: self._table)
+        for offset in count(step=PAGE_SIZE) if table is not None else ():
+            search = table.search().select(_COLUMNS).limit(PAGE_SIZE).offset(offset)
+            rows = await io.in_thread(search.to_list)
+            yield list(map(_document, rows))
+            if len(rows) < PAGE_SIZE:
+                return
+
+    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
+        """Read the rows of ids."""
+        rows = await io.in_thread(self._rows, _with_ids(ids), ["id", "vector"])
+        return {row["id"]: row["vector"] for row in rows}
+
     def _upsert(self, rows: list[dict[str, Any]]) -> None:
         table, is_new = self.store._get_or_create_table(rows)
         if not is_new:  # a new one is made of the rows
             table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
     def _where(self, condition: str) -> list[Document]:
+        return list(map(_document, self._rows(condition, _COLUMNS)))
+
+    def _rows(self, condition: str, columns: list[str]) -> list[dict[str, Any]]:
         table = self._table
         if table is None:
             return []
-        search = table.search().select(_COLUMNS).limit(table.count_rows())
-        return list(map(_document, (search.where(condition) if condition else search).to_list()))
+        search = table.search().select(columns).limit(table.count_rows())
+        rows: list[dict[str, Any]] = (search.where(condition) if condition else search).to_list()
+        return rows
 
     @property
     def _table(self) -> Any:
@@ -164,6 +186,10 @@ def _document(row: Mapping[str, Any]) -> Document:
 
 def _condition(filter: Mapping[str, Any]) -> str:
     return necessary_condition(filter, lambda text: f"strpos(metadata, {_quoted(text)}) > 0")
+
+
+def _with_ids(ids: Sequence[str]) -> str:
+    return f"id IN ({', '.join(map(_quoted, ids))})"
 
 
 def _quoted(text: str) -> str:

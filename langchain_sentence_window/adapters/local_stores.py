@@ -1,23 +1,26 @@
 """The adapters of stores that run in this process: `InMemoryVectorStore`, `FAISS` of langchain-community, `Chroma`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from itertools import count
 from typing import Any
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
+from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.filters import filter_keys
 
 from .families import DeleteFirstAdapter, GetWhereAdapter
 from .matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
-from .store_adapter import Scored, StoreAdapter
+from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
 from .traits import has_only
 
 
 class InMemoryAdapter(StoreAdapter):
     """The store filters by functions of a Document; a mapping is made into one."""
 
+    lists_in_order = True
     holds_json = True
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
@@ -28,6 +31,11 @@ class InMemoryAdapter(StoreAdapter):
         ]
         matches = None if filter is None else self.matcher(filter)
         return held if matches is None else [document for document in held if matches(document)]
+
+    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
+        """Look them up, as they are in memory."""
+        held = self.store.store
+        return {id_: held[id_]["vector"] for id_ in ids if id_ in held}
 
     def join(self, filters: Sequence[Any]) -> Any:
         """Return a function that calls them all."""
@@ -53,6 +61,7 @@ class InMemoryAdapter(StoreAdapter):
 class CommunityFaissAdapter(DeleteFirstAdapter):
     """The store filters by functions of metadata or by mappings that it reads itself, after the search."""
 
+    lists_in_order = True
     holds_json = True
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
@@ -67,6 +76,30 @@ class CommunityFaissAdapter(DeleteFirstAdapter):
             return await super().list_sentences(io, filter)
         matches = None if filter is None else self.matcher(filter)
         return [document for document in list(held.values()) if matches is None or matches(document)]
+
+    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+        """Yield all at once, as they are in memory, with the ids that those of older releases lack."""
+        yield self._named(list(self.store.index_to_docstore_id.values()))
+
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Look them up."""
+        matches = None if filter is None else self._required_matcher(filter)
+        return [document for document in self._named(ids) if matches is None or matches(document)]
+
+    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
+        """Read them from the index, which gives back about what it was given if it holds codes.
+
+        Raises:
+            InvalidInputError: It is of a type that doesn't keep them.
+        """
+        rows = {id_: row for row, id_ in self.store.index_to_docstore_id.items()}
+        try:
+            return {id_: self.store.index.reconstruct(rows[id_]) for id_ in ids if id_ in rows}
+        except RuntimeError as error:
+            raise InvalidInputError(
+                f"the index of {self.name} doesn't give back its vectors ({type(self.store.index).__name__}); read its "
+                "texts with read_chunks, and embed them anew"
+            ) from error
 
     async def add_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Add documents with their vectors."""
@@ -86,6 +119,11 @@ class CommunityFaissAdapter(DeleteFirstAdapter):
         function = self._function(filter)
         return lambda document: function(document.metadata)
 
+    def _named(self, ids: Sequence[str]) -> list[Document]:
+        """Return the documents of the docstore that exist, each with its id."""
+        found = ((id_, self.store.docstore.search(id_)) for id_ in ids)
+        return [each.model_copy(update={"id": id_}) for id_, each in found if isinstance(each, Document)]
+
     def _function(self, filter: Any) -> Callable[[Any], bool]:
         if not isinstance(filter, Mapping):
             checked_function(self.name, filter, "the metadata")
@@ -96,6 +134,7 @@ class CommunityFaissAdapter(DeleteFirstAdapter):
 class ChromaAdapter(GetWhereAdapter):
     """Chroma filters what it gets by id."""
 
+    lists_in_order = True
     write_batch_size = 5_000  # it takes no more than 5,461
 
     def holds(self, key: str, value: Any) -> bool:
@@ -114,3 +153,16 @@ class ChromaAdapter(GetWhereAdapter):
         """Call the store's ``get``, which only blocks."""
         found: Mapping[str, Any] = await io.in_thread(self.store.get, ids=ids, where=filter)
         return found
+
+    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+        """Get them page by page."""
+        for offset in count(step=PAGE_SIZE):
+            got = await io.in_thread(self.store.get, limit=PAGE_SIZE, offset=offset)
+            yield self.documents_of(got)
+            if len(got["ids"]) < PAGE_SIZE:
+                return
+
+    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
+        """Get them by id."""
+        got = await io.in_thread(self.store.get, ids=list(ids), include=["embeddings"])
+        return dict(zip(got["ids"], got["embeddings"], strict=True))

@@ -7,8 +7,9 @@ together with those that the vectors found.
 """
 
 import copy
+import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, is_dataclass, replace
 from functools import partial
 from hashlib import blake2b
@@ -40,7 +41,7 @@ from .postgres_sql import (
     quoted,
     searches_plainly,
 )
-from .store_adapter import BulkLoader, Read, ReadMethods, Scored, StoreAdapter
+from .store_adapter import PAGE_SIZE, BulkLoader, Read, ReadMethods, Scored, StoreAdapter
 from .traits import has_only, is_plain_text
 
 MAX_MATCHES = 20_000
@@ -410,6 +411,22 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
             return await super().get(io, ids, filter)
         queries = PostgresQueries(self._table, self._engine)
         return queries.documents(await self._engine.run(io, partial(queries.of_ids, ids)))
+
+    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+        """Read the table page by page."""
+        queries, place = PostgresQueries(self._table, self._engine), "(0,0)"
+        while True:
+            rows = await self._engine.run(io, partial(queries.after, place, PAGE_SIZE))
+            yield queries.documents(rows)
+            if len(rows) < PAGE_SIZE:
+                return
+            place = rows[-1].place
+
+    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
+        """Read the column of vectors."""
+        queries = PostgresQueries(self._table, self._engine)
+        rows = await self._engine.run(io, partial(queries.vectors_of, ids))
+        return {row.id: json.loads(row.vector) for row in rows}
 
     @property
     def _columns(self) -> frozenset[str]:

@@ -231,6 +231,30 @@ class PostgresQueries:
             await connection.execution_options(isolation_level="AUTOCOMMIT")
             return await all_rows(connection, statement, ids=list(ids))
 
+    async def after(self, place: str, most: int) -> Sequence[Any]:
+        """Get rows for `documents` in the order in which they lie in the table, each with its ``place`` as the last.
+
+        Args:
+            place: The place of the row before them; ``(0,0)`` for the first.
+            most: The most rows.
+        """
+        statement = (
+            f"SELECT {self.columns}, CAST(ctid AS text) AS place {self._from} "
+            "WHERE ctid > CAST(CAST(:place AS text) AS tid) ORDER BY ctid LIMIT :most"
+        )
+        async with self._engine.connect() as connection:
+            return await all_rows(connection, statement, place=place, most=most)
+
+    async def vectors_of(self, ids: Sequence[str]) -> Sequence[Any]:
+        """Get rows of an ``id`` and its ``vector`` as text."""
+        id_, vector = (in_text(quoted(name)) for name in (self._names.id, self._names.embedding))
+        statement = (
+            f"SELECT CAST({id_} AS text) AS id, CAST({vector} AS text) AS vector {self._from} "
+            f"WHERE CAST({id_} AS text) = ANY (:ids)"
+        )
+        async with self._engine.connect() as connection:
+            return await all_rows(connection, statement, ids=list(ids))
+
     def condition(self, filter: Any) -> tuple[str, dict[str, Any]]:
         """Return a filter as SQL with its parameters, as the store reads it."""
         if not filter or not isinstance(filter, dict):

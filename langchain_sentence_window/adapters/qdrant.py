@@ -5,7 +5,7 @@ graph: to switch it off would drop it, and searches would be slow until it is bu
 https://qdrant.tech/documentation/manage-data/bulk-upload/.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -19,10 +19,8 @@ from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
 
-from .store_adapter import BulkLoader, Scored, StoreAdapter, batches
+from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter, batches
 from .traits import StoreTraits, has_only
-
-_PAGE_SIZE = 1_000
 
 _async_clients: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 """The async clients of stores, see `use_async_client`."""
@@ -91,8 +89,6 @@ class QdrantAdapter(StoreAdapter):
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Retrieve the points of the ids; within a filter, scroll through them."""
-        if filter is None and self.store not in _async_clients:
-            return await super().get(io, ids, None)
         if filter is None:
             return self._documents(await self._call(io, "retrieve", ids=list(ids), with_payload=True))
         from qdrant_client.models import HasIdCondition
@@ -119,7 +115,10 @@ class QdrantAdapter(StoreAdapter):
     def _documents(self, points: Sequence[Any]) -> list[Document]:
         store = self.store
         keys = store.collection_name, store.content_payload_key, store.metadata_payload_key
-        return [store._document_from_point(point, *keys) for point in points]
+        documents: list[Document] = [store._document_from_point(point, *keys) for point in points]
+        for document, point in zip(documents, points, strict=True):
+            document.id = str(point.id)  # which the store says in the metadata alone
+        return documents
 
     def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
         """Return a loader that upserts points in batches, see `QdrantLoader`."""
@@ -127,15 +126,37 @@ class QdrantAdapter(StoreAdapter):
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Scroll through all points within the filter."""
-        found: list[Document] = []
+        return [document async for page in self._pages(io, filter) for document in page]
+
+    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+        """Scroll through all points, which stand in the order of their ids."""
+        async for page in self._pages(io, None):
+            yield page
+
+    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
+        """Retrieve the dense vectors of points.
+
+        Raises:
+            InvalidInputError: The store has none.
+        """
+        points = await self._call(io, "retrieve", ids=list(ids), with_payload=False, with_vectors=True)
+        found: dict[str, Sequence[float]] = {}
+        for each in points:
+            vector = each.vector.get(self.store.vector_name) if isinstance(each.vector, dict) else each.vector
+            if vector is None:
+                return await super().vectors_of(io, ids)
+            found[str(each.id)] = vector
+        return found
+
+    async def _pages(self, io: IO, filter: Any) -> AsyncIterator[list[Document]]:
         offset: Any = None
         while True:
             points, offset = await self._call(
-                io, "scroll", scroll_filter=filter, limit=_PAGE_SIZE, offset=offset, with_payload=True
+                io, "scroll", scroll_filter=filter, limit=PAGE_SIZE, offset=offset, with_payload=True
             )
-            found += self._documents(points)
+            yield self._documents(points)
             if offset is None:
-                return found
+                return
 
 
 NOTE = "sentence_window_hnsw_m"

@@ -6,7 +6,7 @@ override no more than that. A `BulkLoader` is how a store takes many sentences w
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from langchain_core.documents import Document
@@ -29,6 +29,9 @@ from .matchers import Matcher
 from .traits import StoreTraits
 
 T = TypeVar("T")
+
+PAGE_SIZE = 1_000
+"""Documents that are read at a time where all are read."""
 
 Scored: TypeAlias = list[tuple[Document, float]]
 """Documents with their scores, best first. A higher score is better."""
@@ -205,6 +208,24 @@ class ReadMethods(StoreTraits):
         raise InvalidInputError(
             f"{self.name} can't list what it holds, so its documents can't be listed, nor found by their source or a "
             "filter; name them by their ids, or write an adapter with the method list_sentences"
+        )
+
+    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+        """Yield all Documents that the store holds, with their ids, as many at a time as one call reads.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds.
+        """
+        yield await self.list_sentences(io, None)
+
+    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
+        """Return the vectors that the store holds, by id; leave out ids that don't exist.
+
+        Raises:
+            InvalidInputError: The store doesn't give its vectors.
+        """
+        raise InvalidInputError(
+            f"{self.name} doesn't give the vectors that it holds; read its texts with read_chunks, and embed them anew"
         )
 
     def read(self, document: Document) -> StoredSentence:

@@ -68,6 +68,8 @@ class StoreTraits(Reachable):
     """Names of a search's argument that is a filter, the usual one first."""
     added_keys: ClassVar[frozenset[str]] = frozenset()
     """Keys that the store adds to the metadata of what it returns. They aren't shown to users."""
+    lists_in_order: ClassVar[bool] = False
+    """Whether Documents are listed in the order in which they were added, whatever was deleted before."""
     holds_json: ClassVar[bool] = False
     """Whether the store gives back lists, dicts and ``None`` in metadata as they were given; see `holds`."""
     is_hybrid: ClassVar[bool] = False

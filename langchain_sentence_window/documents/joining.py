@@ -97,10 +97,20 @@ def _in_order(parts: Sequence[Part], levels: Mapping[str, int]) -> tuple[list[Pa
         seen.add(key)
     if len(once) < len(parts):
         remarks.append(f"{len(parts) - len(once)} came twice")
-    ordered = once if levels and _is_cut_by_headings(once, levels) else _sorted(once)
+    ordered = by_number(once, levels)
     if any(one is not other for one, other in zip(once, ordered, strict=True)):
         remarks.append("they came in another order")
     return ordered, remarks
+
+
+def by_number(parts: Sequence[Part], levels: Mapping[str, int]) -> list[Part]:
+    """Sort parts by those numbers that all of them have, unless these count anew below each heading.
+
+    Args:
+        parts: The parts of one source.
+        levels: The keys of headings in their metadata, see `heading_levels`.
+    """
+    return list(parts) if levels and _is_cut_by_headings(parts, levels) else _sorted(parts)
 
 
 def _is_cut_by_headings(parts: Sequence[Part], levels: Mapping[str, int]) -> bool:
@@ -108,15 +118,14 @@ def _is_cut_by_headings(parts: Sequence[Part], levels: Mapping[str, int]) -> boo
     return len({given_headings(part, levels) for part in parts if part.start == 0}) > 1
 
 
-def _sorted(parts: list[Part]) -> list[Part]:
-    """Sort parts by those numbers that all of them have."""
+def _sorted(parts: Sequence[Part]) -> list[Part]:
     keys = [[getattr(part, name) for part in parts] for name in ("page", "row", "start", "order", "time")]
     known = [values for values in keys if len({type(value) for value in values}) == 1 and values[0] is not None]
     numbers = [tuple(values[index] for values in known) for index in range(len(parts))]
     try:
         return [parts[index] for index in sorted(range(len(parts)), key=numbers.__getitem__)]
     except TypeError:  # the user's own numbers have no order
-        return parts
+        return list(parts)
 
 
 def _bodies(parts: Sequence[Part]) -> list[Span]:
@@ -165,6 +174,7 @@ class _Joiner:
         self._longest = max((len(part.text) for part in parts), default=0)
         self._length = 0
         self._last = ""  # the text of the part before, as far as it was added
+        self._ending = ""  # the same with what it shares with those before it
 
     def add(self, index: int, start: int, end: int) -> None:
         """Add the span of a part, as far as the text doesn't have it yet."""
@@ -182,7 +192,7 @@ class _Joiner:
         at = self._length + len(joint.separator)
         self._length = at + end - start
         self.pieces.append(Piece(at, self._length, index, start + part.offset))
-        self._last = part.text[start:end]
+        self._last, self._ending = part.text[start:end], part.text[:end]
 
     def _append_segment(self, index: int, start: int, end: int, joint: _Joint) -> None:
         part = self._parts[index]
@@ -217,11 +227,13 @@ class _Joiner:
         text = part.text[start:]
         if docling_headings(part.document.metadata):
             return self._docling_joint(part, before)
+        length = overlap(self._ending.rstrip(), text)
+        if length:
+            return _Joint("", skipped=length)
         if part.order is not None and before.order is not None:
             return _Joint(separator_between(self._last.rstrip(), text))
-        length = overlap(self._last.rstrip(), text)
-        if length or not self._headings[index]:
-            return _Joint("", skipped=length) if length else _Joint(begins=True)
+        if not self._headings[index]:
+            return _Joint(begins=True)
         return self._section_joint(before, text, self._headings[index][-1][1])
 
     def _section_joint(self, before: Part, text: str, title: str) -> _Joint:
@@ -366,23 +378,75 @@ def separator_between(before: str, after: str) -> str:
 def overlap(before: str, after: str) -> int:
     """Return how many characters at the beginning of a chunk are the end of the chunk before; 0 if none are.
 
-    Of several numbers the lowest is returned, as text that stands twice does less harm than text that is lost.
+    Of several numbers the lowest is returned, as text that stands twice does less harm than text that is lost. What
+    follows a mark, such as that of a heading, is no end of a chunk without the mark.
 
     Args:
         before: The text of the chunk before.
         after: The text of the chunk.
     """
     probe = after[:MIN_OVERLAP]
+    line = after.partition("\n")[0]
+    if line.startswith("#") and before[before.rfind("\n") + 1 :] == line.rstrip():  # a short heading, too
+        return len(line)
     if len(probe) < MIN_OVERLAP:
         return 0
     at = before.rfind(probe)
     for _ in range(_MAX_TRIES):
         if at < 0 or len(before) - at > len(after):
             return 0
-        if after.startswith(before[at:]):
+        if after.startswith(before[at:]) and not _MARKDOWN.fullmatch(before[before.rfind("\n", 0, at) + 1 : at]):
             return len(before) - at
         at = before.rfind(probe, 0, at + len(probe) - 1)
     return 0
+
+
+_MAX_FOLLOWERS = 8
+
+
+def in_overlap_order(texts: Sequence[str]) -> list[int]:
+    """Return the indexes of texts in the order in which they follow each other, as far as they overlap.
+
+    Args:
+        texts: The chunks of one text, in any order. Those that no overlap places stay where they are.
+    """
+    beginnings: dict[str, list[int]] = defaultdict(list)
+    for index, text in enumerate(texts):
+        beginnings[text.lstrip()[:MIN_OVERLAP]].append(index)
+    found = [
+        (length, other == index + 1, -index, other)
+        for index, text in enumerate(texts)
+        for other, length in _overlapping(index, text, texts, beginnings)
+        if length < len(texts[other].strip())  # a chunk goes on after what it shares
+    ]
+    following: dict[int, int] = {}
+    last_of = {index: index for index in range(len(texts))}  # by the first of those that follow each other
+    first_of = dict(last_of)
+    for *_, negative, other in sorted(found, reverse=True):  # the longest first, as a short one may be chance
+        index = -negative
+        if index in first_of and other in last_of and first_of[index] != other:
+            following[index] = other
+            first, last = first_of.pop(index), last_of.pop(other)
+            last_of[first], first_of[last] = last, first
+    order: list[int] = []
+    for first in sorted(last_of):
+        order.append(first)
+        while order[-1] in following:
+            order.append(following[order[-1]])
+    return order
+
+
+def _overlapping(
+    index: int, text: str, texts: Sequence[str], beginnings: Mapping[str, Sequence[int]]
+) -> Iterator[tuple[int, int]]:
+    """Yield the texts that begin with the end of a text, and how long that is."""
+    before, tried = text.rstrip(), {index}
+    for at in range(1, len(before) - MIN_OVERLAP + 1):
+        for other in beginnings.get(before[at : at + MIN_OVERLAP], ())[:_MAX_FOLLOWERS]:
+            if other not in tried and len(tried) <= _MAX_TRIES:
+                tried.add(other)
+                if length := overlap(before, texts[other].lstrip()):
+                    yield other, length
 
 
 def _is_short(page: str, line: str) -> bool:

@@ -1,4 +1,4 @@
-"""The results of an evaluation: tables, JSON, a plot, samples for ragas. matplotlib is imported on use."""
+"""The results of an evaluation: tables, JSON, a plot, samples for other frameworks. matplotlib is imported on use."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -138,25 +138,55 @@ class Report:
         Raises:
             InvalidInputError: A question's document is missing, or is shorter than its spans.
         """
+        return self._samples(documents, budget, ("user_input", "retrieved_contexts", "reference_contexts"))
+
+    def to_deepeval(self, documents: Iterable[Document], budget: int | None = None) -> list[dict[str, Any]]:
+        """Return samples for DeepEval: ``[LLMTestCase(**each) for each in report.to_deepeval(documents)]``.
+
+        Args:
+            documents: As for `to_ragas`.
+            budget: As for `to_ragas`.
+
+        Returns:
+            ``input``, ``retrieval_context`` and ``context`` for each question, fields of DeepEval's ``LLMTestCase`` and
+            ``Golden``. Add ``actual_output``, what a model answered, and ``expected_output`` for metrics that need
+            them.
+
+        Raises:
+            InvalidInputError: As for `to_ragas`.
+        """
+        return self._samples(documents, budget, ("input", "retrieval_context", "context"))
+
+    def to_trulens(self, documents: Iterable[Document], budget: int | None = None) -> list[dict[str, Any]]:
+        """Return samples for TruLens: ``GroundTruthAgreement(report.to_trulens(documents))``.
+
+        Args:
+            documents: As for `to_ragas`.
+            budget: As for `to_ragas`.
+
+        Returns:
+            ``query`` and ``expected_chunks`` for each question, columns of a ground truth dataset of TruLens, and
+            ``context``, a column for its feedback functions. Add ``expected_response`` for those that need it.
+
+        Raises:
+            InvalidInputError: As for `to_ragas`.
+        """
+        samples = self._samples(documents, budget, ("query", "context", "expected_chunks"))
+        return [each | {"expected_chunks": [{"text": text} for text in each["expected_chunks"]]} for each in samples]
+
+    def _samples(
+        self, documents: Iterable[Document], budget: int | None, names: tuple[str, str, str]
+    ) -> list[dict[str, Any]]:
+        """Return question, context and gold of each question by names."""
         optional_count("budget", budget)
         texts = texts_by_name(documents, [result.question for result in self.results])
-        return [
-            {
-                "user_input": result.question.question,
-                "retrieved_contexts": [
-                    passage.text
-                    for passage in (
-                        result.passages
-                        if budget is None
-                        else metrics.within_budget(result.passages, budget, self.count)
-                    )
-                ],
-                "reference_contexts": [
-                    texts[result.question.doc_id][start:end] for start, end in result.question.spans
-                ],
-            }
-            for result in self.results
-        ]
+        samples: list[dict[str, Any]] = []
+        for result in self.results:
+            question, passages = result.question, result.passages
+            kept = passages if budget is None else metrics.within_budget(passages, budget, self.count)
+            gold = [texts[question.doc_id][start:end] for start, end in question.spans]
+            samples.append(dict(zip(names, (question.question, [each.text for each in kept], gold), strict=True)))
+        return samples
 
     @property
     def curve(self) -> list[tuple[float, float]]:

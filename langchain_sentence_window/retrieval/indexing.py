@@ -7,15 +7,17 @@ calling it again completes it.
 Where a filter binds, new sentences must match it, and so must those that they replace. `FaissStore` checks that in its
 transaction. Other stores are read before, so what another process writes meanwhile isn't seen.
 
-An index is copied from `FaissStore` to any other store without embedding again: it keeps the vectors as they were
-embedded. They are mixed with their neighbors' and stored in slices, so memory doesn't grow with the index.
+An index is copied to another store without embedding again: from `FaissStore`, which keeps the vectors as they were
+embedded, or from any store that holds single sentences and gives their vectors. They are mixed with their neighbors'
+and stored in slices, so memory doesn't grow with the index.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
@@ -28,7 +30,7 @@ from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_KEYS, sentence_id
-from langchain_sentence_window.documents.part_groups import Group, warn_of_parts
+from langchain_sentence_window.documents.part_groups import Group, JoinParts, warn_of_parts
 from langchain_sentence_window.documents.source_documents import MetadataFitter, StoreLimits
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import (
@@ -45,12 +47,15 @@ from langchain_sentence_window.errors import IndexMismatchError, InvalidInputErr
 from langchain_sentence_window.stores.bm25_index import BM25Index
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
+from .stored_chunks import sentence_slices
 from .stored_sentences import fetch_documents as fetch_sentences
 from .stored_sentences import sentences_to_change, whole_documents
 
 MAX_UNSEEN = 4_096
 """The most sentences of a document in a store that can't fetch by id. It isn't known how many such a store holds, so
 all that it may hold are deleted."""
+
+_SAMPLE_SIZE = 5
 
 
 async def replace_documents(
@@ -251,68 +256,124 @@ Slice = tuple[Sequence[Document], Vectors]
 slices."""
 
 
-def copy_index(source: FaissStore, target: VectorStore, *, show_progress: bool = False) -> int:
-    """Copy all sentences from a `FaissStore` to any other store; nothing is embedded.
+def copy_index(
+    source: VectorStore,
+    target: VectorStore,
+    *,
+    source_key: str | None = None,
+    join_parts: JoinParts = True,
+    show_progress: bool = False,
+) -> int:
+    """Copy all sentences from one store to another; nothing is embedded but a few texts, to compare their vectors.
 
     Args:
-        source: Where they are.
+        source: Where they are: a `FaissStore`, or a store of single sentences that gives its vectors, such as Chroma,
+            ``PGVectorStore``, Qdrant, LanceDB or ``FAISS``. There, the sentences of a document are those with the same
+            ``doc_id`` or source, and count as one section.
         target: Where they go, in place of those with the same ids. It is a `FaissStore`, or was built with
             `NeighborMixedEmbeddings`, which has the weights that the vectors are mixed with.
+        source_key: The metadata key that names the document of a sentence, as for `read_chunks`.
+        join_parts: The metadata key that numbers the sentences of a document, as for `read_chunks`.
         show_progress: Whether to show a progress bar.
 
     Returns:
         The number of sentences that were copied. After an error, call it again. Metadata that the target can't hold is
-        left out, with one warning that names the keys.
+        left out, with one warning that names the keys. Another one says what can't be told of the sentences' order.
 
     Raises:
-        InvalidInputError: The target can't take vectors.
+        InvalidInputError: The target can't take vectors, or the source can't give those of single sentences.
         IndexMismatchError: The target embeds queries with another model.
+        StoreChangedError: A sentence was deleted meanwhile.
     """
-    return run(_copy(BLOCKING, source, target, show_progress=show_progress))
+    return run(_copy(BLOCKING, source, target, source_key, join_parts, show_progress=show_progress))
 
 
-async def acopy_index(source: FaissStore, target: VectorStore, *, show_progress: bool = False) -> int:
+async def acopy_index(
+    source: VectorStore,
+    target: VectorStore,
+    *,
+    source_key: str | None = None,
+    join_parts: JoinParts = True,
+    show_progress: bool = False,
+) -> int:
     """Async version of `copy_index`."""
-    return await _copy(ASYNC, source, target, show_progress=show_progress)
+    return await _copy(ASYNC, source, target, source_key, join_parts, show_progress=show_progress)
 
 
 def import_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
     """Add sentences with their vectors, such as `FaissStore.export` yields; see `copy_index`."""
-    return run(_import(BLOCKING, _slices(slices), target, total=None))
+    return run(_import(BLOCKING, _read(BLOCKING, _slices(slices)), target, total=None))
 
 
 async def aimport_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
     """Async version of `import_sentences`."""
-    return await _import(ASYNC, _slices(slices), target, total=None)
+    return await _import(ASYNC, _read(ASYNC, _slices(slices)), target, total=None)
 
 
-async def _copy(io: IO, source: FaissStore, target: VectorStore, *, show_progress: bool) -> int:
-    if not isinstance(source, FaissStore):
-        raise InvalidInputError(f"source is {shown(source)}; only a FaissStore keeps the vectors that are copied")
+async def _copy(
+    io: IO,
+    source: VectorStore,
+    target: VectorStore,
+    source_key: str | None,
+    join_parts: JoinParts,
+    *,
+    show_progress: bool,
+) -> int:
+    checked_vectorstore("source", source)
     checked_vectorstore("target", target)
-    await _check_embedders(io, source, target)
-    total = len(source) if show_progress else None
-    return await _import(io, source.export(), target, total=total)
+    if isinstance(source, FaissStore):
+        if source_key is not None or join_parts is not True:
+            raise InvalidInputError(
+                "source is a FaissStore, whose sentences are copied with the documents and the order that they have; "
+                "leave out source_key and join_parts"
+            )
+        await _check_embedders(io, source, target)
+        slices, total = _read(io, source.export()), len(source)
+    else:
+        slices, total = _proven(io, sentence_slices(io, source, source_key, join_parts), target), 0
+    return await _import(io, slices, target, total=total if show_progress else None)
+
+
+async def _proven(io: IO, slices: AsyncIterator[Slice], target: VectorStore) -> AsyncIterator[Slice]:
+    """Yield slices, after the longest texts of the first were embedded again with the target's embedder.
+
+    Raises:
+        IndexMismatchError: Their vectors differ.
+    """
+    is_proven = False
+    async for documents, vectors in slices:
+        if not is_proven:
+            longest = sorted(range(len(documents)), key=lambda row: -len(documents[row].page_content))[:_SAMPLE_SIZE]
+            sample = [(documents[row].page_content, vectors[row]) for row in longest]
+            await _check_sample(io, target, sample, "another embedder")
+            is_proven = True
+        yield documents, vectors
 
 
 async def _check_embedders(io: IO, source: FaissStore, target: VectorStore) -> None:
     """Check that the target embeds queries with the model that the source's vectors are from."""
+    embedding = _embedder_of(target)
+    if embedding is not None and not await io.in_thread(source.is_made_with, embedding):
+        sample = await io.in_thread(source.sample_embedded)
+        await _check_sample(io, target, sample, describe_embedder(source.embeddings))
+
+
+def _embedder_of(target: VectorStore) -> Embeddings | None:
     embedding = adapter_of(target).embedding
-    if isinstance(embedding, NeighborMixedEmbeddings):
-        embedding = embedding.embedding
-    if embedding is None or (await io.in_thread(source.is_made_with, embedding)):
-        return
-    sample = await io.in_thread(source.sample_embedded)
-    is_same: bool = await check_same_embedder(io, embedding, sample)
-    if not is_same:
+    return embedding.embedding if isinstance(embedding, NeighborMixedEmbeddings) else embedding
+
+
+async def _check_sample(io: IO, target: VectorStore, sample: Sequence[tuple[str, Vectors]], made_with: str) -> None:
+    embedding = _embedder_of(target)
+    if embedding is not None and not await check_same_embedder(io, embedding, sample):
         raise IndexMismatchError(
-            f"the source's vectors are from {describe_embedder(source.embeddings)}, and the target embeds with "
+            f"the source's vectors are from {made_with}, and the target embeds with "
             f"{describe_embedder(embedding)}, which embeds the same text otherwise; build the target with "
             "the first, or index the documents again. Nothing was copied."
         )
 
 
-async def _import(io: IO, slices: Iterator[Slice], target: VectorStore, *, total: int | None) -> int:
+async def _import(io: IO, slices: AsyncIterator[Slice], target: VectorStore, *, total: int | None) -> int:
     adapter = adapter_of(checked_vectorstore("target", target))
     embedding = adapter.embedding
     if not adapter.mixes_neighbors and not isinstance(embedding, NeighborMixedEmbeddings):
@@ -323,7 +384,7 @@ async def _import(io: IO, slices: Iterator[Slice], target: VectorStore, *, total
         )
     copied, fitter = 0, MetadataFitter(adapter.limits)
     with tqdm(total=total, desc="Copying", unit=" sentences", disable=total is None) as bar:
-        while part := (await io.in_thread(next, slices, None)):
+        async for part in slices:
             given, vectors = _checked_slice(part)
             documents = fitter.fit(given, untouched=SENTENCE_KEYS)
             if adapter.mixes_neighbors:
@@ -336,6 +397,11 @@ async def _import(io: IO, slices: Iterator[Slice], target: VectorStore, *, total
             bar.update(len(documents))
     fitter.warn()
     return copied
+
+
+async def _read(io: IO, slices: Iterator[Slice]) -> AsyncIterator[Slice]:
+    while (part := await io.in_thread(next, slices, None)) is not None:
+        yield part
 
 
 def _slices(given: object) -> Iterator[Slice]:

@@ -10,8 +10,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig
 
-from langchain_sentence_window._arguments import DocumentStream, as_documents_or_stream, check_order
+from langchain_sentence_window._arguments import DocumentStream, as_documents, as_documents_or_stream, check_order
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
+from langchain_sentence_window.documents.keys import checked_ids
 from langchain_sentence_window.embedding.named_embedders import checked_embedding, load_embedding
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.store_files import as_folder
@@ -305,6 +306,46 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
             await ASYNC.in_thread(store.save)
         return retriever
 
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Iterable[str],
+        embedding: Embeddings,
+        metadatas: Iterable[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Index texts in a new `FaissStore`, each of them a document, and return a retriever for them.
+
+        Args:
+            texts: The texts to index.
+            embedding: Embeds sentences and queries.
+            metadatas: One dict for each text; ``None`` for empty metadata. Texts of one source are its parts if they
+                have no ids, as for `from_documents`.
+            ids: The ``doc_id`` of each text; ``None`` for what its metadata says, or a hash of the text.
+            **settings: As for `from_documents`.
+
+        Raises:
+            InvalidInputError: The texts aren't strings, or there isn't one dict or id for each; or as for
+                `from_documents`. Nothing was created at the path.
+            StoreError: The path can't be used.
+        """
+        return cls.from_documents(_as_documents(texts, metadatas, ids), embedding, **settings)
+
+    @classmethod
+    async def afrom_texts(
+        cls,
+        texts: Iterable[str],
+        embedding: Embeddings,
+        metadatas: Iterable[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str] | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Async version of `from_texts`."""
+        return await cls.afrom_documents(_as_documents(texts, metadatas, ids), embedding, **settings)
+
     def as_document_index(self) -> "DocumentIndex":
         """Return an object that LangChain's ``index()`` and ``aindex()`` take in place of a vector store.
 
@@ -448,3 +489,18 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
                 f"there is nothing to index: {len(found)} documents were given, and none of them has any text"
             )
         return given
+
+
+def _as_documents(texts: object, metadatas: object, ids: object) -> list[Document]:
+    """Return Documents of texts.
+
+    Raises:
+        InvalidInputError: There isn't one dict or id for each text, or one of them isn't what it should be.
+    """
+    documents = as_documents(texts, metadatas)
+    if ids is None:
+        return documents
+    names = checked_ids(ids)
+    if len(names) != len(documents):
+        raise InvalidInputError(f"got {len(names)} ids for {len(documents)} texts; give one for each")
+    return [document.model_copy(update={"id": id_}) for document, id_ in zip(documents, names, strict=True)]

@@ -258,6 +258,22 @@ def test_joining_is_switched_off_and_forced_by_a_key() -> None:
     assert [dict(span.identity) for span in part_spans([read_sentence(made[0])])] == [{"chapter": 1}, {"chapter": 2}]
 
 
+def test_parts_that_the_user_numbers_share_what_overlaps_and_go_on_else() -> None:
+    chunks = [
+        part("that signs first. No refund", chapter=3),
+        part("It is payable by the party that signs", chapter=2),
+        part("The fee is due on Monday. It is payable by the party", chapter=1),
+        part("is made to another.", chapter=4),
+    ]
+    with pytest.warns(SentenceWindowWarning, match="another order"):
+        made = cut(chunks, join_parts="chapter")
+    assert made == [
+        "The fee is due on Monday.",
+        "It is payable by the party that signs that signs first.",  # ten characters are too few for an overlap
+        "No refund is made to another.",
+    ]
+
+
 @pytest.mark.parametrize("odd", ["", 3, None, ["page"]])
 def test_an_odd_setting_is_refused(odd: Any) -> None:
     with pytest.raises(InvalidInputError, match="join_parts is"):

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.documents.joining import MIN_OVERLAP, overlap, separator_between
+from langchain_sentence_window.documents.joining import MIN_OVERLAP, in_overlap_order, overlap, separator_between
 
 LINES = (
     "The party of the first part agrees that\nit will deliver the goods to the place\n"
@@ -43,13 +43,58 @@ def test_only_white_space_joins_pages(before: str, after: str) -> None:
 def test_an_overlap_is_text_that_both_chunks_have(text: str, start: int, end: int) -> None:
     before, after = text[: max(start, end)], text[min(start, end) :]
     length = overlap(before, after)
-    assert length == 0 or (length >= MIN_OVERLAP and before.endswith(after[:length]))
+    assert before.endswith(after[:length].rstrip())
+    assert length == 0 or length >= MIN_OVERLAP or after[0] == "#"
+    follows_a_mark = before[: min(start, end)].rstrip(" \t").endswith(tuple("#-*+|>`~.)"))
+    if follows_a_mark:
+        return
     if text[min(start, end) : max(start, end)].strip() and min(start, end) + MIN_OVERLAP <= max(start, end) <= len(
         text
     ):
         assert length, "the chunks overlap"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "length"),
+    [
+        ("Seats are free.\n\n## Plans", "## Plans\n\nThere are two.", 8),
+        ("Seats are free.\n\n## Our Plans", "## Plans\n\nThere are two.", 0),
+        ("Seats are free.\n\nPlans", "Plans\n\nThere are two.", 0),
+        ("# Rules\n\n### Checks in the background", "Checks in the background are slow.", 0),
+        ("These are slow:\n- checks in the background", "checks in the background are slow.", 0),
+        ("These are slow: checks in the background", "checks in the background are slow.", 24),
+    ],
+)
+def test_a_heading_is_an_overlap_however_short_and_its_title_is_none(before: str, after: str, length: int) -> None:
+    assert overlap(before, after) == length
+
+
+WORDS = " ".join(f"word{number}" for number in range(150))
+
+
+@given(st.lists(st.tuples(st.integers(30, 80), st.integers(MIN_OVERLAP + 2, 29)), max_size=12), st.data())
+def test_overlaps_say_the_order_of_chunks_in_any_order(sizes: list[tuple[int, int]], data: st.DataObject) -> None:
+    chunks, start = [WORDS[:40]], 40
+    for size, shared in sizes:
+        chunks.append(WORDS[start - shared : start + size])
+        start += size
+    order = data.draw(st.permutations(range(len(chunks))))
+    assert [order[each] for each in in_overlap_order([chunks[each] for each in order])] == list(range(len(chunks)))
+
+
+@given(st.lists(st.text(st.sampled_from("ab #\n"), max_size=60), max_size=8))
+def test_whatever_texts_are_put_in_order_each_is_there_once(texts: list[str]) -> None:
+    assert sorted(in_overlap_order(texts)) == list(range(len(texts)))
+
+
+def test_texts_that_no_overlap_places_stay_where_they_are() -> None:
+    assert in_overlap_order(["A card.", "A seat.", "A page that is long enough.", "long enough. Or so"]) == [0, 1, 2, 3]
+    chance = "### Monthly plans"  # which stands twice in the text
+    texts = [f"Two plans.\n\n{chance}", "There are two.", chance, "Ask within a week."]
+    assert in_overlap_order(texts) == [0, 1, 2, 3]
+
+
 def test_a_repetitive_text_takes_no_long_time() -> None:
+    assert len(in_overlap_order(["a" * 2_000] * 200)) == 200
     assert overlap("a" * 200_000, "a" * 200_000) == MIN_OVERLAP
     assert overlap("ab" * 200_000, "ab" * 100_000 + "c") == MIN_OVERLAP
