@@ -5,7 +5,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from io import StringIO
 from os import PathLike
 from typing import Any, TypeAlias
@@ -36,11 +36,13 @@ class Question:
         doc_id: The document that answers it.
         spans: The gold: half-open ``(start, end)`` in code points of the document's text, in any order. Where spans
             overlap, each character counts once.
+        others: Other keys of its line, such as notes of your own, which `write_questions` writes back.
     """
 
     question: str
     doc_id: str
     spans: tuple[Span, ...]
+    others: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the fields, and turn lists of spans into tuples.
@@ -163,7 +165,7 @@ def write_questions(path: str | PathLike[str], questions: Iterable[Question]) ->
             written.
     """
     file = checked_path(path)
-    lines = [question_line(asdict(question)) + "\n" for question in checked_questions(questions)]
+    lines = [question_line(as_record(question)) + "\n" for question in checked_questions(questions)]
     try:
         file.write_bytes("".join(lines).encode())
     except OSError as error:
@@ -193,6 +195,13 @@ def checked_questions(questions: object) -> list[Question]:
     return [question for question in found if isinstance(question, Question)]
 
 
+def as_record(asked: Asked) -> dict[str, Any]:
+    """Return the keys of a question's line."""
+    record = asdict(asked)
+    others = record.pop("others", {})
+    return record | {key: value for key, value in others.items() if key not in record}
+
+
 def question_line(record: Mapping[str, Any]) -> str:
     """Write the keys of a question, and others, as a line of JSON without its end."""
     line = json.dumps(record, ensure_ascii=False)
@@ -214,7 +223,8 @@ def _read(line: str, where: str) -> Record:
     try:
         if is_open:
             return OpenQuestion(record["question"], record["answer"]), record
-        return Question(record["question"], record["doc_id"], record["spans"]), record
+        others = {key: value for key, value in record.items() if key not in needed}
+        return Question(record["question"], record["doc_id"], record["spans"], others), record
     except InvalidInputError as error:
         raise InvalidInputError(f"{where}: {error}") from None
 

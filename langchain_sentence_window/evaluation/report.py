@@ -16,7 +16,7 @@ from langchain_sentence_window._validation import as_integer, listed, optional_c
 from langchain_sentence_window.errors import InvalidInputError
 
 from . import metrics
-from .questions import Question, texts_by_name
+from .questions import Question, as_record, texts_by_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,7 +111,7 @@ class Report:
             "wrong_section": None if self.wrong_section is None else asdict(self.wrong_section),
             "questions": [
                 {
-                    **asdict(result.question),
+                    **as_record(result.question),
                     "found": [{"doc_id": passage.doc_id, "span": passage.span} for passage in result.passages],
                     "scores": [asdict(score) for score in result.scores],
                     "wrong_section": result.wrong_section,

@@ -4,7 +4,7 @@ import copy
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -424,6 +424,16 @@ def test_samples_for_ragas_hold_the_texts() -> None:
 
 
 # Questions and their files.
+
+
+def test_what_else_a_line_holds_is_written_back(tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    line = {"question": "How long?", "doc_id": "policy", "spans": [[0, 5]], "note": "from Ann", "later": {"a": [1]}}
+    path.write_text(json.dumps(line) + "\n")
+    (question,) = read_questions(path)
+    assert question == Question("How long?", "policy", ((0, 5),))  # notes make no other question
+    write_questions(path, [replace(question, doc_id="policy.md", others={**question.others, "question": "forged"})])
+    assert json.loads(path.read_text()) == line | {"doc_id": "policy.md"}
 
 
 def test_questions_are_read_as_they_were_written(tmp_path: Path) -> None:
