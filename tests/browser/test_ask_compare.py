@@ -126,10 +126,9 @@ def test_a_value_that_cant_be_used_is_told_while_typing_and_not_asked(page: "Pag
     _, b = opened(page, {})
     shown = texts_of(b)
     windows = b.get_by_label("Windows", exact=True)
-    problems = {"0": "1 or more", "": "a number", "1.5": "a whole number", "501": "500 or less"}
-    for wrong, told in problems.items():
+    for wrong in ("0", "", "1.5", "501"):
         windows.fill(wrong)
-        b.get_by_text(f"Write {told}.", exact=True).wait_for()
+        expect(b.locator(".setting[data-name=k] .error")).to_have_text(re.compile(r"\w"))  # in the browser's own words
         expect(windows).to_have_attribute("aria-invalid", "true")
         assert texts_of(b) == shown
     windows.fill("3")

@@ -233,7 +233,7 @@ def test_in_measurements(hostile_page: Page, hostile: Served) -> None:
     page.goto(f"{hostile.url}/#/evaluate")
     page.get_by_role("tab", name="Results").click()
     page.get_by_role("button", name="Evaluate", exact=True).click()
-    page.locator(".plot svg[role=img]").first.wait_for(timeout=60_000)
+    page.get_by_role("region", name="Means").wait_for(timeout=60_000)
     assert_harmless(page)
     page.locator("#view-evaluate .questions [role=option]").first.click()
     page.locator(".question-panel h2").first.wait_for()

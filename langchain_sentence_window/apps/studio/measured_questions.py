@@ -1,9 +1,8 @@
-"""Questions with gold spans: edit, import and export them, measure the retriever by them, and compare the runs."""
+"""Questions with gold spans: edit, import and export them, measure the retriever by them, and try settings on them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import product
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import Field
 from starlette.responses import Response
@@ -14,18 +13,18 @@ from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.answering.quotes.verification import find_said
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare
-from langchain_sentence_window.evaluation.metrics import FULL_COVERAGE, union
+from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare, aevaluate
+from langchain_sentence_window.evaluation.metrics import FULL_COVERAGE, title, union, within_budget
 from langchain_sentence_window.evaluation.questions import Asked, OpenQuestion, Question, parse_questions
-from langchain_sentence_window.evaluation.report import Comparison, few_questions, remarks
+from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report, few_questions, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.settings import OF_CALL, REMEMBERED, SETTINGS
+from langchain_sentence_window.retrieval.settings import OF_CALL, SETTINGS
 
 from .page_state import Job, Studio, calling, check_writable, reading
-from .question_list import NAME_CHARS, Entry, difference, gold_of, without
+from .question_list import NAME_CHARS, Entry, gold_of
 from .read_document import Gold, read_document
 from .replies import LINES, Arguments, Refused, fields_of
-from .setting_form import FORM, to_ask
+from .setting_form import to_ask
 
 FILE_NAME = "questions.jsonl"
 
@@ -105,14 +104,8 @@ def routes() -> list[BaseRoute]:
         calling("/api/questions/delete", Chosen, delete_question),
         calling("/api/questions/undo", Undone, undo_change),
         calling("/api/questions/import", Imported, import_questions),
-        calling("/api/evaluate", Measured, evaluate),
-        calling("/api/sweep", Swept, sweep),
+        calling("/api/evaluate", Arguments, evaluate),
         calling("/api/trial", Tried, try_settings),
-        reading("/api/runs", Arguments, list_runs),
-        reading("/api/runs/questions", OfRun, questions_of_run),
-        reading("/api/runs/question", OfQuestion, question_of_run),
-        calling("/api/runs/compare", Compared, compare_runs),
-        calling("/api/runs/forget", Forgotten, forget_runs),
     ]
 
 
@@ -260,38 +253,20 @@ async def _check_gold(studio: Studio, question: Question) -> None:
         raise Refused(400, _WRONG[gold.state].format(question.doc_id))
 
 
-MAX_VARIANTS = 60
-"""The most combinations of settings in a sweep."""
-
-AS_IT_IS = "as it is"
-"""The name of the run of a sweep without any of its settings."""
-
 WHOLE = 1_000_000_000
 """A size of the context, in characters, that holds all that a call returns."""
+
+SHOWN = 1_600
+"""The size of the context, in characters, at which the page says how a question fared."""
 
 LEAST_CHANGE = 1 - FULL_COVERAGE
 """The change of recall above which a question wins or loses; a space or a full stop of the gold is less."""
 
 MIN_K = 40
-"""Windows that a run asks for unless its settings say so, enough to fill the usual budgets."""
+"""Windows that a measurement asks for, enough to fill the usual budgets."""
 
-SWEPT = [name for name in FORM if name in OF_CALL & REMEMBERED and SETTINGS[name].is_swept]
-"""The settings that a sweep may try."""
-
-
-class Measured(Arguments):
-    """The settings and budgets to measure with."""
-
-    budgets: list[int] = Field(default_factory=lambda: list(BUDGETS), min_length=1, max_length=12)
-    settings: dict[str, Any] = Field(default_factory=dict)
-    name: str = Field(default="", max_length=200)
-    leave_out_lost: bool = True
-
-
-class Swept(Measured):
-    """The settings to try: values by name."""
-
-    values: dict[str, list[Any]]
+MEASURED = ("recall", "precision", "full_coverage")
+"""The metrics that the page shows at each budget."""
 
 
 class Tried(Arguments):
@@ -301,55 +276,46 @@ class Tried(Arguments):
     other: dict[str, Any]
 
 
-class OfRun(Arguments):
-    """The number of a run."""
+async def evaluate(studio: Studio, _: Arguments) -> object:
+    """Start to ask the questions as the retriever is; the job's result is what was found of their gold."""
+    retriever = studio.retriever.model_copy(update={"k": max(MIN_K, studio.retriever.k)})
 
-    run: int
+    async def work(asked: AskedEntries, report: OnProgress) -> object:
+        found = await aevaluate(retriever, asked.questions, BUDGETS, on_progress=report)
+        return await ASYNC.in_thread(_measured, found, asked)
 
-
-class OfQuestion(OfRun):
-    """A question of a run."""
-
-    question: int
-
-
-class Compared(Arguments):
-    """The numbers of a run, and of others that it is compared with."""
-
-    one: int
-    others: list[int] = Field(max_length=MAX_VARIANTS + 1)
+    return await start_asking(studio, "evaluate", work)
 
 
-class Forgotten(Arguments):
-    """The numbers of runs."""
+def _measured(report: Report, asked: "AskedEntries") -> dict[str, Any]:
+    at = report.budgets.index(SHOWN)
+    return {
+        "count": len(asked.entries),
+        "left_out": asked.left_out,
+        "budgets": report.budgets,
+        "shown": SHOWN,
+        "rows": [
+            {"name": title(metric), "means": [asdict(getattr(each, metric)) for each in report.averages]}
+            for metric in MEASURED
+        ],
+        "wrong_section": None if report.wrong_section is None else asdict(report.wrong_section),
+        "remarks": remarks([report]),
+        "questions": [
+            {
+                **fields_of(entry, "number version"),
+                "recall": result.scores[at].recall,
+                "missed": _missed(result, report),
+            }
+            for entry, result in zip(asked.entries, report.results, strict=True)
+        ],
+    }
 
-    runs: list[int]
 
-
-async def evaluate(studio: Studio, given: Measured) -> object:
-    """Start to ask the questions with one set of settings; the job's result names the run."""
-    name = given.name.strip() or _described(given.settings) or AS_IT_IS
-    return await _started(studio, given, "evaluate", {name: given.settings})
-
-
-async def sweep(studio: Studio, given: Swept) -> object:
-    """Start to ask the questions with each combination of settings, and without any of them."""
-    wrong = [name for name in given.values if name not in SWEPT]
-    empty = [name for name, values in given.values.items() if not values]
-    if wrong or empty or not given.values:
-        raise Refused(400, f"a sweep tries at least one value for some of {', '.join(SWEPT)}")
-    combinations = list(product(*given.values.values()))
-    if len(combinations) > MAX_VARIANTS:
-        raise Refused(400, f"these are {len(combinations):,} combinations; try at most {MAX_VARIANTS} at once")
-    variants = {_described(given.settings) or AS_IT_IS: given.settings}
-    base = await ASYNC.in_thread(retriever_with, studio, given.settings)
-    for values in combinations:
-        chosen = dict(zip(given.values, values, strict=True))
-        settings = {**given.settings, **chosen}
-        copy = await ASYNC.in_thread(retriever_with, studio, settings)
-        if any(getattr(copy, name) != getattr(base, name) for name in chosen):
-            variants[_described(chosen)] = settings
-    return await _started(studio, given, "sweep", variants)
+def _missed(result: QuestionResult, report: Report) -> list[Span]:
+    """Return the parts of a question's gold that aren't in what was read."""
+    passages = within_budget(result.passages, SHOWN, report.count)
+    read = union(each.span for each in passages if each.span and each.doc_id == result.question.doc_id)
+    return [left for span in result.question.spans for left in without([span], read)]
 
 
 async def try_settings(studio: Studio, given: Tried) -> object:
@@ -360,16 +326,12 @@ async def try_settings(studio: Studio, given: Tried) -> object:
     own = {"k": studio.retriever.k}
     settings = {"now": own | given.settings, "other": own | given.other}
     copies = await ASYNC.in_thread(lambda: {name: retriever_with(studio, each) for name, each in settings.items()})
-    asked = await asked_entries(studio, leave_out_lost=True)
 
-    async def work(job: Job) -> object:
-        def report(done: int, total: int) -> None:
-            job.report(done=done, total=total)
-
+    async def work(asked: AskedEntries, report: OnProgress) -> object:
         compared = await acompare(copies, asked.questions, [WHOLE], on_progress=report)
         return await ASYNC.in_thread(_tried, compared, asked)
 
-    return {"job": studio.jobs.start("trial", f"{len(asked.entries):,} questions", work).to_dict()}
+    return await start_asking(studio, "trial", work)
 
 
 def _tried(compared: Comparison, asked: "AskedEntries") -> dict[str, Any]:
@@ -395,36 +357,6 @@ def _tried(compared: Comparison, asked: "AskedEntries") -> dict[str, Any]:
     }
 
 
-async def list_runs(studio: Studio, _: Arguments) -> object:
-    """Return all runs, the newest first."""
-    return {"runs": [run.to_dict() for run in studio.runs.all()], "budgets": BUDGETS, "k": MIN_K, "swept": SWEPT}
-
-
-async def questions_of_run(studio: Studio, given: OfRun) -> object:
-    """Return the scores of each question of a run."""
-    run = studio.runs.get(given.run)
-    entries = await ASYNC.in_thread(studio.question_list.all)
-    return {"run": run.number, "budgets": run.budgets, "questions": await ASYNC.in_thread(run.rows, entries)}
-
-
-async def question_of_run(studio: Studio, given: OfQuestion) -> object:
-    """Return what a run read for a question, and what it missed."""
-    run = studio.runs.get(given.run)
-    return {"run": run.number, "settings": run.settings, **await ASYNC.in_thread(run.detail, given.question)}
-
-
-async def compare_runs(studio: Studio, given: Compared) -> object:
-    """Return how much better runs are than another one, question by question."""
-    one, others = studio.runs.get(given.one), [studio.runs.get(number) for number in given.others]
-    return {"differences": [await ASYNC.in_thread(difference, other, one) for other in others]}
-
-
-async def forget_runs(studio: Studio, given: Forgotten) -> object:
-    """Forget runs."""
-    studio.runs.remove(given.runs)
-    return await list_runs(studio, given)
-
-
 def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindowRetriever:
     """Return a copy of the page's retriever with other settings; a filter among them narrows its own.
 
@@ -434,9 +366,8 @@ def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindo
     retriever, given = to_ask(studio.retriever, settings)
     unknown = sorted(given.keys() - OF_CALL)
     if unknown:
-        raise InvalidInputError(f"a run can't set {shown(unknown[0])}")
+        raise InvalidInputError(f"a trial can't set {shown(unknown[0])}")
     given = {name: value for name, value in given.items() if value is not None or not SETTINGS[name].is_own_if_none}
-    given.setdefault("k", max(MIN_K, retriever.k))
     if isinstance(given.get("window"), list):
         given["window"] = tuple(given["window"])
     if "filter" in given:
@@ -444,53 +375,14 @@ def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindo
     return retriever.model_copy(update=given)
 
 
-async def _started(studio: Studio, given: Measured, kind: str, variants: Mapping[str, Mapping[str, Any]]) -> object:
-    copies = await ASYNC.in_thread(
-        lambda: {name: retriever_with(studio, settings) for name, settings in variants.items()}
-    )
-    asked = await asked_entries(studio, leave_out_lost=given.leave_out_lost)
-
-    async def work(job: Job) -> object:
-        compared = await acompare(
-            copies,
-            asked.questions,
-            given.budgets,
-            on_progress=lambda done, total: job.report(done=done, total=total),
-        )
-        return await ASYNC.in_thread(remembered, job, compared)
-
-    def remembered(job: Job, compared: Comparison) -> object:
-        runs = [
-            studio.runs.add(
-                report,
-                asked.entries,
-                name=name,
-                group=job.number,
-                settings=variants[name],
-                k=copies[name].k,
-                remarks=remarks([report]),
-                left_out=asked.left_out,
-            )
-            for name, report in compared.reports.items()
-        ]
-        return {"runs": [run.number for run in runs]}
-
-    title = next(iter(variants)) if len(variants) == 1 else f"{len(variants)} settings"
-    return {"job": studio.jobs.start(kind, title, work).to_dict()}
-
-
-def _described(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={shown(tuple(v) if isinstance(v, list) else v)}" for name, v in settings.items())
-
-
 @dataclass(frozen=True, slots=True)
 class AskedEntries:
-    """The questions that a run asks.
+    """The questions that a job asks.
 
     Attributes:
         entries: The questions, as the list has them.
         questions: The questions alone.
-        left_out: The number of those that it doesn't ask.
+        left_out: The number of those that aren't asked.
     """
 
     entries: Sequence[Entry]
@@ -498,24 +390,51 @@ class AskedEntries:
     left_out: int
 
 
-async def asked_entries(studio: Studio, *, leave_out_lost: bool) -> AskedEntries:
-    """Return the questions that a run asks: those with gold.
+OnProgress: TypeAlias = Callable[[int, int], None]
+
+
+async def start_asking(
+    studio: Studio, kind: str, work: "Callable[[AskedEntries, OnProgress], Awaitable[object]]"
+) -> object:
+    """Start a job that asks the questions whose gold is in the index.
 
     Args:
         studio: The page.
-        leave_out_lost: Whether those are left out whose gold isn't in the index, and which would score 0.
+        kind: What the job does.
+        work: Asks them, says how many are done of how many, and returns the job's result.
 
     Raises:
         Refused: There are none.
     """
     entries = await ASYNC.in_thread(studio.question_list.all)
     golds = await studio.gold_texts.read(studio.retriever, [entry.question for entry in entries])
-    asked = [
+    found = [
         (entry, entry.question)
         for entry, gold in zip(entries, golds, strict=True)
-        if isinstance(entry.question, Question) and (gold.state in ("ok", "unknown") or not leave_out_lost)
+        if isinstance(entry.question, Question) and gold.state in ("ok", "unknown")
     ]
-    if not asked:
+    if not found:
         reason = "the gold of none of them is in the index" if entries else "there are none"
         raise Refused(409, f"no question can be asked: {reason}; mark an answer in Ask, or import questions")
-    return AskedEntries([entry for entry, _ in asked], [each for _, each in asked], len(entries) - len(asked))
+    asked = AskedEntries([entry for entry, _ in found], [each for _, each in found], len(entries) - len(found))
+
+    async def reporting(job: Job) -> object:
+        return await work(asked, lambda done, total: job.report(done=done, total=total))
+
+    return {"job": studio.jobs.start(kind, f"{len(found):,} questions", reporting).to_dict()}
+
+
+def without(gold: Sequence[Span], read: Sequence[Span]) -> list[Span]:
+    """Return the parts of spans that aren't in others; both are sorted and disjoint."""
+    left: list[Span] = []
+    for first, last in gold:
+        at = first
+        for start, end in read:
+            if end <= at or start >= last:
+                continue
+            if start > at:
+                left.append((at, start))
+            at = max(at, end)
+        if at < last:
+            left.append((at, last))
+    return left

@@ -36,7 +36,7 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 
 from . import library, measured_questions, page_reader, page_state, queries, tuning
 from .page_state import Jobs, Library, Studio, reading
-from .question_list import QuestionList, Runs
+from .question_list import QuestionList
 from .read_document import GoldTexts
 from .replies import Arguments
 from .uploads import Uploads, kept_files
@@ -89,7 +89,6 @@ def create_studio(
         jobs=Jobs(),
         question_list=QuestionList(None if questions is None else Path(questions).absolute()),
         gold_texts=GoldTexts(),
-        runs=Runs(),
         library=Library(),
         uploads=Uploads(kept),
         folders=tuple(each.resolve() for each in [*given, *uploads]),

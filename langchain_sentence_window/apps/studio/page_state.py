@@ -25,7 +25,7 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 from .replies import Arguments, Refused, body_of, error_dict, fields_of, lines, not_found, reply, reply_to
 
 if TYPE_CHECKING:
-    from .question_list import QuestionList, Runs
+    from .question_list import QuestionList
     from .read_document import GoldTexts
     from .uploads import Uploads
 
@@ -39,7 +39,6 @@ class Studio:
         jobs: The long work that was started from the page.
         question_list: The questions with gold spans that the page edits.
         gold_texts: What their gold says.
-        runs: What was measured on them.
         folders: The folders and files whose contents the page may show, resolved. Nothing else on disk is read.
         chat_model: The model that answers; ``None`` for no answers.
         library: The list of the index's documents.
@@ -52,7 +51,6 @@ class Studio:
     jobs: "Jobs"
     question_list: "QuestionList"
     gold_texts: "GoldTexts"
-    runs: "Runs"
     library: "Library"
     uploads: "Uploads"
     folders: tuple[Path, ...] = ()

@@ -23,8 +23,8 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 from langchain_sentence_window.retrieval.settings import REMEMBERED
 from langchain_sentence_window.stores.faiss.database.store_files import SETTINGS_FILE, replace_file
 
-from .measured_questions import asked_entries
-from .page_state import Before, Changed, Job, Studio, calling, changing, check_writable, reading
+from .measured_questions import AskedEntries, OnProgress, start_asking
+from .page_state import Before, Changed, Studio, calling, changing, check_writable, reading
 from .queries import Query
 from .replies import Arguments, Refused, fields_of
 from .setting_form import FORM, RERANKER, as_json_value, default_of, described, to_ask
@@ -71,7 +71,7 @@ def routes() -> list[BaseRoute]:
         calling("/api/settings/changes", Proposed, list_changes),
         changing("/api/settings/default", Confirmed, make_default),
         changing("/api/settings/undo", Version, undo_default),
-        calling("/api/fit", Fit, fit),
+        calling("/api/fit", Arguments, fit),
     ]
 
 
@@ -185,24 +185,11 @@ def _version(folder: Path | None) -> str:
     return hashlib.sha256(known.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
-class Fit(Arguments):
-    """The questions and budgets to fit to."""
-
-    budgets: list[int] = Field(default_factory=lambda: list(BUDGETS), min_length=1, max_length=12)
-    leave_out_lost: bool = True
-
-
-async def fit(studio: Studio, given: Fit) -> object:
+async def fit(studio: Studio, _: Arguments) -> object:
     """Start to fit the retriever's ranking; the job's result holds its weights, and what they gain."""
-    asked = await asked_entries(studio, leave_out_lost=given.leave_out_lost)
 
-    async def work(job: Job) -> object:
-        fitted = await afit_ranking(
-            studio.retriever,
-            asked.questions,
-            given.budgets,
-            on_progress=lambda done, total: job.report(done=done, total=total),
-        )
+    async def work(asked: AskedEntries, report: OnProgress) -> object:
+        fitted = await afit_ranking(studio.retriever, asked.questions, BUDGETS, on_progress=report)
         return {
             **fields_of(fitted, "is_recommended without_gold groups"),
             "ranking": dict(fitted.ranking.weights),
@@ -211,7 +198,7 @@ async def fit(studio: Studio, given: Fit) -> object:
             "left_out": asked.left_out,
         }
 
-    return {"job": studio.jobs.start("fit", f"{len(asked.entries):,} questions", work).to_dict()}
+    return await start_asking(studio, "fit", work)
 
 
 _SHARED = tuple(name for name in FORM if name not in (RERANKER, "filter"))
