@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.apps.studio.markdown_blocks import styled
+from langchain_sentence_window.apps.studio.document_blocks import styled
 
 MARKS = st.text(st.sampled_from("*_`[]()!<>\\\n ab:\"'~é\0\U0001f600\ud800"), max_size=60)
 

@@ -22,12 +22,11 @@ from langchain_sentence_window.evaluation.questions import Asked, Question
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import read_sentences
-from langchain_sentence_window.splitting.blocks import TABLE_ROW
+from langchain_sentence_window.splitting import blocks as splitting
 from langchain_sentence_window.splitting.light_markup import FORMATS
 from langchain_sentence_window.splitting.markdown import is_markdown
 
-from .document_blocks import GAP, Block, PlainSentence, Sentences, plain_blocks
-from .markdown_blocks import markdown_blocks
+from .document_blocks import GAP, Block, Sentences, markdown_blocks, plain_blocks
 from .replies import Refused, not_found
 
 DocumentKind: TypeAlias = Literal["markdown", "text", "pdf"]
@@ -170,7 +169,9 @@ class ReadDocument:
 
     def _written_blocks(self) -> Iterator[dict[str, Any]]:
         is_marked = self.kind == "markdown"
-        headers = {each.lead_in for each in self.sentences if each.kind == TABLE_ROW and each.lead_in is not None}
+        headers = {
+            each.lead_in for each in self.sentences if each.kind == splitting.TABLE_ROW and each.lead_in is not None
+        }
         for number, piece in enumerate(self.pieces):
             if number:
                 yield {"kind": GAP, "start": piece.start, "runs": ([], [], [])}
@@ -206,7 +207,7 @@ def window_layout(window: Document) -> dict[str, Any]:
     else:
         within = [(first - start, last - start) for first, last in metadata.get(SENTENCE_SPANS, ())]
     kind = kind_of({DOC_ID: "", **metadata}, [text], has_pages=PAGES in metadata)
-    plain = [PlainSentence(first, last) for first, last in within]
+    plain = [splitting.Block(first, last) for first, last in within]
     found = markdown_blocks(text) if kind == "markdown" else plain_blocks(text, plain)
     spans = [(first, last, at) for at, (first, last) in enumerate(within)]
     return {"kind": kind, "blocks": list(_written(found, text, start, spans))}
@@ -223,9 +224,7 @@ def _written(
 
 def _plain(piece: Piece, headers: set[int]) -> list[Block]:
     sentences = [
-        PlainSentence(
-            each.start - piece.start, each.end - piece.start, each.kind, each.level, is_header=each.index in headers
-        )
+        splitting.Block(each.start - piece.start, each.end - piece.start, each.kind, each.level, each.index in headers)
         for each in piece.sentences
     ]
     return plain_blocks(piece.text, sentences)
