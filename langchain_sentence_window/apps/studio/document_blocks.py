@@ -326,7 +326,7 @@ class _Lines:
                 block.level, marks = self._title()
                 hidden += marks
             hidden += [(start, self.begins[0][0]), (self.begins[-1][2], stop)]
-            block.runs = _styled(self._text, start, stop, hidden, named)
+            block.runs = styled(self._text, start, stop, hidden, named)
         return block
 
     def _title(self) -> tuple[int, list[Span]]:
@@ -380,7 +380,7 @@ class _Lines:
             inner = max(first, begin)
             start, stop = splitting.trim(self._text, inner + self._text.startswith("|", inner), then)
             last = high if then == closing else then
-            yield _styled(self._text, first, last, [(first, start), (stop, last)])
+            yield styled(self._text, first, last, [(first, start), (stop, last)])
 
 
 def _end_of(pattern: re.Pattern[str], text: str, start: int, stop: int) -> int:
@@ -400,8 +400,19 @@ _INLINE = re.compile(
 )
 
 
-def _styled(text: str, start: int, stop: int, hidden: Iterable[Span] = (), named: Iterable[Run] = ()) -> list[Run]:
-    """Return the runs of a stretch: what is hidden in it are marks, and the rest is read as Markdown inside a line."""
+def styled(text: str, start: int, stop: int, hidden: Iterable[Span] = (), named: Iterable[Run] = ()) -> list[Run]:
+    """Return the runs of a stretch, with Markdown inside its lines as marks and styles.
+
+    Args:
+        text: Any string.
+        start: Where the stretch begins.
+        stop: Where it ends.
+        hidden: Spans in it that are marks.
+        named: Runs in it that have a style besides.
+
+    Returns:
+        Runs in order that tile the stretch. Their styles are letters, each once and in order; none for plain text.
+    """
     away = sorted(each for each in hidden if each[0] < each[1])
     parts, at = list[str](), start
     for begin, end in away:
@@ -411,18 +422,6 @@ def _styled(text: str, start: int, stop: int, hidden: Iterable[Span] = (), named
         (start + first, start + last, style) for first, last, style in _Inline("".join([*parts, text[at:stop]])).found
     ]
     return list(_swept([*found, *((*each, MARK) for each in away), *named], start, stop))
-
-
-def styled(text: str) -> list[Run]:
-    """Cut the text of a paragraph at its marks.
-
-    Args:
-        text: Any string.
-
-    Returns:
-        Runs in order that tile the text. Their styles are letters, each once and in order; none for plain text.
-    """
-    return _styled(text, 0, len(text))
 
 
 class _Inline:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 from starlette.responses import Response
@@ -21,9 +21,10 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 from langchain_sentence_window.retrieval.settings import OF_CALL, SETTINGS
 
 from .page_state import Job, Studio, calling, check_writable, reading
+from .queries import NO_SETTINGS, Settings
 from .question_list import NAME_CHARS, Entry, gold_of
 from .read_document import Gold, read_document
-from .replies import LINES, Arguments, Refused, fields_of
+from .replies import LINES, Refused, fields_of
 from .setting_form import to_ask
 
 FILE_NAME = "questions.jsonl"
@@ -37,79 +38,31 @@ _WRONG = {
 }
 
 
-class Written(Arguments):
-    """A question as the page writes it, without gold at first."""
-
-    question: str = Field(max_length=MAX_QUESTION_CHARS)
-    doc_id: str | None = None
-    spans: list[tuple[int, int]] = Field(default_factory=list, max_length=MAX_SPANS)
-    answer: str = ""
-
-
-class Marked(Arguments):
-    """Text of a document that answers a question."""
-
-    question: str = Field(max_length=MAX_QUESTION_CHARS)
-    doc_id: str
-    spans: list[tuple[int, int]] = Field(min_length=1, max_length=MAX_SPANS)
-
-
-class Chosen(Arguments):
-    """A question, and its version."""
-
-    number: int
-    version: str = Field(min_length=NAME_CHARS)
-
-
-class Reworded(Chosen):
-    """Other words for a question."""
-
-    question: str = Field(max_length=MAX_QUESTION_CHARS)
-
-
-class Worded(Arguments):
-    """The words of a question."""
-
-    question: str
-
-
-class OneQuestion(Arguments):
-    """The number of a question."""
-
-    number: int
-
-
-class Undone(Arguments):
-    """The change to take back; ``None`` for the last one."""
-
-    change: int | None = None
-
-
-class Imported(Arguments):
-    """Questions as JSON lines, CSV or text."""
-
-    text: str
+Words: TypeAlias = Annotated[str, Field(max_length=MAX_QUESTION_CHARS)]
+Spans: TypeAlias = Annotated[tuple[Span, ...], Field(max_length=MAX_SPANS)]
+Version: TypeAlias = Annotated[str, Field(min_length=NAME_CHARS)]
+"""The version of a question, as a person saw it."""
 
 
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
-        reading("/api/questions", Arguments, list_questions),
-        reading("/api/questions/export", Arguments, export_questions),
-        reading("/api/questions/gold", Worded, list_gold),
-        calling("/api/questions/mark", Marked, mark_answer),
-        calling("/api/questions/propose", OneQuestion, propose_answer),
-        calling("/api/questions/add", Written, add_question),
-        calling("/api/questions/change", Reworded, change_question),
-        calling("/api/questions/delete", Chosen, delete_question),
-        calling("/api/questions/undo", Undone, undo_change),
-        calling("/api/questions/import", Imported, import_questions),
-        calling("/api/evaluate", Arguments, evaluate),
-        calling("/api/trial", Tried, try_settings),
+        reading("/api/questions", list_questions),
+        reading("/api/questions/export", export_questions),
+        reading("/api/questions/gold", list_gold),
+        calling("/api/questions/mark", mark_answer),
+        calling("/api/questions/propose", propose_answer),
+        calling("/api/questions/add", add_question),
+        calling("/api/questions/change", change_question),
+        calling("/api/questions/delete", delete_question),
+        calling("/api/questions/undo", undo_change),
+        calling("/api/questions/import", import_questions),
+        calling("/api/evaluate", evaluate),
+        calling("/api/trial", try_settings),
     ]
 
 
-async def list_questions(studio: Studio, _: Arguments) -> object:
+async def list_questions(studio: Studio) -> object:
     """Return all questions, with their gold as the index has it."""
     entries = await ASYNC.in_thread(studio.question_list.all)
     undoable = studio.question_list.undoable
@@ -120,27 +73,29 @@ async def list_questions(studio: Studio, _: Arguments) -> object:
     }
 
 
-async def add_question(studio: Studio, given: Written) -> object:
+async def add_question(
+    studio: Studio, question: Words, doc_id: str | None = None, spans: Spans = (), answer: str = ""
+) -> object:
     """Add a question: without gold, or with gold that is in the index."""
     check_writable(studio)
-    question: Asked = OpenQuestion(given.question.strip(), given.answer)
-    if given.doc_id is not None:
-        question = Question(question.question, given.doc_id, tuple(given.spans))
-        await _check_gold(studio, question)
-    added = await ASYNC.in_thread(studio.question_list.add, [question])
+    asked: Asked = OpenQuestion(question.strip(), answer)
+    if doc_id is not None:
+        asked = Question(asked.question, doc_id, spans)
+        await _check_gold(studio, asked)
+    added = await ASYNC.in_thread(studio.question_list.add, [asked])
     if not added:
         raise Refused(409, "this question is in the list already")
     return (await _rows(studio, added))[0]
 
 
-async def list_gold(studio: Studio, given: Worded) -> object:
+async def list_gold(studio: Studio, question: str) -> object:
     """Return the gold of a question in each of its documents."""
     entries = await ASYNC.in_thread(studio.question_list.all)
-    own = [gold_of(each.question) for each in entries if each.question.question.strip() == given.question.strip()]
+    own = [gold_of(each.question) for each in entries if each.question.question.strip() == question.strip()]
     return {"golds": [{"doc_id": doc_id, "spans": spans} for doc_id, spans in own if spans]}
 
 
-async def mark_answer(studio: Studio, given: Marked) -> object:
+async def mark_answer(studio: Studio, question: Words, doc_id: str, spans: Spans) -> object:
     """Make text the gold of a question, or, if it is that already, take it out.
 
     Returns:
@@ -148,19 +103,19 @@ async def mark_answer(studio: Studio, given: Marked) -> object:
         number of the ``change``, to take it back.
     """
     check_writable(studio)
-    wanted = Question(given.question.strip(), given.doc_id, tuple(given.spans))
+    wanted = Question(question.strip(), doc_id, spans)
     await _check_gold(studio, wanted)
-    document = await read_document(studio.retriever, given.doc_id)
+    document = await read_document(studio.retriever, doc_id)
     is_gold = True
 
-    def change(spans: Sequence[Span]) -> Sequence[Span]:
+    def change(now: Sequence[Span]) -> Sequence[Span]:
         nonlocal is_gold
-        is_gold = bool(without(union(wanted.spans), union(spans)))
+        is_gold = bool(without(union(wanted.spans), union(now)))
         if is_gold:
-            return union([*spans, *wanted.spans])
-        return [left for span in without(union(spans), union(wanted.spans)) if (left := trimmed(document.slice, span))]
+            return union([*now, *wanted.spans])
+        return [left for span in without(union(now), union(wanted.spans)) if (left := trimmed(document.slice, span))]
 
-    entry = await ASYNC.in_thread(studio.question_list.mark, wanted.question, given.doc_id, change)
+    entry = await ASYNC.in_thread(studio.question_list.mark, wanted.question, doc_id, change)
     undoable = studio.question_list.undoable
     return {
         "question": None if entry is None else (await _rows(studio, [entry]))[0],
@@ -169,10 +124,10 @@ async def mark_answer(studio: Studio, given: Marked) -> object:
     }
 
 
-async def propose_answer(studio: Studio, given: OneQuestion) -> object:
+async def propose_answer(studio: Studio, number: int) -> object:
     """Return sentences of a document that say what the answer of a question says, for a person to confirm."""
     entries = await ASYNC.in_thread(studio.question_list.all)
-    asked = next((each.question for each in entries if each.number == given.number), None)
+    asked = next((each.question for each in entries if each.number == number), None)
     if not isinstance(asked, OpenQuestion) or not asked.answer.strip():
         return {"proposal": None}
     windows = [
@@ -185,30 +140,30 @@ async def propose_answer(studio: Studio, given: OneQuestion) -> object:
     return {"proposal": {**fields_of(said, "doc_id spans is_exact"), **fields_of(gold, "name texts")}}
 
 
-async def change_question(studio: Studio, given: Reworded) -> object:
+async def change_question(studio: Studio, number: int, version: Version, question: Words) -> object:
     """Give a question other words."""
     check_writable(studio)
-    changed = await ASYNC.in_thread(studio.question_list.change, given.number, given.version, given.question.strip())
+    changed = await ASYNC.in_thread(studio.question_list.change, number, version, question.strip())
     return (await _rows(studio, [changed]))[0]
 
 
-async def delete_question(studio: Studio, given: Chosen) -> object:
+async def delete_question(studio: Studio, number: int, version: Version) -> object:
     """Delete a question."""
     check_writable(studio)
-    await ASYNC.in_thread(studio.question_list.remove, given.number, given.version)
+    await ASYNC.in_thread(studio.question_list.remove, number, version)
     return {}
 
 
-async def undo_change(studio: Studio, given: Undone) -> object:
+async def undo_change(studio: Studio, change: int | None = None) -> object:
     """Take the last change of the questions back."""
     check_writable(studio)
-    return {"undone": await ASYNC.in_thread(studio.question_list.undo, given.change)}
+    return {"undone": await ASYNC.in_thread(studio.question_list.undo, change)}
 
 
-async def import_questions(studio: Studio, given: Imported) -> object:
+async def import_questions(studio: Studio, text: str) -> object:
     """Add the questions of a file, apart from those that are in the list; add none if a line can't be read."""
     check_writable(studio)
-    found = await ASYNC.in_thread(parse_questions, given.text.removeprefix("\ufeff"), "the import")
+    found = await ASYNC.in_thread(parse_questions, text.removeprefix("\ufeff"), "the import")
     if not found:
         raise Refused(400, "there are no questions in it; write a question and its answer on each line")
     questions, records = zip(*found, strict=True)
@@ -216,7 +171,7 @@ async def import_questions(studio: Studio, given: Imported) -> object:
     return {"added": [entry.number for entry in added], "skipped": len(found) - len(added)}
 
 
-async def export_questions(studio: Studio, _: Arguments) -> Response:
+async def export_questions(studio: Studio) -> Response:
     """Return the questions as a file of JSON lines."""
     content = await ASYNC.in_thread(studio.question_list.lines)
     headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Cache-Control": "no-store"}
@@ -269,14 +224,7 @@ MEASURED = ("recall", "precision", "full_coverage")
 """The metrics that the page shows at each budget."""
 
 
-class Tried(Arguments):
-    """Settings to ask with, and others to try in their place."""
-
-    settings: dict[str, Any] = Field(default_factory=dict)
-    other: dict[str, Any]
-
-
-async def evaluate(studio: Studio, _: Arguments) -> object:
+async def evaluate(studio: Studio) -> object:
     """Start to ask the questions as the retriever is; the job's result is what was found of their gold."""
     retriever = studio.retriever.model_copy(update={"k": max(MIN_K, studio.retriever.k)})
 
@@ -318,14 +266,14 @@ def _missed(result: QuestionResult, report: Report) -> list[Span]:
     return [left for span in result.question.spans for left in without([span], read)]
 
 
-async def try_settings(studio: Studio, given: Tried) -> object:
+async def try_settings(studio: Studio, other: Settings, settings: Settings = NO_SETTINGS) -> object:
     """Start to ask the questions with settings and with others, as a call asks.
 
     The job's result says of which questions the others return more of the gold, of which less, and how much they read.
     """
     own = {"k": studio.retriever.k}
-    settings = {"now": own | given.settings, "other": own | given.other}
-    copies = await ASYNC.in_thread(lambda: {name: retriever_with(studio, each) for name, each in settings.items()})
+    both = {"now": own | settings, "other": own | other}
+    copies = await ASYNC.in_thread(lambda: {name: retriever_with(studio, each) for name, each in both.items()})
 
     async def work(asked: AskedEntries, report: OnProgress) -> object:
         compared = await acompare(copies, asked.questions, [WHOLE], on_progress=report)

@@ -9,7 +9,7 @@ import { count } from "./words.js";
 
 export const title = "Documents";
 
-const ROWS = 100;
+const ROWS = 500;
 const TYPING_MS = 150;
 const NAMED = 5;
 const COLUMNS = [["name", "Name"], ["sentences", "Sentences"], ["pages", "Pages"], ["added", "Added"]];
@@ -23,7 +23,7 @@ export function mount(container, app) {
     onSearch: (search) => remember({ search }),
     onDelete: (chosen) => remove(chosen),
     onAdd: () => adding.choose(),
-    onLoad: (reply) => { adding.allow(reply); detail.allow(reply); },
+    onLoad: (reply) => adding.allow(reply),
   });
   const detail = createDetail({
     app,
@@ -205,15 +205,6 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     showChosen();
   }
 
-  async function chooseFound() {
-    try {
-      const found = await get("/api/documents/ids", { search: wanted.search });
-      found.doc_ids.forEach((id, i) => chosen.set(id, chosen.get(id) ?? { doc_id: id, sentences: found.sentences[i] }));
-      show();
-      say(`${count(chosen.size, "document")} chosen`);
-    } catch (error) { complain(error); }
-  }
-
   function showChosen() {
     const shown = reply?.documents ?? [];
     const checked = shown.filter((each) => chosen.has(each.doc_id)).length;
@@ -224,7 +215,6 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     const wasInside = bar.contains(document.activeElement);
     fill(bar, el("strong", {}, `${chosen.size.toLocaleString()} chosen`),
       button("Delete…", () => onDelete(new Map(chosen)), "danger"),
-      all.checked && reply.found > chosen.size ? button(`Choose all ${reply.found.toLocaleString()} found`, chooseFound, "quiet") : null,
       button("Choose none", () => { chosen.clear(); show(); all.focus(); }, "quiet"));
     if (wasInside) bar.querySelector("button").focus();
   }
@@ -267,7 +257,6 @@ function dayOf(time) {
  */
 function createDetail({ app, onClose, onDelete }) {
   let shown = null;
-  let canChange = false;
   let aborting = null;
 
   const reader = createReader({ app, hasInput: true });
@@ -310,7 +299,7 @@ function createDetail({ app, onClose, onDelete }) {
     const facts = [count(shown.sentences, "sentence"), shown.pages ? count(shown.pages, "page") : null,
       shown.added ? `added ${dayOf(shown.added)}` : null].filter(Boolean).join(", ");
     const remove = button("Delete…", () => onDelete(shown), "danger");
-    fill(head, el("div", { class: "row" }, el("h2", { class: "grow" }, el("bdi", {}, shown.title ?? shown.name)), canChange ? remove : null),
+    fill(head, el("div", { class: "row" }, el("h2", { class: "grow" }, el("bdi", {}, shown.title ?? shown.name)), app.about?.is_read_only === false ? remove : null),
       el("p", { class: "muted small path" }, el("bdi", {}, shown.source ?? shown.doc_id)), el("p", { class: "muted small" }, facts));
   }
 
@@ -327,12 +316,6 @@ function createDetail({ app, onClose, onDelete }) {
     show,
     clear,
     answer: () => reader.answer(),
-    /** Take what the server says may be changed. */
-    allow(reply) {
-      if (reply.can_change === canChange) return;
-      canChange = reply.can_change;
-      if (shown) showHead();
-    },
   };
 }
 

@@ -30,12 +30,7 @@ export function createAdding({ onChange }) {
     add.hidden = allowed === null;
     chooser.accept = allowed?.suffixes.join(",") ?? "";
     add.title = allowed ? `${allowed.suffixes.join(" ")}, up to ${megabytes(allowed.max_bytes)}` : "";
-    if (reply.can_change) showSources();
-    else update.hidden = true;
-  }
-
-  async function showSources() {
-    try { ({ sources } = await get("/api/sources")); } catch { sources = []; }
+    sources = reply.sources;
     update.hidden = sources.length === 0;
   }
 

@@ -16,7 +16,7 @@ const STATES = {
 const MISSED_CHARS = 300;
 
 /**
- * Make the list: search, choose which, order; bars of the recall in a run.
+ * Make the list: search, choose which; bars of the recall, the worst first.
  *
  * @param {{onOpen: (number: number) => void}} handlers Called when a question is chosen.
  */
@@ -24,10 +24,9 @@ export function createQuestionList({ onOpen }) {
   const select = (label, choices) => el("select", { aria: { label }, on: { change: show } }, choices.map(([value, text]) => el("option", { value }, text)));
   const search = el("input", { type: "search", placeholder: "Search questions", class: "grow", aria: { label: "Search questions" }, on: { input: show } });
   const which = select("Which questions", [["all", "All"], ["failed", "Not wholly found"], ["open", "Without gold"], ["lost", "Not in the index"]]);
-  const order = select("Order", [["worst", "Worst first"], ["list", "As in the list"]]);
   const status = el("p", { class: "muted small", role: "status" });
   const list = el("ul", { class: "plain questions", role: "listbox", aria: { label: "Questions" }, on: { keydown: onKey } });
-  const element = el("div", { class: "question-list" }, el("div", { class: "row" }, search, which, order), status, list);
+  const element = el("div", { class: "question-list" }, el("div", { class: "row" }, search, which), status, list);
   let resultOf = () => null, questions = [], recalls = new Map(), rows = new Map(), shown = [], current = null;
 
   function rowOf(question) {
@@ -60,7 +59,7 @@ export function createQuestionList({ onOpen }) {
   function show() {
     const wanted = search.value.trim().toLowerCase();
     shown = questions.filter((each) => (!wanted || each.search.includes(wanted)) && fits(each));
-    if (order.value === "worst" && recalls.size) {
+    if (recalls.size) { // the worst first
       const of = (each) => recalls.get(each.number) ?? 2;
       shown = [...shown].sort((a, b) => of(a) - of(b));
     }
@@ -93,7 +92,7 @@ export function createQuestionList({ onOpen }) {
 
   function onKey(event) {
     const at = shown.findIndex(({ number }) => rows.get(number).element === event.target);
-    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: shown.length - 1, PageDown: at + 10, PageUp: at - 10 }[event.key];
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: shown.length - 1 }[event.key];
     if (event.key === "Enter" || event.key === " ") choose(shown[at].number);
     else if (next === undefined) return;
     else {

@@ -69,28 +69,25 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     let picture = null;
 
     function come() {
-      if (picture || timer) return;
-      timer = setTimeout(load, DWELL_MS);
+      if (!picture) timer ||= setTimeout(load, DWELL_MS);
     }
 
+    /** Give up what isn't there yet, and the picture, which the browser keeps. */
     function go() {
       clearTimeout(timer);
-      timer = 0;
       calls?.abort();
       picture?.remove();
-      picture = calls = null;
+      [timer, picture, calls, page.isThere] = [0, null, null, false];
       delete holder.dataset.waiting;
-      if (!page.isThere) return;
-      page.isThere = false;
       page.boxes.clear();
       fill(boxes);
       keepReachable();
     }
 
     function load() {
-      timer = 0;
       calls = new AbortController();
-      picture = el("img", { alt: `Picture of page ${number + 1} of ${name}`, on: { error: () => { if (picture?.isConnected) note.hidden = false; } } });
+      const failedToDraw = () => { note.hidden = !picture?.isConnected; };
+      picture = el("img", { alt: `Picture of page ${number + 1} of ${name}`, on: { error: failedToDraw } });
       draw();
       note.hidden = true;
       holder.prepend(picture);
@@ -219,13 +216,6 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       let position = firstOn.get(number);
       for (const [each, own] of pages[number].boxes) if (own[0].getBoundingClientRect().top <= y) position = each;
       return position === undefined ? null : model.span(position)[0];
-    },
-    placeOf(position) {
-      const page = pages[pageOf[position]]?.element;
-      if (!page) return null;
-      const own = boxesOf(position)[0];
-      const inside = own ? own.offsetTop : 0;
-      return (page.offsetTop + inside) / Math.max(1, scroller.scrollHeight);
     },
     end() {
       isEnded = true;
