@@ -32,7 +32,6 @@ MAX_DELETED = 100_000
 
 
 Search: TypeAlias = Annotated[str, Field(max_length=1_000)]
-First: TypeAlias = Annotated[int, Field(ge=0)]
 Limit: TypeAlias = Annotated[int, Field(ge=1, le=MAX_ROWS)]
 DocIds: TypeAlias = Annotated[list[str], Field(min_length=1, max_length=MAX_DELETED)]
 
@@ -55,14 +54,13 @@ async def list_documents(
     search: Search = "",
     sort: Sort = "name",
     order: Literal["up", "down"] = "up",
-    first: First = 0,
     limit: Limit = 100,
 ) -> object:
-    """Return a part of the documents that a search finds, how many there are, and what may be added or followed."""
+    """Return the first of the documents that a search finds, how many there are, and what may be added or followed."""
     listing = await studio.library.current(studio.retriever)
     found = listing.found(search, sort, is_down=order == "down")
     return {
-        "documents": [row(each) for each in found[first : first + limit]],
+        "documents": [row(each) for each in found[:limit]],
         "found": len(found),
         "total": len(listing.documents),
         "sentences": sum(each.sentences for each in found),

@@ -1,7 +1,7 @@
 """Questions with gold spans: edit, import and export them, measure the retriever by them, and try settings on them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
@@ -228,18 +228,16 @@ async def evaluate(studio: Studio) -> object:
     """Start to ask the questions as the retriever is; the job's result is what was found of their gold."""
     retriever = studio.retriever.model_copy(update={"k": max(MIN_K, studio.retriever.k)})
 
-    async def work(asked: AskedEntries, report: OnProgress) -> object:
-        found = await aevaluate(retriever, asked.questions, BUDGETS, on_progress=report)
+    async def work(asked: Sequence[Entry], questions: Sequence[Question], report: OnProgress) -> Mapping[str, Any]:
+        found = await aevaluate(retriever, questions, BUDGETS, on_progress=report)
         return await ASYNC.in_thread(_measured, found, asked)
 
     return await start_asking(studio, "evaluate", work)
 
 
-def _measured(report: Report, asked: "AskedEntries") -> dict[str, Any]:
+def _measured(report: Report, asked: Sequence[Entry]) -> dict[str, Any]:
     at = report.budgets.index(SHOWN)
     return {
-        "count": len(asked.entries),
-        "left_out": asked.left_out,
         "budgets": report.budgets,
         "shown": SHOWN,
         "rows": [
@@ -254,7 +252,7 @@ def _measured(report: Report, asked: "AskedEntries") -> dict[str, Any]:
                 "recall": result.scores[at].recall,
                 "missed": _missed(result, report),
             }
-            for entry, result in zip(asked.entries, report.results, strict=True)
+            for entry, result in zip(asked, report.results, strict=True)
         ],
     }
 
@@ -275,27 +273,25 @@ async def try_settings(studio: Studio, other: Settings, settings: Settings = NO_
     both = {"now": own | settings, "other": own | other}
     copies = await ASYNC.in_thread(lambda: {name: retriever_with(studio, each) for name, each in both.items()})
 
-    async def work(asked: AskedEntries, report: OnProgress) -> object:
-        compared = await acompare(copies, asked.questions, [WHOLE], on_progress=report)
+    async def work(asked: Sequence[Entry], questions: Sequence[Question], report: OnProgress) -> Mapping[str, Any]:
+        compared = await acompare(copies, questions, [WHOLE], on_progress=report)
         return await ASYNC.in_thread(_tried, compared, asked)
 
     return await start_asking(studio, "trial", work)
 
 
-def _tried(compared: Comparison, asked: "AskedEntries") -> dict[str, Any]:
+def _tried(compared: Comparison, asked: Sequence[Entry]) -> dict[str, Any]:
     now, other = compared.reports.values()
     pairs = list(zip(now.values("recall", WHOLE), other.values("recall", WHOLE), strict=True))
 
     def rows(sign: int) -> list[dict[str, Any]]:
         return [
             {"number": entry.number, "question": entry.question.question, "before": before, "after": after}
-            for entry, (before, after) in zip(asked.entries, pairs, strict=True)
+            for entry, (before, after) in zip(asked, pairs, strict=True)
             if sign * (after - before) > LEAST_CHANGE
         ]
 
     return {
-        "count": len(pairs),
-        "left_out": asked.left_out,
         "recall": [each.averages[0].recall.mean for each in (now, other)],
         "used": [each.averages[0].used.mean for each in (now, other)],
         "difference": asdict(compared.difference("other", "now", WHOLE)),
@@ -323,53 +319,42 @@ def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindo
     return retriever.model_copy(update=given)
 
 
-@dataclass(frozen=True, slots=True)
-class AskedEntries:
-    """The questions that a job asks.
-
-    Attributes:
-        entries: The questions, as the list has them.
-        questions: The questions alone.
-        left_out: The number of those that aren't asked.
-    """
-
-    entries: Sequence[Entry]
-    questions: Sequence[Question]
-    left_out: int
-
-
 OnProgress: TypeAlias = Callable[[int, int], None]
 
 
 async def start_asking(
-    studio: Studio, kind: str, work: "Callable[[AskedEntries, OnProgress], Awaitable[object]]"
+    studio: Studio,
+    kind: str,
+    work: Callable[[Sequence[Entry], Sequence[Question], OnProgress], Awaitable[Mapping[str, Any]]],
 ) -> object:
     """Start a job that asks the questions whose gold is in the index.
 
     Args:
         studio: The page.
         kind: What the job does.
-        work: Asks them, says how many are done of how many, and returns the job's result.
+        work: Asks questions, given as the list has them and alone, and says how many are done of how many. It returns
+            the job's result, to which the number of questions is added, and that of those that aren't asked.
 
     Raises:
         Refused: There are none.
     """
     entries = await ASYNC.in_thread(studio.question_list.all)
     golds = await studio.gold_texts.read(studio.retriever, [entry.question for entry in entries])
-    found = [
+    asked = [
         (entry, entry.question)
         for entry, gold in zip(entries, golds, strict=True)
         if isinstance(entry.question, Question) and gold.state in ("ok", "unknown")
     ]
-    if not found:
+    if not asked:
         reason = "the gold of none of them is in the index" if entries else "there are none"
         raise Refused(409, f"no question can be asked: {reason}; mark an answer in Ask, or import questions")
-    asked = AskedEntries([entry for entry, _ in found], [each for _, each in found], len(entries) - len(found))
 
     async def reporting(job: Job) -> object:
-        return await work(asked, lambda done, total: job.report(done=done, total=total))
+        chosen, questions = zip(*asked, strict=True)
+        found = await work(chosen, questions, lambda done, total: job.report(done=done, total=total))
+        return {**found, "count": len(asked), "left_out": len(entries) - len(asked)}
 
-    return {"job": studio.jobs.start(kind, f"{len(found):,} questions", reporting).to_dict()}
+    return {"job": studio.jobs.start(kind, f"{len(asked):,} questions", reporting).to_dict()}
 
 
 def without(gold: Sequence[Span], read: Sequence[Span]) -> list[Span]:

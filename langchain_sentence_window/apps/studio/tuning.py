@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,13 @@ from langchain_sentence_window.apps.folders.file_sync import index_folder
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitted_ranking import afit_ranking
 from langchain_sentence_window.evaluation.measurement import BUDGETS
+from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.settings import REMEMBERED
 from langchain_sentence_window.stores.faiss.database.store_files import SETTINGS_FILE, replace_file
 
-from .measured_questions import AskedEntries, OnProgress, start_asking
+from .measured_questions import OnProgress, start_asking
 from .page_state import Before, Changed, Studio, calling, changing, check_writable, reading
 from .queries import NO_SETTINGS, Settings
 from .replies import Refused, fields_of
@@ -173,14 +174,12 @@ def _version(folder: Path | None) -> str:
 async def fit(studio: Studio) -> object:
     """Start to fit the retriever's ranking; the job's result holds its weights, and what they gain."""
 
-    async def work(asked: AskedEntries, report: OnProgress) -> object:
-        fitted = await afit_ranking(studio.retriever, asked.questions, BUDGETS, on_progress=report)
+    async def work(_: object, questions: Sequence[Question], report: OnProgress) -> Mapping[str, Any]:
+        fitted = await afit_ranking(studio.retriever, questions, BUDGETS, on_progress=report)
         return {
             **fields_of(fitted, "is_recommended without_gold groups"),
             "ranking": dict(fitted.ranking.weights),
             "gain": asdict(fitted.gain),
-            "count": fitted.questions,
-            "left_out": asked.left_out,
         }
 
     return await start_asking(studio, "fit", work)

@@ -100,12 +100,12 @@ export function mount(container, app) {
  * @param {(reply: Object) => void} options.onLoad Called with each reply of the server.
  */
 function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
-  let wanted = { search: "", sort: "name", order: "up", first: 0 };
+  let wanted = { search: "", sort: "name", order: "up" };
   let reply = null;
   let current = null;
   let aborting = null;
   let typing = null;
-  /** What is checked, on all pages of the list: the documents' rows, as far as they were seen, by their ids. */
+  /** What is checked, whatever is searched for since: the documents' rows, as far as they were seen, by their ids. */
   const chosen = new Map();
 
   const input = el("input", { type: "search", placeholder: "Search by name, path or title", aria: { label: "Search the documents" },
@@ -119,27 +119,18 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     el("caption", { class: "visually-hidden" }, "Documents"),
     el("thead", {}, el("tr", {}, el("th", { scope: "col", class: "check" }, all), [...heads.values()])), body);
   const empty = el("div", { class: "empty", hidden: true });
-  const previous = button("Previous", () => page(-ROWS), "", { repeats: true });
-  const next = button("Next", () => page(ROWS), "", { repeats: true });
-  const range = el("span", { class: "muted number" });
-  const pager = el("nav", { class: "row pager", aria: { label: "Pages of the list" }, hidden: true }, previous, range, next);
   const bar = el("div", { class: "row chosen-bar", hidden: true });
-  const element = el("div", { class: "documents-list" }, input, status, bar, table, empty, pager);
+  const element = el("div", { class: "documents-list" }, input, status, bar, table, empty);
 
   function onInput() {
     clearTimeout(typing);
-    typing = setTimeout(() => { wanted = { ...wanted, search: input.value.trim(), first: 0 }; onSearch(wanted.search); load(); }, TYPING_MS);
+    typing = setTimeout(() => { wanted = { ...wanted, search: input.value.trim() }; onSearch(wanted.search); load(); }, TYPING_MS);
   }
 
   function sortBy(sort) {
     const order = wanted.sort === sort ? (wanted.order === "up" ? "down" : "up") : sort === "name" ? "up" : "down";
-    wanted = { ...wanted, sort, order, first: 0 };
+    wanted = { ...wanted, sort, order };
     load();
-  }
-
-  function page(step) {
-    wanted = { ...wanted, first: Math.max(0, wanted.first + step) };
-    load().then(() => table.scrollIntoView({ block: "nearest" }));
   }
 
   /** Ask the server for what is wanted now; the newest call wins. */
@@ -147,12 +138,7 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     aborting?.abort();
     const mine = aborting = new AbortController();
     try {
-      const found = await get("/api/documents", { ...wanted, limit: ROWS }, { signal: mine.signal });
-      if (!found.documents.length && wanted.first) {
-        wanted = { ...wanted, first: 0 };
-        return load();
-      }
-      reply = found;
+      reply = await get("/api/documents", { ...wanted, limit: ROWS }, { signal: mine.signal });
       onLoad(reply);
       show();
     } catch (error) { complain(error); }
@@ -168,11 +154,9 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     fill(empty, el("p", {}, total ? "No document has these words in its name, path or title."
       : reply.adding ? "There are no documents yet. Drop files here, or choose them." : "There are no documents."),
     total ? button("Show all", () => { input.value = ""; onInput(); }) : reply.adding ? button("Add files…", onAdd, "main") : null);
-    status.textContent = `${found === total ? "" : `${found.toLocaleString()} of `}${count(total, "document")}, ${count(sentences, "sentence")}`;
-    pager.hidden = found <= ROWS;
-    range.textContent = `${(wanted.first + 1).toLocaleString()}–${(wanted.first + documents.length).toLocaleString()} of ${found.toLocaleString()}`;
-    previous.disabled = wanted.first === 0;
-    next.disabled = wanted.first + ROWS >= found;
+    const part = found === total ? "" : `${found.toLocaleString()} of `;
+    const shown = found > documents.length ? `. The first ${documents.length} are shown; search, or sort, for others` : "";
+    status.textContent = `${part}${count(total, "document")}, ${count(sentences, "sentence")}${shown}`;
     showChosen();
   }
 
@@ -226,7 +210,7 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     search(text) {
       if (text === wanted.search) return;
       input.value = text;
-      wanted = { ...wanted, search: text, first: 0 };
+      wanted = { ...wanted, search: text };
     },
     /** Mark the document that is shown beside the list. */
     setCurrent(docId) {

@@ -19,10 +19,12 @@ const KINDS = { evaluate: "Evaluate", fit: "Fit the ranking" };
 export function createResults({ canChange, onMeasured }) {
   const running = el("div", { class: "stack" });
   const measured = el("section", { class: "stack", aria: { label: "What was found" } },
-    el("p", { class: "muted" }, "Nothing was measured yet. “Evaluate” asks all questions, and shows how much of their gold is found."));
-  const fitted = el("section", { class: "card stack", hidden: true, tabIndex: -1, aria: { label: "The fitted ranking" } });
-  const element = el("div", { class: "results stack" }, el("div", { class: "row" },
-    button(KINDS.evaluate, () => start("evaluate"), "main"), button(KINDS.fit, () => start("fit"))), running, measured, fitted);
+    el("p", { class: "muted" },
+      "Nothing was measured yet. “Evaluate” asks all questions, and shows how much of their gold is found."));
+  const label = "The fitted ranking";
+  const fitted = el("section", { class: "card stack", hidden: true, tabIndex: -1, aria: { label } });
+  const buttons = [button(KINDS.evaluate, () => start("evaluate"), "main"), button(KINDS.fit, () => start("fit"))];
+  const element = el("div", { class: "results stack" }, el("div", { class: "row" }, buttons), running, measured, fitted);
   let last = null;
 
   function start(kind) {
@@ -82,7 +84,8 @@ function measuredTable({ count: asked, left_out: leftOut, budgets, rows, wrong_s
 }
 
 /** Show what a fitted ranking gains, and a button to use it. */
-function showFit(element, { ranking, gain, groups, count: asked, left_out: leftOut, without_gold: without, is_recommended: gains }, canUse) {
+function showFit(element, { ranking, gain, groups, count: asked, left_out: leftOut, ...more }, canUse) {
+  const { without_gold: without, is_recommended: gains } = more;
   element.hidden = false;
   fill(element, el("h2", {}, "The fitted ranking"),
     el("p", { class: gains ? "better" : "" }, gains ? "Recommended: its whole interval is above 0."

@@ -124,7 +124,7 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
     if (!model) return;
     const before = marks?.hit;
     marks = findMarks(model, { ...wanted, gold: [...wanted.gold, ...bar.spans(model.data.doc_id)] });
-    marks.hit ??= before ? marks.hits.find((hit) => hit.start === before.start) ?? null : null;
+    marks.hit = marks.hits.find((hit) => hit.start === before?.start) ?? null;
     remark();
   }
 
@@ -187,8 +187,8 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
      * @param {Object} how
      * @param {Object[]} [how.windows] Cards, as `/api/ask` returns them; those of other documents are ignored.
      * @param {number[][]} [how.gold] `[[start, end], ...]`
-     * @param {Map<number, string|{kind, text}>|null} [how.fates] By the index of a sentence.
-     * @param {Object|number|null} [how.current] A card, or a code point of a hit.
+     * @param {Map<number, {kind, text}>|null} [how.fates] By the index of a sentence.
+     * @param {Object|null} [how.current] A card.
      */
     highlight(how) {
       wanted = { ...wanted, ...Object.fromEntries(Object.entries(how).filter(([, value]) => value !== undefined)) };
@@ -224,11 +224,10 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
   return api;
 }
 
-/** Return where to begin: at the current hit, in the current window or the best one, at the first gold; or null. */
-function startOf({ hit, windows, gold }) {
-  const best = windows.find((each) => each.isCurrent) ??
-    windows.reduce((one, other) => (one === null || (other.rank ?? Infinity) < (one.rank ?? Infinity) ? other : one), null);
-  return hit?.start ?? best?.start ?? gold[0]?.start ?? null;
+/** Return where to begin: in the current window or the best one, at the first gold; or null. */
+function startOf({ windows, gold }) {
+  const [best] = [...windows].sort((one, other) => other.isCurrent - one.isCurrent || one.rank - other.rank);
+  return best?.start ?? gold[0]?.start ?? null;
 }
 
 /**

@@ -79,7 +79,7 @@ function headingPaths(blocks) {
  *
  * @param {Object} model
  * @param {Object} wanted `windows`, `gold`, `fates` and `current` as `createReader().highlight` takes them.
- * @returns {Object} `windows` and `hits`, in order of position; `gold`; `fates`; `hit`, the current one, or null.
+ * @returns {Object} `windows` and `hits`, in order of position; `gold`; `fates`; `hit`, the current one: none yet.
  */
 export function findMarks(model, { windows, gold, fates, current }) {
   const own = (windows ?? []).filter((card) => card.doc_id === model.data.doc_id)
@@ -91,7 +91,7 @@ export function findMarks(model, { windows, gold, fates, current }) {
     ...covered(model, hit.start_index, hit.end_index),
   }))).sort((one, other) => one.start - other.start);
   const places = (gold ?? []).map(([start, end]) => ({ start, end, ...covered(model, start, end) }));
-  return { windows: own, hits, gold: places, fates: fates ?? new Map(), hit: currentHit(hits, current) };
+  return { windows: own, hits, gold: places, fates: fates ?? new Map(), hit: null };
 }
 
 /** Return whether a window isn't of this text, as the document was changed after it was asked for. */
@@ -113,15 +113,7 @@ function covered(model, start, end) {
 }
 
 function isCard(current, card) {
-  return Boolean(current) && typeof current === "object" &&
-    (current === card || (current.window_id !== undefined && current.window_id === card.window_id));
-}
-
-function currentHit(hits, current) {
-  if (current === null || current === undefined) return null;
-  if (typeof current === "number") return hitAt(hits, current);
-  const inside = hits.filter((hit) => isCard(current, hit.window));
-  return inside.length ? null : hitAt(hits, current.start ?? current.start_index ?? -1);
+  return current === card || (current?.window_id !== undefined && current.window_id === card.window_id);
 }
 
 /**
@@ -162,8 +154,8 @@ export function labels(marks, model) {
   for (const [index, fate] of marks.fates) {
     const position = model.positionOf(Number(index));
     if (position < 0) continue;
-    of(position).fate = typeof fate === "string" ? fate : fate?.text ?? null;
-    if (typeof fate === "object" && fate?.kind) of(position).classes.add(`fate-${fate.kind}`);
+    of(position).fate = fate.text;
+    of(position).classes.add(`fate-${fate.kind}`);
     of(position).said.push(of(position).fate);
   }
   return found;

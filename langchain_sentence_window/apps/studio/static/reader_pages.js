@@ -199,7 +199,6 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       how = labels(marks, model);
       for (const page of pages) if (page.isThere) page.relabel();
     },
-    select: (position, options) => roving.set(position, options),
     clearSelection: selection.clear,
     /** Show the pages in another size; 1 fills the width. */
     zoom(factor) {

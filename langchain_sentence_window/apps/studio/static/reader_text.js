@@ -77,7 +77,6 @@ export function createTextView({ model, scroller, onSentence, onSelect }) {
   return {
     element,
     mark,
-    select: (position, options) => roving.set(position, options),
     clearSelection: () => selection.clear(),
     /** Scroll to a code point. */
     show(start) {

@@ -154,28 +154,35 @@ export function createWhy({ app, onAnswer, onSentence }) {
     const { candidates, hits, windows, counts, tokens, seconds, settings, named, relevance } = trace;
     const leftOut = (items) => grouped(items.filter((each) => each.left_out), (each) => each.left_out)
       .map(([code, found]) => `${found.length.toLocaleString()} left out: ${reason(trace, code)}`);
-    const returned = windows.filter((each) => each.returned !== null);
-    const some = (number, what) => (number ? `${number} ${what}` : null);
-    const reranked = windows.filter((each) => each.reranked !== null);
+    const some = (isOne, what) => {
+      const { length } = windows.filter((each) => each.returned !== null && isOne(each));
+      return length ? `${length} ${what}` : null;
+    };
+    const names = named.map((each) => shortName(each.doc_id)).join(", ");
+    const { length: reranked } = windows.filter((each) => each.reranked !== null);
     const inAll = Object.values(seconds).reduce((one, other) => one + other, 0);
     const found = [
-      ["Question", [trace.query, named.length ? `names ${count(named.length, "document")}, searched first: ${named.map((each) => shortName(each.doc_id)).join(", ")}`
-        : "names no document", trace.searched_as && trace.searched_as !== trace.query ? `searched there as “${trace.searched_as}”` : null,
-      ...inWords(settings, description)]],
-      ["Found", [`${counts.dense.toLocaleString()} by meaning`, `${counts.lexical.toLocaleString()} by words`,
-        `${counts.both.toLocaleString()} by both`, ms(seconds.search)]],
-      ["Reordered", strongestSignals(trace).slice(0, SHOWN_SIGNALS)
-        .map(({ name, share, meaning }) => `${Math.round(100 * share)} % by ${name}${meaning && `, ${meaning}`}`)],
-      ["Hits taken", [`${hits.length} of ${count(candidates.length, "candidate")}`, count(tokens.hits, "token"),
-        ...Object.entries(relevance).map(([name, value]) => `${name} ${Number(value).toPrecision(3)}`), ...leftOut(candidates)]],
-      ["Opened to windows", [count(windows.length, "window"), count(tokens.windows, "token"), ms(seconds.windows),
-        some(returned.filter((each) => each.joined.length).length, "joined with another near it"),
-        ...["widened", "trimmed"].map((how) => some(returned.filter((each) => each.change === how).length, how))]],
-      ["Reranked", reranked.length ? [count(reranked.length, "window"), ms(seconds.rerank)] : []],
-      ["Returned", [count(counts.returned, "window"), count(tokens.returned, "token"), `${ms(inAll)} in all`, ...leftOut(windows)]],
+      ["Question", trace.query,
+        names ? `names ${count(named.length, "document")}, searched first: ${names}` : "names no document",
+        trace.searched_as && trace.searched_as !== trace.query ? `searched there as “${trace.searched_as}”` : null],
+      ["Found", `${counts.dense.toLocaleString()} by meaning`, `${counts.lexical.toLocaleString()} by words`,
+        `${counts.both.toLocaleString()} by both`, ms(seconds.search)],
+      ["Reordered", ...strongestSignals(trace).slice(0, SHOWN_SIGNALS)
+        .map(({ name, share }) => `${Math.round(100 * share)} % by ${name}`)],
+      ["Hits taken", `${hits.length} of ${count(candidates.length, "candidate")}`, count(tokens.hits, "token"),
+        ...Object.entries(relevance).map(([name, value]) => `${name} ${Number(value).toPrecision(3)}`),
+        ...leftOut(candidates)],
+      ["Opened to windows", count(windows.length, "window"), count(tokens.windows, "token"), ms(seconds.windows),
+        some((each) => each.joined.length, "joined with another near it"),
+        ...["widened", "trimmed"].map((how) => some((each) => each.change === how, how))],
+      ["Reranked", ...(reranked ? [count(reranked, "window"), ms(seconds.rerank)] : [])],
+      ["Returned", count(counts.returned, "window"), count(tokens.returned, "token"), `${ms(inAll)} in all`,
+        ...leftOut(windows)],
     ];
-    return el("ol", { class: "plain steps" }, found.filter(([, facts]) => facts.length).map(([title, facts]) => el("li", { class: "step" },
-      el("h2", {}, title), el("p", { class: "step-facts number", dir: "auto" }, facts.filter(Boolean).join(" · ")))));
+    const step = ([title, ...facts]) => el("li", { class: "step" }, el("h2", {}, title),
+      el("p", { class: "step-facts number", dir: "auto" }, facts.filter(Boolean).join(" · ")));
+    return [el("ol", { class: "plain steps" }, found.filter((each) => each.length > 1).map(step)),
+      fold("The settings", el("ul", { class: "small" }, inWords(settings, description).map((each) => el("li", {}, each))))];
   }
 
   function hitsTable(trace) {
@@ -261,11 +268,11 @@ function foundBy({ dense_rank: dense, lexical_rank: lexical }) {
 }
 
 /** Return the signals that decided about the hits, strongest first, each with its share in what all added or took. */
-function strongestSignals({ hits, meanings = {} }) {
+function strongestSignals({ hits }) {
   const sums = new Map();
   for (const hit of hits) for (const [name, value] of Object.entries(hit.signals)) sums.set(name, (sums.get(name) ?? 0) + Math.abs(value));
   const all = [...sums.values()].reduce((one, other) => one + other, 0) || 1;
-  return [...sums].sort((one, other) => other[1] - one[1]).map(([name, sum]) => ({ name, meaning: meanings[name] ?? "", share: sum / all }));
+  return [...sums].sort((one, other) => other[1] - one[1]).map(([name, sum]) => ({ name, share: sum / all }));
 }
 
 /** Return items in groups by what `key` returns, largest group first. */
