@@ -236,7 +236,9 @@ def test_ten_thousand_documents(page: Page, serve: Serve) -> None:
     served = serve(SentenceWindowRetriever.from_documents(given, WordEmbeddings(), **BY_COSINE))
     page.goto(f"{served.url}/#/documents")
     wait_for_rows(page, 500)
-    page.get_by_text("10,000 documents, 10,000 sentences. The first 500 are shown; search, or sort, for others").wait_for()
+    page.get_by_text(
+        "10,000 documents, 10,000 sentences. The first 500 are shown; search, or sort, for others"
+    ).wait_for()
     page.get_by_role("button", name="Name", exact=True).click()
     expect(names(page).first).to_have_text("report-09999.md")
     for search in ("report-090", "report-091"):

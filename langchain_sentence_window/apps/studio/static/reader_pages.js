@@ -11,6 +11,7 @@ const DWELL_MS = 70;
 const WIDTH_STEP = 200;
 const MAX_WIDTH = 2400;
 const TOP = 0.28;
+const DRAGGED_PX = 6;
 const GONE = new Set([403, 404, 409]);
 
 /**
@@ -259,39 +260,41 @@ function createBoxSelection(root, { model, boxesOf, onSentence, onSelect }) {
     onSelect(null);
   }
 
-  const at = (event) => document.elementFromPoint(event.clientX, event.clientY)?.closest?.(".box");
-  const isDragged = (event) => Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > 6;
+  /** Return the sentence below the pointer; null for none. */
+  function at(event) {
+    const box = document.elementFromPoint(event.clientX, event.clientY)?.closest?.(".box");
+    return box && root.contains(box) ? Number(box.dataset.p) : null;
+  }
+
+  const isDragged = (event) => Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > DRAGGED_PX;
 
   root.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || event.pointerType === "touch") return;
-    const box = at(event);
-    pressed = box && root.contains(box) ? { position: Number(box.dataset.p), x: event.clientX, y: event.clientY } : null;
+    const position = at(event);
+    pressed = position === null ? null : { position, x: event.clientX, y: event.clientY };
     if (!pressed) clear();
     event.preventDefault(); // no drag of the picture
   });
   root.addEventListener("pointermove", (event) => {
     if (!pressed || !(event.buttons & 1) || !isDragged(event)) return;
-    const box = at(event);
-    const to = box && root.contains(box) ? Number(box.dataset.p) : chosen ? null : pressed.position;
+    const to = at(event) ?? (chosen ? null : pressed.position);
     if (to === null) return;
     chosen = [Math.min(pressed.position, to), Math.max(pressed.position, to)];
     show();
   });
   root.addEventListener("pointerup", (event) => {
     if (!pressed) return;
-    const from = pressed;
+    const { position } = pressed;
+    const wasDragged = isDragged(event);
     pressed = null;
-    const box = at(event);
-    if (Math.hypot(event.clientX - from.x, event.clientY - from.y) > 6) {
-      select(...(chosen ?? [from.position, from.position]));
-    } else if (box) {
-      clear();
-      onSentence(Number(box.dataset.p));
-    }
+    if (wasDragged) return select(...(chosen ?? [position, position]));
+    clear();
+    onSentence(position);
   });
   root.addEventListener("click", (event) => {
-    if (event.pointerType === "touch" && at(event)) onSentence(Number(at(event).dataset.p));
-    else if (event.detail === 0 && event.target.closest?.(".box")) onSentence(Number(event.target.closest(".box").dataset.p)); // by a screen reader
+    const box = event.target.closest?.(".box");
+    if (event.pointerType === "touch" && at(event) !== null) onSentence(at(event));
+    else if (event.detail === 0 && box) onSentence(Number(box.dataset.p)); // by a screen reader
   });
 
   return { select, clear, show };
