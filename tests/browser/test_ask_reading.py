@@ -132,7 +132,7 @@ def test_on_a_phone_a_sentence_leads_back_to_the_list(small: "Page") -> None:
     opener = page.locator(".window-card[aria-current] .window-open")
     expect(opener).to_be_focused()
     page.locator(".window-card[aria-current] .window-open").click()
-    sentence(page, "No words").click()
+    sentence(page, "Nobody asks").click()
     expect(page.get_by_role("tabpanel", name="Why")).to_be_visible()
 
 

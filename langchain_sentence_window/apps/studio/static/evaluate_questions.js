@@ -166,12 +166,12 @@ export function createQuestionPanel({ onAsk, onWhy, onSave, onDelete, onMark, on
       el("h2", { dir: "auto" }, question.question),
       isOpen ? el("p", {}, el("span", { class: "badge warn" }, STATES.open))
         : el("p", { class: "muted small", title: question.name }, el("bdi", {}, baseName(question.name)), " ", question.state === "ok" ? null : el("span", { class: "badge warn" }, STATES[question.state])),
+      question.answer ? [el("h3", {}, "Answer"), el("p", { class: "reading", dir: "auto" }, question.answer)] : null,
+      proposal ? proposed(question, proposal, canChange) : null,
       el("div", { class: "row" },
         button(isOpen ? "Ask it, and mark the answer" : "Ask it", () => onAsk(question), proposal ? "" : "main"),
         canChange ? [button("Edit", () => write(question)), button("Delete", () => onDelete(question), "danger")] : null,
         button("Previous", () => onStep(-1), "", { repeats: true }), button("Next", () => onStep(1), "", { repeats: true })),
-      question.answer ? [el("h3", {}, "Answer"), el("p", { class: "reading", dir: "auto" }, question.answer)] : null,
-      proposal ? proposed(question, proposal, canChange) : null,
       result ? fared(question, result) : null,
       isOpen ? null : gold(question, canChange));
   }
