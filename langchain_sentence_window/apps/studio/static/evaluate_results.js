@@ -70,17 +70,17 @@ export function createResults({ canChange, onMeasured }) {
   };
 }
 
-/** Make the table: a row for each metric, with its mean and interval at each size of the context. */
+/** Make the table: a row for each size of the context, with the mean of each metric and its interval. */
 function measuredTable({ count: asked, left_out: leftOut, budgets, rows, wrong_section: wrong }) {
   const head = (text, scope = "col") => el("th", { scope }, text);
   const capital = (text) => `${text[0].toUpperCase()}${text.slice(1)}`;
   const left = leftOut ? `, ${leftOut.toLocaleString()} without gold in the index left out` : "";
   return [el("div", { class: "wide", role: "region", tabIndex: 0, aria: { label: "Means" } }, el("table", {},
-    el("caption", {}, `${count(asked, "question")}${left}. Means with 95 % intervals, by the characters that are read.`),
-    el("thead", {}, el("tr", {}, head("Characters"), budgets.map((each) => head(each.toLocaleString())))),
-    el("tbody", {}, rows.map(({ name, means }) => el("tr", {}, head(capital(name), "row"),
-      means.map((each) => el("td", { class: "number" }, interval(each)))))))),
-  wrong ? el("p", {}, `The first window is from a wrong section in ${interval(wrong)}.`) : null];
+    el("caption", {}, `${count(asked, "question")}${left}. Means with 95 % intervals.`),
+    el("thead", {}, el("tr", {}, head("Characters"), rows.map(({ name }) => head(capital(name))))),
+    el("tbody", {}, budgets.map((budget, i) => el("tr", {}, head(budget.toLocaleString(), "row"),
+      rows.map(({ means }) => el("td", { class: "number" }, interval(means[i]))))))),
+  ), wrong ? el("p", {}, `The first window is from a wrong section in ${interval(wrong)}.`) : null];
 }
 
 /** Show what a fitted ranking gains, and a button to use it. */
