@@ -80,7 +80,7 @@ def _served(retriever: SentenceWindowRetriever, questions: Path) -> Iterator[str
 def _measure(page: Page) -> None:
     page.get_by_role("tab", name="Results").click()
     page.get_by_role("button", name="Evaluate", exact=True).click()
-    page.get_by_role("region", name="Runs").wait_for()
+    page.get_by_role("region", name="Means").wait_for()
 
 
 def _try(page: Page) -> None:

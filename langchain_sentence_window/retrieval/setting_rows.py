@@ -54,7 +54,6 @@ class Setting:
         min: The lowest number; ``None`` for any.
         max: The highest number that a page may ask for, as it couldn't be read with more; ``None`` for any.
         is_advanced: Whether few people change it, so that a form folds it in.
-        is_swept: Whether a page tries several values of it, if an index remembers it and a form shows it.
         advice: What a page says of it if nothing is found; empty if it leaves nothing out.
         traced: Returns its value as a trace shows it; ``None`` if it isn't of a query.
         page: The page of the documentation that tells more, seen from ``docs/``.
@@ -76,7 +75,6 @@ class Setting:
     min: float | None = None
     max: float | None = None
     is_advanced: bool = False
-    is_swept: bool = True
     advice: str = ""
     traced: Callable[[Any], Any] | None = as_json
     page: str = ""

@@ -183,7 +183,6 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             help="Best first (relevance), as in the source (document), or best first and last (edges).",
             choices=ORDERS,
             is_advanced=True,
-            is_swept=False,
         ),
     ] = "relevance"
     """``relevance`` for best first, ``document`` for the order of the source, ``edges`` for best first and last."""

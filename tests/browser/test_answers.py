@@ -64,7 +64,7 @@ def test_a_window_answers_with_one_click_and_no_more_with_another(opened: Opened
     hits = card.locator("mark.gold").all_text_contents()
     assert saved(path) == {"billing-policy.md": hits}
     assert not any(each.startswith("#") for each in hits)  # a heading answers nothing
-    expect(page.locator(".reader .tick.gold").first).to_be_attached()  # the document shows it, too
+    expect(page.locator(".reader .s.gold").first).to_be_attached()  # the document shows it, too
     page.wait_for_timeout(250)
     assert axe(page) == []
     for size in SIZES:

@@ -75,21 +75,17 @@ def test_back_closes_the_document_and_keeps_the_question(small: "Page") -> None:
     expect(cards(page)).to_have_count(3)
 
 
-def test_hits_are_walked_over_document_by_document(small: "Page") -> None:
+def test_hits_are_walked_over_in_the_document(small: "Page") -> None:
     page = small
     expect(page.locator(".reader-title")).to_contain_text("one.md")
     expect(current_hit(page)).to_have_text(HITS[0])
-    for text in (HITS[1], HITS[2], HITS[0]):
-        page.keyboard.press("n")
+    for key, text in (("n", HITS[1]), ("n", HITS[0]), ("p", HITS[1]), ("p", HITS[0])):
+        page.keyboard.press(key)
         expect(current_hit(page)).to_have_text(text)
         expect(page.locator(".window-card[aria-current] .window-text")).to_have_text(text)
-        expect(page.locator(".reader-title")).to_contain_text("two.md" if text == HITS[2] else "one.md")
-    for text in (HITS[2], HITS[1], HITS[0]):
-        page.keyboard.press("p")
-        expect(current_hit(page)).to_have_text(text)
     page.get_by_role("button", name="Next hit").click()
     expect(current_hit(page)).to_have_text(HITS[1])
-    page.keyboard.press("n")
+    cards(page).filter(has_text=HITS[2]).locator(".window-open").click()
     expect(current_hit(page)).to_have_text(HITS[2])
 
 
@@ -131,13 +127,12 @@ def test_on_a_phone_a_sentence_leads_back_to_the_list(small: "Page") -> None:
     expect(current_hit(page)).to_be_in_viewport()
     assert axe(page) == []
     page.keyboard.press("n")
-    page.keyboard.press("n")
-    expect(current_hit(page)).to_have_text(HITS[2])
+    expect(current_hit(page)).to_have_text(HITS[1])
     page.get_by_role("button", name="Back to the list").click()
     opener = page.locator(".window-card[aria-current] .window-open")
     expect(opener).to_be_focused()
     page.locator(".window-card[aria-current] .window-open").click()
-    sentence(page, "No words").click()
+    sentence(page, "Nobody asks").click()
     expect(page.get_by_role("tabpanel", name="Why")).to_be_visible()
 
 

@@ -218,7 +218,8 @@ def test_gold_is_marked_to_the_character(reader: "Page") -> None:
 
 def test_fates_are_shown_on_sentences(reader: "Page") -> None:
     opened(reader, BILLING)
-    reader.evaluate("reader.highlight({ fates: new Map([[1, 'cut'], [2, { kind: 'left-out', text: 'hit 3' }]]) })")
+    fates = "new Map([[1, { kind: 'candidate', text: 'cut' }], [2, { kind: 'left-out', text: 'hit 3' }]])"
+    reader.evaluate(f"reader.highlight({{ fates: {fates} }})")
     expect(reader.locator(".s[data-p='1']").first).to_have_attribute("data-fate", "cut")
     assert "fate-left-out" in (reader.locator(".s[data-p='2']").first.get_attribute("class") or "")
     reader.evaluate("reader.highlight({ fates: null })")

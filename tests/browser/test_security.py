@@ -117,10 +117,7 @@ def test_the_vectors_would_work_in_a_careless_page(browser: Browser) -> None:
 def test_in_the_list_of_documents(hostile_page: Page, hostile: Served) -> None:
     page = hostile_page
     page.goto(f"{hostile.url}/#/documents")
-    expect(page.locator(".document-open")).to_have_count(100)
-    assert_harmless(page)
-    page.get_by_role("button", name="Next").click()
-    page.get_by_text("101–").wait_for()
+    page.locator(".document-open").nth(100).wait_for()
     assert_harmless(page)
     poke(page)
     page.get_by_role("checkbox", name="Choose all documents on this page").check()
@@ -167,7 +164,7 @@ def test_links_of_documents_lead_nowhere_by_themselves(hostile_page: Page, hosti
 def test_in_the_metadata_and_name_of_a_document(hostile_page: Page, hostile: Served) -> None:
     page = hostile_page
     page.goto(f"{hostile.url}/#/documents")
-    expect(page.locator(".document-open")).to_have_count(100)
+    page.locator(".document-open").nth(100).wait_for()
     for index in range(0, len(ALL), 8):
         doc_id = f"{ALL[index]} {index}"
         page.evaluate("doc => { location.hash = '#/documents?' + new URLSearchParams({ doc }) }", doc_id)
@@ -233,7 +230,7 @@ def test_in_measurements(hostile_page: Page, hostile: Served) -> None:
     page.goto(f"{hostile.url}/#/evaluate")
     page.get_by_role("tab", name="Results").click()
     page.get_by_role("button", name="Evaluate", exact=True).click()
-    page.locator(".plot svg[role=img]").first.wait_for(timeout=60_000)
+    page.get_by_role("region", name="Means").wait_for(timeout=60_000)
     assert_harmless(page)
     page.locator("#view-evaluate .questions [role=option]").first.click()
     page.locator(".question-panel h2").first.wait_for()

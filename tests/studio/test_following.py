@@ -47,7 +47,7 @@ def follow(client: TestClient, **given: Any) -> dict[str, Any]:
 
 
 def test_changes_in_the_folder_are_followed(client: TestClient, folder: Path) -> None:
-    assert client.get("/api/sources").json() == {"sources": [str(folder)]}
+    assert client.get("/api/documents").json()["sources"] == [str(folder)]
     assert follow(client)["result"]["unchanged"] == 2
     (folder / "c.md").write_text("A page.")
     (folder / "b.txt").write_text("A trial.")
@@ -72,15 +72,15 @@ def test_files_that_were_dropped_are_part_of_the_folder(client: TestClient) -> N
 def test_only_what_is_served_is_read(retriever: SentenceWindowRetriever, folder: Path, tmp_path: Path) -> None:
     write_index_settings(tmp_path / "index", IndexSettings(sources=("/etc", str(tmp_path), str(folder / "a.md"))))
     with client_of(retriever, folders=[folder]) as client:
-        assert client.get("/api/sources").json() == {"sources": [str(folder / "a.md")]}
+        assert client.get("/api/documents").json()["sources"] == [str(folder / "a.md")]
     with client_of(retriever) as client:
-        assert client.get("/api/sources").json() == {"sources": []}
+        assert client.get("/api/documents").json()["sources"] == []
         assert client.post("/api/documents/sync", json={}).status_code == 409
 
 
 def test_an_index_in_memory_follows_nothing() -> None:
     retriever = SentenceWindowRetriever.from_documents([document("A card.")], WordEmbeddings(), **BY_COSINE)
-    assert client_of(retriever).get("/api/sources").json() == {"sources": []}
+    assert client_of(retriever).get("/api/documents").json()["sources"] == []
 
 
 @pytest.mark.parametrize("given", [{"delete": "perhaps"}, {"paths": ["/etc"]}, []])

@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.apps.studio.markdown_blocks import styled
+from langchain_sentence_window.apps.studio.document_blocks import styled
 
 MARKS = st.text(st.sampled_from("*_`[]()!<>\\\n ab:\"'~é\0\U0001f600\ud800"), max_size=60)
 
 
 def shown(text: str) -> list[tuple[str, str]]:
     """The text that is shown, with its styles."""
-    return [(text[start:end], style) for start, end, style in styled(text) if "m" not in style]
+    return [(text[start:end], style) for start, end, style in styled(text, 0, len(text)) if "m" not in style]
 
 
 @given(st.one_of(st.text(), MARKS))
 def test_stretches_tile_any_text(text: str) -> None:
-    found = styled(text)
+    found = styled(text, 0, len(text))
     assert "".join(text[start:end] for start, end, _ in found) == text
     assert all(start < end for start, end, _ in found)
     assert [start for start, _, _ in found[1:]] == [end for _, end, _ in found[:-1]]
@@ -85,5 +85,5 @@ def merged(found: list[tuple[str, str]]) -> list[tuple[str, str]]:
 )
 def test_long_runs_of_marks_are_read(unit: str) -> None:
     text = unit * 20_000 + "*_" * 5_000  # more than quadratic work could finish
-    found = styled(text)
+    found = styled(text, 0, len(text))
     assert found[-1][1] == len(text)

@@ -12,11 +12,8 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.apps.studio.page_reader import ImageCache, PdfState
 from langchain_sentence_window.folders import sync_files
 from langchain_sentence_window.loaders import load_pdf
-from langchain_sentence_window.loaders.file_bytes import Root
-from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 from tests.loaders.pdf.drawing import HEIGHT, WIDTH, drawn, lines
 from tests.studio.making import client_of
 from tests.toys import BY_COSINE, WordEmbeddings
@@ -215,22 +212,6 @@ def test_pages_of_a_document_that_the_filter_cuts_are_not_shown(folder: Path) ->
 def test_documents_of_other_kinds_have_no_pages(folder: Path) -> None:
     client = client_of(indexed(folder / "terms.pdf"), folders=[folder])
     assert picture(client, "none").status_code == 404
-
-
-@pytest.mark.process
-def test_pictures_are_kept_up_to_a_number_of_bytes(folder: Path) -> None:
-    state = (folder / "terms.pdf").stat()
-    pdf = PdfState(folder / "terms.pdf", Root(str(folder)), state.st_mtime_ns, state.st_size)
-    with PdfProcess() as pdfs:
-        first = ImageCache().page(pdfs, pdf, 0, 300)
-        cache = ImageCache(len(first) + 10)
-        assert cache.page(pdfs, pdf, 0, 300) is cache.page(pdfs, pdf, 0, 300)
-        assert cache.size == len(first)
-        cache.page(pdfs, pdf, 1, 200)
-        assert 0 < cache.size <= len(first) + 10
-        none = ImageCache(10)
-        assert none.page(pdfs, pdf, 0, 300) == first
-        assert none.size == 0
 
 
 def test_a_page_of_any_shape_has_a_picture_of_bounded_size(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Settings as the page describes, tries, writes down and keeps them."""
 
-import contextlib
-import io
 import json
 import logging
 from dataclasses import replace
@@ -15,7 +13,6 @@ from starlette.testclient import TestClient
 
 from langchain_sentence_window import LateInteractionReranker, Ranking, SentenceWindowRetriever
 from langchain_sentence_window.apps.studio.setting_form import FORM, described, to_ask
-from langchain_sentence_window.apps.studio.tuning import program
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
 from langchain_sentence_window.retrieval.index_settings import read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.settings import CallSettings
@@ -169,14 +166,7 @@ def test_wrong_settings_are_refused_by_each_call(settings: dict[str, Any], part:
         assert part in error["message"]
 
 
-# The program
-
-
-def printed(text: str) -> str:
-    out = io.StringIO()
-    with contextlib.redirect_stdout(out):
-        exec(compile(text, "program", "exec"), {})  # noqa: S102 - it is what the page hands out
-    return out.getvalue()
+# The call in Python
 
 
 @pytest.mark.parametrize(
@@ -189,31 +179,17 @@ def printed(text: str) -> str:
     ],
 )
 @pytest.mark.parametrize("query", [QUERY, "it's a \"refund\"\n'''\\ \N{GRINNING FACE}"])
-def test_a_program_prints_what_the_page_shows(
+def test_the_call_in_python_returns_what_the_page_shows(
     real: SentenceWindowRetriever, settings: dict[str, Any], query: str
 ) -> None:
     client = client_of(real)
     text = call(client, "program", query=query, settings=settings)["program"]
+    names = {"retriever": real.model_copy(), "Ranking": Ranking, "LateInteractionReranker": LateInteractionReranker}
+    exec(compile(text, "program", "exec"), names)  # noqa: S102 - it is what the page hands out
     shown = call(client, "ask", query=query, settings=settings)["windows"]
-    assert printed(text) == "".join(f"{each['score']:.3f} {each['text']}\n\n" for each in shown)
+    windows: Any = names["windows"]
+    assert [each["text"] for each in shown] == [each.page_content for each in windows]
     assert shown
-    assert max(map(len, text.splitlines())) <= 160
-
-
-def test_a_program_holds_the_settings_that_only_the_retriever_has(real: SentenceWindowRetriever) -> None:
-    retriever = real.model_copy(update={"k": 1, "window": 0, "ranking": Ranking({"dense": 1})})
-    text = program(retriever, QUERY, {})
-    assert "k=1, window=0" in text
-    (window,) = retriever.invoke(QUERY)
-    assert printed(text) == f"{window.metadata['score']:.3f} {window.page_content}\n\n"
-
-
-def test_a_program_says_what_it_lacks() -> None:
-    text = program(small_retriever(reranker=First()).model_copy(update={"filter": {"doc_id": "terms"}}), QUERY, {})
-    assert "retriever = ..." in text
-    assert "# The retriever of the page also has its own filter, reranker" in text
-    assert "terms" not in text
-    compile(text, "program", "exec")
 
 
 # The default

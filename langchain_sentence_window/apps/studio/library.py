@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 from langchain_core.documents import Document
 from pydantic import Field
@@ -21,7 +21,7 @@ from langchain_sentence_window.retrieval import indexing
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 
 from .page_state import Job, Sort, Stopped, Studio, base_name, calling, check_writable, reading, row, studio_of
-from .replies import Arguments, Refused, error_dict, not_found, reply, reply_to
+from .replies import Refused, error_dict, reply, reply_to
 from .uploads import MAX_UPLOAD_BYTES, MAX_WAITING, Upload, discard
 
 MAX_ROWS = 500
@@ -31,85 +31,62 @@ MAX_DELETED = 100_000
 """The most documents of one call."""
 
 
-class DocumentQuery(Arguments):
-    """Which documents, in which order."""
-
-    search: str = Field(default="", max_length=1_000)
-    sort: Sort = "name"
-    order: Literal["up", "down"] = "up"
-    first: int = Field(default=0, ge=0)
-    limit: int = Field(default=100, ge=1, le=MAX_ROWS)
-
-
-class Searched(Arguments):
-    """Which documents."""
-
-    search: str = Field(default="", max_length=1_000)
-
-
-class One(Arguments):
-    """A document."""
-
-    doc_id: str
-
-
-class Several(Arguments):
-    """Documents."""
-
-    doc_ids: list[str] = Field(min_length=1, max_length=MAX_DELETED)
+Search: TypeAlias = Annotated[str, Field(max_length=1_000)]
+Limit: TypeAlias = Annotated[int, Field(ge=1, le=MAX_ROWS)]
+DocIds: TypeAlias = Annotated[list[str], Field(min_length=1, max_length=MAX_DELETED)]
 
 
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
-        reading("/api/documents", DocumentQuery, list_documents),
-        reading("/api/documents/ids", Searched, list_ids),
-        reading("/api/documents/details", One, show_document),
-        calling("/api/documents/delete", Several, delete_documents),
+        reading("/api/documents", list_documents),
+        reading("/api/documents/details", show_document),
+        calling("/api/documents/delete", delete_documents),
         Route("/api/documents/upload", _upload, methods=["POST"]),
-        calling("/api/documents/add", Received, add_files),
-        reading("/api/sources", Arguments, list_sources),
-        calling("/api/documents/sync", Following, follow_sources),
+        calling("/api/documents/add", add_files),
+        calling("/api/documents/sync", follow_sources),
     ]
 
 
-async def list_documents(studio: Studio, query: DocumentQuery) -> object:
-    """Return a part of the documents that a search finds, how many there are, and what may be added."""
+async def list_documents(
+    studio: Studio,
+    *,
+    search: Search = "",
+    sort: Sort = "name",
+    order: Literal["up", "down"] = "up",
+    limit: Limit = 100,
+) -> object:
+    """Return the first of the documents that a search finds, how many there are, and what may be added or followed."""
     listing = await studio.library.current(studio.retriever)
-    found = listing.found(query.search, query.sort, is_down=query.order == "down")
+    found = listing.found(search, sort, is_down=order == "down")
     return {
-        "documents": [row(each) for each in found[query.first : query.first + query.limit]],
+        "documents": [row(each) for each in found[:limit]],
         "found": len(found),
         "total": len(listing.documents),
         "sentences": sum(each.sentences for each in found),
         "can_change": not studio.is_read_only,
         "adding": what_can_be_added(studio),
+        "sources": [] if studio.is_read_only else await ASYNC.in_thread(_sources, studio),
     }
 
 
-async def list_ids(studio: Studio, query: Searched) -> object:
-    """Return the names of all documents that a search finds, and the numbers of their sentences, to choose them all."""
-    found = (await studio.library.current(studio.retriever)).found(query.search)[:MAX_DELETED]
-    return {"doc_ids": [each.doc_id for each in found], "sentences": [each.sentences for each in found]}
-
-
-async def show_document(studio: Studio, query: One) -> object:
+async def show_document(studio: Studio, doc_id: str) -> object:
     """Return what is known of a document.
 
     Raises:
         Refused: There is no such document within the retriever's filter.
     """
-    found = (await studio.library.current(studio.retriever)).by_id.get(query.doc_id)
+    found = (await studio.library.current(studio.retriever)).by_id.get(doc_id)
     if found is None:
-        raise not_found("there is no such document in the index; it may have been deleted")
+        raise Refused(404, "there is no such document in the index; it may have been deleted")
     return {**row(found), "metadata": found.metadata}
 
 
-async def delete_documents(studio: Studio, query: Several) -> object:
+async def delete_documents(studio: Studio, doc_ids: DocIds) -> object:
     """Delete documents, and the files of those that were added from the page and that this call deleted."""
     check_writable(studio)
     retriever = studio.retriever
-    deleted = await indexing.delete_documents(ASYNC, retriever.scope(), query.doc_ids, bm25_index=retriever.bm25_index)
+    deleted = await indexing.delete_documents(ASYNC, retriever.scope(), doc_ids, bm25_index=retriever.bm25_index)
     studio.library.forget()
     return {"deleted": len(deleted), "files": await ASYNC.in_thread(studio.uploads.kept.remove, deleted)}
 
@@ -119,10 +96,8 @@ MAX_LISTED = 100
 """The most files that the page lists as failed."""
 
 
-class Received(Arguments):
-    """Files that were uploaded, by their random names."""
-
-    uploads: list[str] = Field(min_length=1, max_length=MAX_WAITING)
+Numbers: TypeAlias = Annotated[list[str], Field(min_length=1, max_length=MAX_WAITING)]
+"""Random names of files that were uploaded."""
 
 
 @dataclass(slots=True)
@@ -153,12 +128,12 @@ class Progress:
         return asdict(self) | {"same": same, "failed": failed, "failures": len(self.failed)}
 
 
-async def add_files(studio: Studio, given: Received) -> object:
+async def add_files(studio: Studio, uploads: Numbers) -> object:
     """Start to add files that were uploaded."""
     check_writable(studio)
-    uploads = studio.uploads.take(given.uploads)
-    title = f"Add {uploads[0].name}" if len(uploads) == 1 else f"Add {len(uploads)} files"
-    return studio.jobs.start("add", title, lambda job: _add_all(studio, job, uploads)).to_dict()
+    taken = studio.uploads.take(uploads)
+    title = f"Add {taken[0].name}" if len(taken) == 1 else f"Add {len(taken)} files"
+    return studio.jobs.start("add", title, lambda job: _add_all(studio, job, taken)).to_dict()
 
 
 async def _upload(request: Request) -> Response:
@@ -241,18 +216,7 @@ def _load(pdfs: PdfProcess, path: Path, name: str) -> list[Document]:
     return convert(read_file(path, name, Root(str(path.parent.parent))), name, str(path), pdfs)
 
 
-class Following(Arguments):
-    """Whether documents whose files have gone are deleted."""
-
-    delete: bool = False
-
-
-async def list_sources(studio: Studio, _: Arguments) -> object:
-    """Return the files and folders that the index was made from and that are served."""
-    return {"sources": await ASYNC.in_thread(_sources, studio)}
-
-
-async def follow_sources(studio: Studio, given: Following) -> object:
+async def follow_sources(studio: Studio, *, delete: bool = False) -> object:
     """Start to bring the index up to date with its files and folders."""
     check_writable(studio)
     sources = await ASYNC.in_thread(_sources, studio)
@@ -262,7 +226,7 @@ async def follow_sources(studio: Studio, given: Following) -> object:
     async def work(job: Job) -> object:
         async with studio.library.writing:
             try:
-                return await _follow(studio, job, sources, delete=given.delete)
+                return await _follow(studio, job, sources, delete=delete)
             finally:
                 studio.library.forget()
 
@@ -298,6 +262,7 @@ def _sync_dict(result: SyncResult) -> dict[str, Any]:
 
 
 def _sources(studio: Studio) -> list[str]:
+    """Return the files and folders that the index was made from and that are served."""
     # The file of settings may come from a stranger, so only what is served counts.
     folder = index_folder(studio.retriever)
     if folder is None:

@@ -1,9 +1,8 @@
-"""Questions with gold spans: edit, import and export them, measure the retriever by them, and compare the runs."""
+"""Questions with gold spans: edit, import and export them, measure the retriever by them, and try settings on them."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import product
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 from starlette.responses import Response
@@ -14,18 +13,19 @@ from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.answering.quotes.verification import find_said
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare
-from langchain_sentence_window.evaluation.metrics import FULL_COVERAGE, union
+from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare, aevaluate
+from langchain_sentence_window.evaluation.metrics import FULL_COVERAGE, title, union, within_budget
 from langchain_sentence_window.evaluation.questions import Asked, OpenQuestion, Question, parse_questions
-from langchain_sentence_window.evaluation.report import Comparison, few_questions, remarks
+from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report, few_questions, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.settings import OF_CALL, REMEMBERED, SETTINGS
+from langchain_sentence_window.retrieval.settings import OF_CALL, SETTINGS
 
 from .page_state import Job, Studio, calling, check_writable, reading
-from .question_list import NAME_CHARS, Entry, difference, gold_of, without
+from .queries import NO_SETTINGS, Settings
+from .question_list import NAME_CHARS, Entry, gold_of
 from .read_document import Gold, read_document
-from .replies import LINES, Arguments, Refused, fields_of
-from .setting_form import FORM, to_ask
+from .replies import LINES, Refused, fields_of
+from .setting_form import to_ask
 
 FILE_NAME = "questions.jsonl"
 
@@ -38,85 +38,31 @@ _WRONG = {
 }
 
 
-class Written(Arguments):
-    """A question as the page writes it, without gold at first."""
-
-    question: str = Field(max_length=MAX_QUESTION_CHARS)
-    doc_id: str | None = None
-    spans: list[tuple[int, int]] = Field(default_factory=list, max_length=MAX_SPANS)
-    answer: str = ""
-
-
-class Marked(Arguments):
-    """Text of a document that answers a question."""
-
-    question: str = Field(max_length=MAX_QUESTION_CHARS)
-    doc_id: str
-    spans: list[tuple[int, int]] = Field(min_length=1, max_length=MAX_SPANS)
-
-
-class Chosen(Arguments):
-    """A question, and its version."""
-
-    number: int
-    version: str = Field(min_length=NAME_CHARS)
-
-
-class Reworded(Chosen):
-    """Other words for a question."""
-
-    question: str = Field(max_length=MAX_QUESTION_CHARS)
-
-
-class Worded(Arguments):
-    """The words of a question."""
-
-    question: str
-
-
-class OneQuestion(Arguments):
-    """The number of a question."""
-
-    number: int
-
-
-class Undone(Arguments):
-    """The change to take back; ``None`` for the last one."""
-
-    change: int | None = None
-
-
-class Imported(Arguments):
-    """Questions as JSON lines, CSV or text."""
-
-    text: str
+Words: TypeAlias = Annotated[str, Field(max_length=MAX_QUESTION_CHARS)]
+Spans: TypeAlias = Annotated[tuple[Span, ...], Field(max_length=MAX_SPANS)]
+Version: TypeAlias = Annotated[str, Field(min_length=NAME_CHARS)]
+"""The version of a question, as a person saw it."""
 
 
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
-        reading("/api/questions", Arguments, list_questions),
-        reading("/api/questions/export", Arguments, export_questions),
-        reading("/api/questions/gold", Worded, list_gold),
-        calling("/api/questions/mark", Marked, mark_answer),
-        calling("/api/questions/propose", OneQuestion, propose_answer),
-        calling("/api/questions/add", Written, add_question),
-        calling("/api/questions/change", Reworded, change_question),
-        calling("/api/questions/delete", Chosen, delete_question),
-        calling("/api/questions/undo", Undone, undo_change),
-        calling("/api/questions/import", Imported, import_questions),
-        calling("/api/evaluate", Measured, evaluate),
-        calling("/api/sweep", Swept, sweep),
-        calling("/api/trial", Tried, try_settings),
-        reading("/api/runs", Arguments, list_runs),
-        reading("/api/runs/questions", OfRun, questions_of_run),
-        reading("/api/runs/question", OfQuestion, question_of_run),
-        calling("/api/runs/compare", Compared, compare_runs),
-        calling("/api/runs/forget", Forgotten, forget_runs),
+        reading("/api/questions", list_questions),
+        reading("/api/questions/export", export_questions),
+        reading("/api/questions/gold", list_gold),
+        calling("/api/questions/mark", mark_answer),
+        calling("/api/questions/propose", propose_answer),
+        calling("/api/questions/add", add_question),
+        calling("/api/questions/change", change_question),
+        calling("/api/questions/delete", delete_question),
+        calling("/api/questions/undo", undo_change),
+        calling("/api/questions/import", import_questions),
+        calling("/api/evaluate", evaluate),
+        calling("/api/trial", try_settings),
     ]
 
 
-async def list_questions(studio: Studio, _: Arguments) -> object:
+async def list_questions(studio: Studio) -> object:
     """Return all questions, with their gold as the index has it."""
     entries = await ASYNC.in_thread(studio.question_list.all)
     undoable = studio.question_list.undoable
@@ -127,27 +73,29 @@ async def list_questions(studio: Studio, _: Arguments) -> object:
     }
 
 
-async def add_question(studio: Studio, given: Written) -> object:
+async def add_question(
+    studio: Studio, question: Words, doc_id: str | None = None, spans: Spans = (), answer: str = ""
+) -> object:
     """Add a question: without gold, or with gold that is in the index."""
     check_writable(studio)
-    question: Asked = OpenQuestion(given.question.strip(), given.answer)
-    if given.doc_id is not None:
-        question = Question(question.question, given.doc_id, tuple(given.spans))
-        await _check_gold(studio, question)
-    added = await ASYNC.in_thread(studio.question_list.add, [question])
+    asked: Asked = OpenQuestion(question.strip(), answer)
+    if doc_id is not None:
+        asked = Question(asked.question, doc_id, spans)
+        await _check_gold(studio, asked)
+    added = await ASYNC.in_thread(studio.question_list.add, [asked])
     if not added:
         raise Refused(409, "this question is in the list already")
     return (await _rows(studio, added))[0]
 
 
-async def list_gold(studio: Studio, given: Worded) -> object:
+async def list_gold(studio: Studio, question: str) -> object:
     """Return the gold of a question in each of its documents."""
     entries = await ASYNC.in_thread(studio.question_list.all)
-    own = [gold_of(each.question) for each in entries if each.question.question.strip() == given.question.strip()]
+    own = [gold_of(each.question) for each in entries if each.question.question.strip() == question.strip()]
     return {"golds": [{"doc_id": doc_id, "spans": spans} for doc_id, spans in own if spans]}
 
 
-async def mark_answer(studio: Studio, given: Marked) -> object:
+async def mark_answer(studio: Studio, question: Words, doc_id: str, spans: Spans) -> object:
     """Make text the gold of a question, or, if it is that already, take it out.
 
     Returns:
@@ -155,19 +103,19 @@ async def mark_answer(studio: Studio, given: Marked) -> object:
         number of the ``change``, to take it back.
     """
     check_writable(studio)
-    wanted = Question(given.question.strip(), given.doc_id, tuple(given.spans))
+    wanted = Question(question.strip(), doc_id, spans)
     await _check_gold(studio, wanted)
-    document = await read_document(studio.retriever, given.doc_id)
+    document = await read_document(studio.retriever, doc_id)
     is_gold = True
 
-    def change(spans: Sequence[Span]) -> Sequence[Span]:
+    def change(now: Sequence[Span]) -> Sequence[Span]:
         nonlocal is_gold
-        is_gold = bool(without(union(wanted.spans), union(spans)))
+        is_gold = bool(without(union(wanted.spans), union(now)))
         if is_gold:
-            return union([*spans, *wanted.spans])
-        return [left for span in without(union(spans), union(wanted.spans)) if (left := trimmed(document.slice, span))]
+            return union([*now, *wanted.spans])
+        return [left for span in without(union(now), union(wanted.spans)) if (left := trimmed(document.slice, span))]
 
-    entry = await ASYNC.in_thread(studio.question_list.mark, wanted.question, given.doc_id, change)
+    entry = await ASYNC.in_thread(studio.question_list.mark, wanted.question, doc_id, change)
     undoable = studio.question_list.undoable
     return {
         "question": None if entry is None else (await _rows(studio, [entry]))[0],
@@ -176,10 +124,10 @@ async def mark_answer(studio: Studio, given: Marked) -> object:
     }
 
 
-async def propose_answer(studio: Studio, given: OneQuestion) -> object:
+async def propose_answer(studio: Studio, number: int) -> object:
     """Return sentences of a document that say what the answer of a question says, for a person to confirm."""
     entries = await ASYNC.in_thread(studio.question_list.all)
-    asked = next((each.question for each in entries if each.number == given.number), None)
+    asked = next((each.question for each in entries if each.number == number), None)
     if not isinstance(asked, OpenQuestion) or not asked.answer.strip():
         return {"proposal": None}
     windows = [
@@ -192,30 +140,30 @@ async def propose_answer(studio: Studio, given: OneQuestion) -> object:
     return {"proposal": {**fields_of(said, "doc_id spans is_exact"), **fields_of(gold, "name texts")}}
 
 
-async def change_question(studio: Studio, given: Reworded) -> object:
+async def change_question(studio: Studio, number: int, version: Version, question: Words) -> object:
     """Give a question other words."""
     check_writable(studio)
-    changed = await ASYNC.in_thread(studio.question_list.change, given.number, given.version, given.question.strip())
+    changed = await ASYNC.in_thread(studio.question_list.change, number, version, question.strip())
     return (await _rows(studio, [changed]))[0]
 
 
-async def delete_question(studio: Studio, given: Chosen) -> object:
+async def delete_question(studio: Studio, number: int, version: Version) -> object:
     """Delete a question."""
     check_writable(studio)
-    await ASYNC.in_thread(studio.question_list.remove, given.number, given.version)
+    await ASYNC.in_thread(studio.question_list.remove, number, version)
     return {}
 
 
-async def undo_change(studio: Studio, given: Undone) -> object:
+async def undo_change(studio: Studio, change: int | None = None) -> object:
     """Take the last change of the questions back."""
     check_writable(studio)
-    return {"undone": await ASYNC.in_thread(studio.question_list.undo, given.change)}
+    return {"undone": await ASYNC.in_thread(studio.question_list.undo, change)}
 
 
-async def import_questions(studio: Studio, given: Imported) -> object:
+async def import_questions(studio: Studio, text: str) -> object:
     """Add the questions of a file, apart from those that are in the list; add none if a line can't be read."""
     check_writable(studio)
-    found = await ASYNC.in_thread(parse_questions, given.text.removeprefix("\ufeff"), "the import")
+    found = await ASYNC.in_thread(parse_questions, text.removeprefix("\ufeff"), "the import")
     if not found:
         raise Refused(400, "there are no questions in it; write a question and its answer on each line")
     questions, records = zip(*found, strict=True)
@@ -223,7 +171,7 @@ async def import_questions(studio: Studio, given: Imported) -> object:
     return {"added": [entry.number for entry in added], "skipped": len(found) - len(added)}
 
 
-async def export_questions(studio: Studio, _: Arguments) -> Response:
+async def export_questions(studio: Studio) -> Response:
     """Return the questions as a file of JSON lines."""
     content = await ASYNC.in_thread(studio.question_list.lines)
     headers = {"Content-Disposition": f'attachment; filename="{FILE_NAME}"', "Cache-Control": "no-store"}
@@ -260,132 +208,90 @@ async def _check_gold(studio: Studio, question: Question) -> None:
         raise Refused(400, _WRONG[gold.state].format(question.doc_id))
 
 
-MAX_VARIANTS = 60
-"""The most combinations of settings in a sweep."""
-
-AS_IT_IS = "as it is"
-"""The name of the run of a sweep without any of its settings."""
-
 WHOLE = 1_000_000_000
 """A size of the context, in characters, that holds all that a call returns."""
+
+SHOWN = 1_600
+"""The size of the context, in characters, at which the page says how a question fared."""
 
 LEAST_CHANGE = 1 - FULL_COVERAGE
 """The change of recall above which a question wins or loses; a space or a full stop of the gold is less."""
 
 MIN_K = 40
-"""Windows that a run asks for unless its settings say so, enough to fill the usual budgets."""
+"""Windows that a measurement asks for, enough to fill the usual budgets."""
 
-SWEPT = [name for name in FORM if name in OF_CALL & REMEMBERED and SETTINGS[name].is_swept]
-"""The settings that a sweep may try."""
-
-
-class Measured(Arguments):
-    """The settings and budgets to measure with."""
-
-    budgets: list[int] = Field(default_factory=lambda: list(BUDGETS), min_length=1, max_length=12)
-    settings: dict[str, Any] = Field(default_factory=dict)
-    name: str = Field(default="", max_length=200)
-    leave_out_lost: bool = True
+MEASURED = ("recall", "precision", "full_coverage")
+"""The metrics that the page shows at each budget."""
 
 
-class Swept(Measured):
-    """The settings to try: values by name."""
+async def evaluate(studio: Studio) -> object:
+    """Start to ask the questions as the retriever is; the job's result is what was found of their gold."""
+    retriever = studio.retriever.model_copy(update={"k": max(MIN_K, studio.retriever.k)})
 
-    values: dict[str, list[Any]]
+    async def work(asked: Sequence[Entry], questions: Sequence[Question], report: OnProgress) -> Mapping[str, Any]:
+        found = await aevaluate(retriever, questions, BUDGETS, on_progress=report)
+        return await ASYNC.in_thread(_measured, found, asked)
 
-
-class Tried(Arguments):
-    """Settings to ask with, and others to try in their place."""
-
-    settings: dict[str, Any] = Field(default_factory=dict)
-    other: dict[str, Any]
+    return await start_asking(studio, "evaluate", work)
 
 
-class OfRun(Arguments):
-    """The number of a run."""
-
-    run: int
-
-
-class OfQuestion(OfRun):
-    """A question of a run."""
-
-    question: int
-
-
-class Compared(Arguments):
-    """The numbers of a run, and of others that it is compared with."""
-
-    one: int
-    others: list[int] = Field(max_length=MAX_VARIANTS + 1)
-
-
-class Forgotten(Arguments):
-    """The numbers of runs."""
-
-    runs: list[int]
+def _measured(report: Report, asked: Sequence[Entry]) -> dict[str, Any]:
+    at = report.budgets.index(SHOWN)
+    return {
+        "budgets": report.budgets,
+        "shown": SHOWN,
+        "rows": [
+            {"name": title(metric), "means": [asdict(getattr(each, metric)) for each in report.averages]}
+            for metric in MEASURED
+        ],
+        "wrong_section": None if report.wrong_section is None else asdict(report.wrong_section),
+        "remarks": remarks([report]),
+        "questions": [
+            {
+                **fields_of(entry, "number version"),
+                "recall": result.scores[at].recall,
+                "missed": _missed(result, report),
+            }
+            for entry, result in zip(asked, report.results, strict=True)
+        ],
+    }
 
 
-async def evaluate(studio: Studio, given: Measured) -> object:
-    """Start to ask the questions with one set of settings; the job's result names the run."""
-    name = given.name.strip() or _described(given.settings) or AS_IT_IS
-    return await _started(studio, given, "evaluate", {name: given.settings})
+def _missed(result: QuestionResult, report: Report) -> list[Span]:
+    """Return the parts of a question's gold that aren't in what was read."""
+    passages = within_budget(result.passages, SHOWN, report.count)
+    read = union(each.span for each in passages if each.span and each.doc_id == result.question.doc_id)
+    return [left for span in result.question.spans for left in without([span], read)]
 
 
-async def sweep(studio: Studio, given: Swept) -> object:
-    """Start to ask the questions with each combination of settings, and without any of them."""
-    wrong = [name for name in given.values if name not in SWEPT]
-    empty = [name for name, values in given.values.items() if not values]
-    if wrong or empty or not given.values:
-        raise Refused(400, f"a sweep tries at least one value for some of {', '.join(SWEPT)}")
-    combinations = list(product(*given.values.values()))
-    if len(combinations) > MAX_VARIANTS:
-        raise Refused(400, f"these are {len(combinations):,} combinations; try at most {MAX_VARIANTS} at once")
-    variants = {_described(given.settings) or AS_IT_IS: given.settings}
-    base = await ASYNC.in_thread(retriever_with, studio, given.settings)
-    for values in combinations:
-        chosen = dict(zip(given.values, values, strict=True))
-        settings = {**given.settings, **chosen}
-        copy = await ASYNC.in_thread(retriever_with, studio, settings)
-        if any(getattr(copy, name) != getattr(base, name) for name in chosen):
-            variants[_described(chosen)] = settings
-    return await _started(studio, given, "sweep", variants)
-
-
-async def try_settings(studio: Studio, given: Tried) -> object:
+async def try_settings(studio: Studio, other: Settings, settings: Settings = NO_SETTINGS) -> object:
     """Start to ask the questions with settings and with others, as a call asks.
 
     The job's result says of which questions the others return more of the gold, of which less, and how much they read.
     """
     own = {"k": studio.retriever.k}
-    settings = {"now": own | given.settings, "other": own | given.other}
-    copies = await ASYNC.in_thread(lambda: {name: retriever_with(studio, each) for name, each in settings.items()})
-    asked = await asked_entries(studio, leave_out_lost=True)
+    both = {"now": own | settings, "other": own | other}
+    copies = await ASYNC.in_thread(lambda: {name: retriever_with(studio, each) for name, each in both.items()})
 
-    async def work(job: Job) -> object:
-        def report(done: int, total: int) -> None:
-            job.report(done=done, total=total)
-
-        compared = await acompare(copies, asked.questions, [WHOLE], on_progress=report)
+    async def work(asked: Sequence[Entry], questions: Sequence[Question], report: OnProgress) -> Mapping[str, Any]:
+        compared = await acompare(copies, questions, [WHOLE], on_progress=report)
         return await ASYNC.in_thread(_tried, compared, asked)
 
-    return {"job": studio.jobs.start("trial", f"{len(asked.entries):,} questions", work).to_dict()}
+    return await start_asking(studio, "trial", work)
 
 
-def _tried(compared: Comparison, asked: "AskedEntries") -> dict[str, Any]:
+def _tried(compared: Comparison, asked: Sequence[Entry]) -> dict[str, Any]:
     now, other = compared.reports.values()
     pairs = list(zip(now.values("recall", WHOLE), other.values("recall", WHOLE), strict=True))
 
     def rows(sign: int) -> list[dict[str, Any]]:
         return [
             {"number": entry.number, "question": entry.question.question, "before": before, "after": after}
-            for entry, (before, after) in zip(asked.entries, pairs, strict=True)
+            for entry, (before, after) in zip(asked, pairs, strict=True)
             if sign * (after - before) > LEAST_CHANGE
         ]
 
     return {
-        "count": len(pairs),
-        "left_out": asked.left_out,
         "recall": [each.averages[0].recall.mean for each in (now, other)],
         "used": [each.averages[0].used.mean for each in (now, other)],
         "difference": asdict(compared.difference("other", "now", WHOLE)),
@@ -393,36 +299,6 @@ def _tried(compared: Comparison, asked: "AskedEntries") -> dict[str, Any]:
         "lost": rows(-1),
         "remark": few_questions(len(pairs)),
     }
-
-
-async def list_runs(studio: Studio, _: Arguments) -> object:
-    """Return all runs, the newest first."""
-    return {"runs": [run.to_dict() for run in studio.runs.all()], "budgets": BUDGETS, "k": MIN_K, "swept": SWEPT}
-
-
-async def questions_of_run(studio: Studio, given: OfRun) -> object:
-    """Return the scores of each question of a run."""
-    run = studio.runs.get(given.run)
-    entries = await ASYNC.in_thread(studio.question_list.all)
-    return {"run": run.number, "budgets": run.budgets, "questions": await ASYNC.in_thread(run.rows, entries)}
-
-
-async def question_of_run(studio: Studio, given: OfQuestion) -> object:
-    """Return what a run read for a question, and what it missed."""
-    run = studio.runs.get(given.run)
-    return {"run": run.number, "settings": run.settings, **await ASYNC.in_thread(run.detail, given.question)}
-
-
-async def compare_runs(studio: Studio, given: Compared) -> object:
-    """Return how much better runs are than another one, question by question."""
-    one, others = studio.runs.get(given.one), [studio.runs.get(number) for number in given.others]
-    return {"differences": [await ASYNC.in_thread(difference, other, one) for other in others]}
-
-
-async def forget_runs(studio: Studio, given: Forgotten) -> object:
-    """Forget runs."""
-    studio.runs.remove(given.runs)
-    return await list_runs(studio, given)
 
 
 def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindowRetriever:
@@ -434,9 +310,8 @@ def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindo
     retriever, given = to_ask(studio.retriever, settings)
     unknown = sorted(given.keys() - OF_CALL)
     if unknown:
-        raise InvalidInputError(f"a run can't set {shown(unknown[0])}")
+        raise InvalidInputError(f"a trial can't set {shown(unknown[0])}")
     given = {name: value for name, value in given.items() if value is not None or not SETTINGS[name].is_own_if_none}
-    given.setdefault("k", max(MIN_K, retriever.k))
     if isinstance(given.get("window"), list):
         given["window"] = tuple(given["window"])
     if "filter" in given:
@@ -444,66 +319,21 @@ def retriever_with(studio: Studio, settings: Mapping[str, Any]) -> SentenceWindo
     return retriever.model_copy(update=given)
 
 
-async def _started(studio: Studio, given: Measured, kind: str, variants: Mapping[str, Mapping[str, Any]]) -> object:
-    copies = await ASYNC.in_thread(
-        lambda: {name: retriever_with(studio, settings) for name, settings in variants.items()}
-    )
-    asked = await asked_entries(studio, leave_out_lost=given.leave_out_lost)
-
-    async def work(job: Job) -> object:
-        compared = await acompare(
-            copies,
-            asked.questions,
-            given.budgets,
-            on_progress=lambda done, total: job.report(done=done, total=total),
-        )
-        return await ASYNC.in_thread(remembered, job, compared)
-
-    def remembered(job: Job, compared: Comparison) -> object:
-        runs = [
-            studio.runs.add(
-                report,
-                asked.entries,
-                name=name,
-                group=job.number,
-                settings=variants[name],
-                k=copies[name].k,
-                remarks=remarks([report]),
-                left_out=asked.left_out,
-            )
-            for name, report in compared.reports.items()
-        ]
-        return {"runs": [run.number for run in runs]}
-
-    title = next(iter(variants)) if len(variants) == 1 else f"{len(variants)} settings"
-    return {"job": studio.jobs.start(kind, title, work).to_dict()}
+OnProgress: TypeAlias = Callable[[int, int], None]
 
 
-def _described(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}={shown(tuple(v) if isinstance(v, list) else v)}" for name, v in settings.items())
-
-
-@dataclass(frozen=True, slots=True)
-class AskedEntries:
-    """The questions that a run asks.
-
-    Attributes:
-        entries: The questions, as the list has them.
-        questions: The questions alone.
-        left_out: The number of those that it doesn't ask.
-    """
-
-    entries: Sequence[Entry]
-    questions: Sequence[Question]
-    left_out: int
-
-
-async def asked_entries(studio: Studio, *, leave_out_lost: bool) -> AskedEntries:
-    """Return the questions that a run asks: those with gold.
+async def start_asking(
+    studio: Studio,
+    kind: str,
+    work: Callable[[Sequence[Entry], Sequence[Question], OnProgress], Awaitable[Mapping[str, Any]]],
+) -> object:
+    """Start a job that asks the questions whose gold is in the index.
 
     Args:
         studio: The page.
-        leave_out_lost: Whether those are left out whose gold isn't in the index, and which would score 0.
+        kind: What the job does.
+        work: Asks questions, given as the list has them and alone, and says how many are done of how many. It returns
+            the job's result, to which the number of questions is added, and that of those that aren't asked.
 
     Raises:
         Refused: There are none.
@@ -513,9 +343,31 @@ async def asked_entries(studio: Studio, *, leave_out_lost: bool) -> AskedEntries
     asked = [
         (entry, entry.question)
         for entry, gold in zip(entries, golds, strict=True)
-        if isinstance(entry.question, Question) and (gold.state in ("ok", "unknown") or not leave_out_lost)
+        if isinstance(entry.question, Question) and gold.state in ("ok", "unknown")
     ]
     if not asked:
         reason = "the gold of none of them is in the index" if entries else "there are none"
         raise Refused(409, f"no question can be asked: {reason}; mark an answer in Ask, or import questions")
-    return AskedEntries([entry for entry, _ in asked], [each for _, each in asked], len(entries) - len(asked))
+
+    async def reporting(job: Job) -> object:
+        chosen, questions = zip(*asked, strict=True)
+        found = await work(chosen, questions, lambda done, total: job.report(done=done, total=total))
+        return {**found, "count": len(asked), "left_out": len(entries) - len(asked)}
+
+    return {"job": studio.jobs.start(kind, f"{len(asked):,} questions", reporting).to_dict()}
+
+
+def without(gold: Sequence[Span], read: Sequence[Span]) -> list[Span]:
+    """Return the parts of spans that aren't in others; both are sorted and disjoint."""
+    left: list[Span] = []
+    for first, last in gold:
+        at = first
+        for start, end in read:
+            if end <= at or start >= last:
+                continue
+            if start > at:
+                left.append((at, start))
+            at = max(at, end)
+        if at < last:
+            left.append((at, last))
+    return left

@@ -7,16 +7,14 @@ opened only if it lies in a folder that the page was given, links followed.
 import asyncio
 import hashlib
 import os
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Annotated, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 from pydantic import Field
 from starlette.responses import Response
@@ -32,74 +30,33 @@ from langchain_sentence_window.loaders.pdf.pdf_process import PdfBytes, PdfProce
 
 from .page_state import Studio, reading
 from .read_document import ReadDocument, read_document
-from .replies import JSON, Arguments, Refused, as_json
+from .replies import Refused
 
 MIN_WIDTH = 200
 MAX_WIDTH = 2_400
 """Pixels of a page's picture."""
 
-MAX_KEPT_DOCUMENTS = 4
-"""Documents that are kept for the calls of their pages."""
-
 KEPT_SECONDS = 30.0
-"""How long they are kept. Then it is asked again whether they may be shown."""
+"""How long a document is kept for the calls of its pages. Then it is asked again whether it may be shown."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Named(Arguments):
-    """A document."""
-
-    doc_id: str = Field(min_length=1)
-
-
-class Paged(Named):
-    """A page of a document, from 0."""
-
-    page: int = Field(ge=0)
-
-
-class Pictured(Paged):
-    """A page of a document as a picture, its width in pixels.
-
-    ``version`` names the file's content, so that browsers don't show the picture of an older one.
-    """
-
-    width: int = Field(ge=MIN_WIDTH, le=MAX_WIDTH)
-    version: str | None = None
+DocId: TypeAlias = Annotated[str, Field(min_length=1)]
+Page: TypeAlias = Annotated[int, Field(ge=0)]
+"""A page, from 0."""
+Width: TypeAlias = Annotated[int, Field(ge=MIN_WIDTH, le=MAX_WIDTH)]
 
 
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     pages = _Pages()
     return [
-        reading("/api/document", Named, pages.document),
-        reading("/api/page", Pictured, pages.picture),
-        reading("/api/boxes", Paged, pages.boxes),
+        reading("/api/document", pages.document),
+        reading("/api/page", pages.picture),
+        reading("/api/boxes", pages.boxes),
     ]
-
-
-class _Opened:
-    """A document that was read a moment ago."""
-
-    def __init__(self, document: ReadDocument) -> None:
-        self.document = document
-        self.until = 0.0
-        self._sentences: Sequence[PagedSentence] | None = None
-        self._written: bytes | None = None
-
-    def written(self, shown: dict[str, Any]) -> bytes:
-        """Return the document as JSON, with what is known of its file."""
-        if self._written is None:
-            self._written = as_json(self.document.to_dict())
-        return self._written[:-1] + b"," + as_json(shown)[1:]
-
-    def sentences(self) -> Sequence[PagedSentence]:
-        """Return its sentences with their places in its pages."""
-        if self._sentences is None:
-            self._sentences = self.document.on_pages()
-        return self._sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,53 +101,47 @@ class _Pages:
     """The documents and the pages of one app."""
 
     def __init__(self) -> None:
-        self._opened: OrderedDict[str, _Opened] = OrderedDict()
-        self._images = ImageCache()
+        self._opened: tuple[ReadDocument | None, float] = None, 0.0
         # A process reads one file at a time. Pictures don't wait for boxes, which take a whole file first.
         self._readers = {
             name: (ThreadPoolExecutor(1, f"studio-{name}"), PdfProcess()) for name in ("pictures", "boxes")
         }
 
-    async def document(self, studio: Studio, given: Named) -> object:
+    async def document(self, studio: Studio, doc_id: DocId) -> object:
         """Return a document in blocks, and the sizes of its pages, or why they can't be shown."""
-        opened = await self._open(studio, given.doc_id, is_fresh=True)
+        document = await self._open(studio, doc_id, is_fresh=True)
         try:
-            pdf = await ASYNC.in_thread(pdf_of, opened.document, studio.folders)
-            sizes = await self._in("pictures", page_sizes, pdf, opened.document.page_count)
+            pdf = await ASYNC.in_thread(pdf_of, document, studio.folders)
+            sizes = await self._in("pictures", page_sizes, pdf, document.page_count)
             shown: dict[str, Any] = {"page_sizes": sizes, "version": pdf.version, "no_pages": None}
         except (Refused, SentenceWindowError) as error:
-            reason = str(error) if opened.document.kind == "pdf" else None
+            reason = str(error) if document.kind == "pdf" else None
             shown = {"page_sizes": None, "version": None, "no_pages": reason}
-        return Response(await ASYNC.in_thread(opened.written, shown), media_type=JSON)
+        return {**await ASYNC.in_thread(document.to_dict), **shown}
 
-    async def picture(self, studio: Studio, given: Pictured) -> object:
-        """Return a page as a PNG."""
-        pdf = await self._pdf(studio, await self._open(studio, given.doc_id))
-        made = await self._in("pictures", self._images.page, pdf, given.page, given.width)
+    async def picture(
+        self, studio: Studio, doc_id: DocId, page: Page, width: Width, version: str | None = None
+    ) -> object:
+        """Return a page as a PNG; ``version`` is for browsers, so that they don't show that of an older file."""
+        pdf = await self._pdf(studio, await self._open(studio, doc_id))
+        made = await self._in("pictures", _png, pdf, page, width)
         return Response(made, media_type="image/png", headers={"Cache-Control": "private, max-age=600"})
 
-    async def boxes(self, studio: Studio, given: Paged) -> object:
+    async def boxes(self, studio: Studio, doc_id: DocId, page: Page) -> object:
         """Return the places of the sentences that touch a page."""
-        opened = await self._open(studio, given.doc_id)
+        opened = await self._open(studio, doc_id)
         pdf = await self._pdf(studio, opened)
-        return {"page": given.page, "sentences": await self._in("boxes", _places, opened, pdf, given.page)}
+        return {"page": page, "sentences": await self._in("boxes", _places, opened, pdf, page)}
 
-    async def _open(self, studio: Studio, doc_id: str, *, is_fresh: bool = False) -> _Opened:
-        kept = self._opened.get(doc_id)
-        if is_fresh or kept is None or kept.until < time.monotonic():
-            self._opened.pop(doc_id, None)
-            found = await read_document(studio.retriever, doc_id)
-            if kept is None or kept.document != found:
-                kept = _Opened(found)
-            kept.until = time.monotonic() + KEPT_SECONDS
-            self._opened[doc_id] = kept
-        self._opened.move_to_end(doc_id)
-        while len(self._opened) > MAX_KEPT_DOCUMENTS:
-            self._opened.popitem(last=False)
+    async def _open(self, studio: Studio, doc_id: str, *, is_fresh: bool = False) -> ReadDocument:
+        kept, until = self._opened
+        if is_fresh or kept is None or kept.doc_id != doc_id or until < time.monotonic():
+            kept = await read_document(studio.retriever, doc_id)
+            self._opened = kept, time.monotonic() + KEPT_SECONDS
         return kept
 
-    async def _pdf(self, studio: Studio, opened: _Opened) -> PdfState:
-        return await ASYNC.in_thread(pdf_of, opened.document, studio.folders)
+    async def _pdf(self, studio: Studio, document: ReadDocument) -> PdfState:
+        return await ASYNC.in_thread(pdf_of, document, studio.folders)
 
     async def _in(
         self, name: str, function: Callable[Concatenate[PdfProcess, P], T], *arguments: P.args, **keywords: P.kwargs
@@ -200,17 +151,13 @@ class _Pages:
         return await loop.run_in_executor(thread, partial(function, pdfs, *arguments, **keywords))
 
 
-def _places(pdfs: PdfProcess, opened: _Opened, pdf: PdfState, page: int) -> object:
-    indexes = [each.index for each in opened.document.sentences]
+def _places(pdfs: PdfProcess, document: ReadDocument, pdf: PdfState, page: int) -> object:
     try:
-        sentences = opened.sentences()
+        sentences = document.on_pages
     except SentenceWindowError as error:
         raise Refused(409, f"the index doesn't say where its sentences stand ({error})") from error
-    return places_on(pdfs, pdf, page, sentences, indexes)
+    return places_on(pdfs, pdf, page, sentences, [each.index for each in document.sentences])
 
-
-MAX_CACHE_BYTES = 64_000_000
-"""The most bytes of pictures that are kept."""
 
 MAX_PIXELS = 12_000_000
 """The most pixels of a picture."""
@@ -220,52 +167,6 @@ UNREADABLE = 422
 
 Place: TypeAlias = tuple[int, list[list[float]]]
 """The index of a sentence and its boxes: left, upper, right and lower side, in fractions of the page."""
-
-
-class ImageCache:
-    """Pictures of pages, the latest ones kept. Several threads may use it.
-
-    Attributes:
-        size: The bytes that are kept.
-    """
-
-    def __init__(self, max_bytes: int = MAX_CACHE_BYTES) -> None:
-        """Begin without pictures.
-
-        Args:
-            max_bytes: The most bytes that are kept.
-        """
-        self._max_bytes = max_bytes
-        self._kept: OrderedDict[tuple[PdfState, int, int], bytes] = OrderedDict()
-        self.size = 0
-        self._lock = threading.Lock()
-
-    def page(self, pdfs: PdfProcess, pdf: PdfState, number: int, width: int) -> bytes:
-        """Return a page as PNG: a kept picture, else a new one.
-
-        Args:
-            pdfs: Reads it.
-            pdf: The file.
-            number: The page, from 0.
-            width: Pixels.
-
-        Raises:
-            Refused: The file can't be read.
-            MissingExtraError: pillow isn't installed.
-        """
-        key = pdf, number, width
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        made = _png(pdfs, pdf, number, width)
-        with self._lock:
-            if key not in self._kept and len(made) <= self._max_bytes:
-                self._kept[key] = made
-                self.size += len(made)
-                while self.size > self._max_bytes:
-                    self.size -= len(self._kept.popitem(last=False)[1])
-        return made
 
 
 def places_on(

@@ -1,18 +1,16 @@
 """`create_studio` and `serve_studio`: the app of the page, who may call it, its files, and how it is served."""
 
-import gzip
 import hashlib
 import hmac
 import logging
+import mimetypes
 import re
 import secrets
 import socket
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import cache
 from importlib import import_module
-from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -23,9 +21,11 @@ from langchain_core.language_models import BaseChatModel
 from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request, cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langchain_sentence_window._display import shown
@@ -36,9 +36,8 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 
 from . import library, measured_questions, page_reader, page_state, queries, tuning
 from .page_state import Jobs, Library, Studio, reading
-from .question_list import QuestionList, Runs
+from .question_list import QuestionList
 from .read_document import GoldTexts
-from .replies import Arguments
 from .uploads import Uploads, kept_files
 
 _PARTS = (queries, tuning, page_reader, library, measured_questions, page_state)
@@ -89,7 +88,6 @@ def create_studio(
         jobs=Jobs(),
         question_list=QuestionList(None if questions is None else Path(questions).absolute()),
         gold_texts=GoldTexts(),
-        runs=Runs(),
         library=Library(),
         uploads=Uploads(kept),
         folders=tuple(each.resolve() for each in [*given, *uploads]),
@@ -98,10 +96,10 @@ def create_studio(
     )
     app = Starlette(
         routes=[
-            reading("/api/about", Arguments, about),
+            reading("/api/about", about),
             *(route for part in _PARTS for route in part.routes()),
-            Route("/", _file),
-            Route("/static/{name:path}", _file),
+            Route("/", _page),
+            Mount("/static", GZipMiddleware(_FILES)),
         ],
         middleware=[Middleware(Guard, names=allowed, token=token)],
     )
@@ -188,7 +186,7 @@ class _Server(uvicorn.Server):
             sys.stdout.flush()
 
 
-async def about(studio: Studio, _: Arguments) -> object:
+async def about(studio: Studio) -> object:
     """Return what the page shows in its head, and which of its parts there are."""
     documents = await studio.documents()
     return {
@@ -201,37 +199,12 @@ async def about(studio: Studio, _: Arguments) -> object:
     }
 
 
-TYPES = {
-    "css": "text/css; charset=utf-8",
-    "html": "text/html; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-}
+_FILES = StaticFiles(packages=[(__package__, "static")])
+mimetypes.add_type("text/javascript", ".js")  # Windows may have been told something else
 
 
-@cache
-def static_files() -> dict[str, tuple[bytes, bytes, dict[str, str]]]:
-    """Return the content, the same compressed, and the headers of each file, by its name in ``static``."""
-    found = {}
-    for each in (files("langchain_sentence_window.apps.studio") / "static").iterdir():
-        if (kind := TYPES.get(each.name.rpartition(".")[2])) is not None:
-            content = each.read_bytes()
-            tag = f'W/"{hashlib.sha256(content).hexdigest()[:32]}"'  # weak, as it is that of both forms
-            headers = {"Content-Type": kind, "Cache-Control": "no-cache", "ETag": tag, "Vary": "Accept-Encoding"}
-            found[each.name] = content, gzip.compress(content), headers
-    return found
-
-
-async def _file(request: Request) -> Response:
-    name = request.path_params.get("name", "index.html")
-    if name not in static_files():
-        return Response("there is no such file", 404, media_type="text/plain")
-    content, compressed, headers = static_files()[name]
-    if request.headers.get("if-none-match") == headers["ETag"]:
-        return Response(status_code=304, headers=headers)
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        return Response(compressed, headers=headers | {"Content-Encoding": "gzip"})
-    return Response(content, headers=headers)
+async def _page(request: Request) -> Response:
+    return await _FILES.get_response("index.html", request.scope)
 
 
 logger = logging.getLogger("langchain_sentence_window")
@@ -294,7 +267,7 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
                     headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
+                headers.setdefault("Cache-Control", "no-cache" if "ETag" in headers else "no-store")
             await send(message)
 
         answer = self._refusal(scope) or self._login(scope)

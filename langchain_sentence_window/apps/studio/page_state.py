@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from langchain_core.language_models import BaseChatModel
+from pydantic import BaseModel
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -22,10 +23,10 @@ from langchain_sentence_window.documents.indexed_documents import IndexedDocumen
 from langchain_sentence_window.retrieval.index_settings import IndexSettings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
-from .replies import Arguments, Refused, body_of, error_dict, fields_of, lines, not_found, reply, reply_to
+from .replies import Refused, arguments_of, body_of, error_dict, fields_of, lines, reply, reply_to
 
 if TYPE_CHECKING:
-    from .question_list import QuestionList, Runs
+    from .question_list import QuestionList
     from .read_document import GoldTexts
     from .uploads import Uploads
 
@@ -39,7 +40,6 @@ class Studio:
         jobs: The long work that was started from the page.
         question_list: The questions with gold spans that the page edits.
         gold_texts: What their gold says.
-        runs: What was measured on them.
         folders: The folders and files whose contents the page may show, resolved. Nothing else on disk is read.
         chat_model: The model that answers; ``None`` for no answers.
         library: The list of the index's documents.
@@ -52,7 +52,6 @@ class Studio:
     jobs: "Jobs"
     question_list: "QuestionList"
     gold_texts: "GoldTexts"
-    runs: "Runs"
     library: "Library"
     uploads: "Uploads"
     folders: tuple[Path, ...] = ()
@@ -92,32 +91,34 @@ def check_writable(studio: Studio) -> None:
         raise Refused(403, "this page is read-only; start it without --read-only to make changes")
 
 
-A = TypeVar("A", bound=Arguments)
-Handler = Callable[[Studio, A], Awaitable[object]]
+Handler: TypeAlias = Callable[..., Awaitable[object]]
+"""What answers a call: it takes the studio, and the arguments of the call by the names of its parameters."""
+
 Changed: TypeAlias = tuple[Studio, object]
 """The studio that the page works on from now on, and the answer of the call."""
 
 
-def reading(path: str, arguments: type[A], handler: Handler[A]) -> Route:
+def reading(path: str, handler: Handler) -> Route:
     """Return the route of a call that changes nothing: ``GET``, with its arguments in the query string."""
 
     async def given(request: Request) -> object:
         return dict(request.query_params)
 
-    return Route(path, _endpoint(given, arguments, handler), methods=["GET"])
+    return Route(path, _endpoint(given, arguments_of(handler), handler), methods=["GET"])
 
 
-def calling(path: str, arguments: type[A], handler: Handler[A]) -> Route:
+def calling(path: str, handler: Handler) -> Route:
     """Return the route of any other call: ``POST``, with its arguments as JSON."""
-    return Route(path, _endpoint(body_of, arguments, handler), methods=["POST"])
+    return Route(path, _endpoint(body_of, arguments_of(handler), handler), methods=["POST"])
 
 
-def changing(path: str, arguments: type[A], handler: Callable[[Studio, A], Awaitable[Changed]]) -> Route:
+def changing(path: str, handler: Callable[..., Awaitable[Changed]]) -> Route:
     """Return the route of a call that makes the page work on something else; as `calling` otherwise."""
+    arguments = arguments_of(handler)
 
     async def endpoint(request: Request) -> Response:
-        async def changed(studio: Studio, given: A) -> object:
-            request.app.state.studio, answer = await handler(studio, given)
+        async def changed(studio: Studio, **given: Any) -> object:
+            request.app.state.studio, answer = await handler(studio, **given)
             return answer
 
         return await _endpoint(body_of, arguments, changed)(request)
@@ -132,12 +133,12 @@ def studio_of(request: Request) -> Studio:
 
 
 def _endpoint(
-    read: Callable[[Request], Awaitable[object]], arguments: type[A], handler: Handler[A]
+    read: Callable[[Request], Awaitable[object]], arguments: type[BaseModel], handler: Handler
 ) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
         try:
             checked = arguments.model_validate(await read(request))
-            result = await handler(studio_of(request), checked)
+            result = await handler(studio_of(request), **dict(checked))
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001 - the page shows it
@@ -335,7 +336,7 @@ class Jobs:
             Refused: There is none of that number.
         """
         if number not in self._jobs:
-            raise not_found(f"there is no job {number}; it ended long ago, or the program was started again")
+            raise Refused(404, f"there is no job {number}; it ended long ago, or the program was started again")
         return self._jobs[number]
 
     def all(self) -> list[Job]:
@@ -343,36 +344,30 @@ class Jobs:
         return sorted(self._jobs.values(), key=lambda job: -job.number)
 
 
-class Numbered(Arguments):
-    """The number of a job."""
-
-    number: int
-
-
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
-        reading("/api/jobs", Arguments, list_jobs),
-        calling("/api/jobs/stop", Numbered, stop_job),
-        calling("/api/jobs/follow", Numbered, follow_job),
+        reading("/api/jobs", list_jobs),
+        calling("/api/jobs/stop", stop_job),
+        calling("/api/jobs/follow", follow_job),
     ]
 
 
-async def list_jobs(studio: Studio, _: Arguments) -> object:
+async def list_jobs(studio: Studio) -> object:
     """Return all jobs, the newest first."""
     return {"jobs": [job.to_dict() for job in studio.jobs.all()]}
 
 
-async def stop_job(studio: Studio, given: Numbered) -> object:
+async def stop_job(studio: Studio, number: int) -> object:
     """Stop a job."""
-    job = studio.jobs.get(given.number)
+    job = studio.jobs.get(number)
     job.stop()
     return job.to_dict()
 
 
-async def follow_job(studio: Studio, given: Numbered) -> Response:
+async def follow_job(studio: Studio, number: int) -> Response:
     """Return a job whenever it has changed, until it ends, as lines."""
-    return lines(_changes(studio.jobs.get(given.number)))
+    return lines(_changes(studio.jobs.get(number)))
 
 
 async def _changes(job: Job) -> AsyncIterator[dict[str, Any]]:

@@ -16,12 +16,12 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 from langchain_core.documents import Document
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableLambda
-from pydantic import Field
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 from starlette.routing import BaseRoute
 
@@ -60,48 +60,47 @@ from langchain_sentence_window.retrieval.tracing.trace import Trace
 
 from .page_state import Studio, calling, reading
 from .read_document import window_layout
-from .replies import Arguments, Refused, fields_of, lines
+from .replies import Refused, fields_of, lines
 from .setting_form import to_ask
 
 MAX_EXAMPLES = 3
 MAX_EXAMPLE_CHARS = 200
 
 
-class Query(Arguments):
-    """A question, and the settings of its call."""
+Settings: TypeAlias = dict[str, Any]
+"""The settings of a call by name."""
 
-    query: str
-    settings: dict[str, Any] = Field(default_factory=dict)
+NO_SETTINGS: Any = Field(default_factory=dict)
 
 
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
-        calling("/api/ask", Query, ask),
-        reading("/api/examples", Arguments, examples),
-        calling("/api/answer", AnsweredQuery, answer),
-        calling("/api/explain", Query, explain),
-        calling("/api/why", OfSentence, why),
+        calling("/api/ask", ask),
+        reading("/api/examples", examples),
+        calling("/api/answer", answer),
+        calling("/api/explain", explain),
+        calling("/api/why", why),
     ]
 
 
-async def ask(studio: Studio, given: Query) -> object:
+async def ask(studio: Studio, query: str, settings: Settings = NO_SETTINGS) -> object:
     """Return the windows of a question as cards.
 
     With them come ``doubt``, a sentence if they may not answer it, the ``seconds`` that the retriever took, and
     ``limits``: advice on the settings by which it may have left something out, if it found nothing.
     """
-    retriever, settings = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
-    windows, seconds = await search(retriever, settings, given.query)
+    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, settings)
+    windows, seconds = await search(retriever, call, query)
     return {
         "windows": await ASYNC.in_thread(cards_of, windows),
         "doubt": doubt_about(windows),
         "seconds": seconds,
-        "limits": [] if windows else _limits(retriever, settings),
+        "limits": [] if windows else _limits(retriever, call),
     }
 
 
-async def examples(studio: Studio, _: Arguments) -> object:
+async def examples(studio: Studio) -> object:
     """Return a few questions to try: the first ones with gold spans, else one for each of the first documents."""
     found: list[str] = []
     # The questions may be on documents that a filter hides.
@@ -178,21 +177,20 @@ Found: TypeAlias = tuple[list[Document], float]
 """Windows, and the seconds that the retriever took."""
 
 
-class Said(Arguments):
+class Said(BaseModel):
     """A message of the conversation."""
 
     role: Literal["user", "assistant"]
     content: str
 
 
-class AnsweredQuery(Query):
-    """A question, the settings of its search, how its answer cites, and what was said before."""
-
-    citations: Citing = "quotes"
-    history: list[Said] = Field(default_factory=list)
-
-
-async def answer(studio: Studio, given: AnsweredQuery) -> Response:
+async def answer(
+    studio: Studio,
+    query: str,
+    settings: Settings = NO_SETTINGS,
+    citations: Citing = "quotes",
+    history: tuple[Said, ...] = (),
+) -> Response:
     """Answer a question, as lines.
 
     The answer ends when the page goes away, and the model's with it.
@@ -207,11 +205,13 @@ async def answer(studio: Studio, given: AnsweredQuery) -> Response:
             "this page has no chat model; start it with one: sentence-window serve --model NAME, or "
             "serve_studio(retriever, chat_model=...)",
         )
-    retriever, settings = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
-    search_with = partial(search, retriever, settings)
+    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, settings)
+    search_with = partial(search, retriever, call)
     # What can't be searched with is refused before a line is sent. A follow-up must be rewritten first.
-    found = None if given.history else await search_with(given.query)
-    return lines(_answered(studio.chat_model, given, search_with, found))
+    found = None if history else await search_with(query)
+    said = [{"role": each.role, "content": encodable(each.content)} for each in history]
+    state = read_conversation({QUESTION: encodable(query), HISTORY: said})
+    return lines(_answered(studio.chat_model, citations, state, search_with, found))
 
 
 async def search(retriever: SentenceWindowRetriever, settings: Mapping[str, Any], query: str) -> Found:
@@ -222,11 +222,13 @@ async def search(retriever: SentenceWindowRetriever, settings: Mapping[str, Any]
 
 
 async def _answered(
-    model: BaseChatModel, given: AnsweredQuery, search: Callable[[str], Awaitable[Found]], found: Found | None
+    model: BaseChatModel,
+    citing: Citing,
+    state: dict[str, Any],
+    search: Callable[[str], Awaitable[Found]],
+    found: Found | None,
 ) -> AsyncIterator[Mapping[str, Any]]:
     began = time.perf_counter()
-    said = [{"role": each.role, "content": encodable(each.content)} for each in given.history]
-    state = read_conversation({QUESTION: encodable(given.query), HISTORY: said})
     if found is None:
         with _as_refusal():
             standalone = await rewriter(model).ainvoke(state)
@@ -238,13 +240,13 @@ async def _answered(
     # Without sources there is nothing that a model could answer from.
     if windows:
         with _as_refusal():
-            async for added, more in _parts(model, given.citations, state | {"context": windows}):
+            async for added, more in _parts(model, citing, state | {"context": windows}):
                 text += added
                 quotes += more
                 yield {"text": added, "quotes": [_quote(each) for each in more]}
-    if given.citations == "numbers":
+    if citing == "numbers":
         quotes = await ASYNC.in_thread(verify_quotes, text, windows)
-    whole = await ASYNC.in_thread(_whole, given.citations, text, windows, quotes)
+    whole = await ASYNC.in_thread(_whole, citing, text, windows, quotes)
     yield {"done": whole | {"seconds": time.perf_counter() - began}}
 
 
@@ -337,17 +339,13 @@ def _short(text: str) -> str:
 MAX_INDEX = 10_000_000
 
 
-class OfSentence(Query):
-    """A question, and a sentence to ask about."""
-
-    doc_id: str
-    sentence: int = Field(ge=0, le=MAX_INDEX)
+Index: TypeAlias = Annotated[int, Field(ge=0, le=MAX_INDEX)]
 
 
-async def explain(studio: Studio, given: Query) -> object:
+async def explain(studio: Studio, query: str, settings: Settings = NO_SETTINGS) -> object:
     """Return the trace of a question, the names of its documents, and the meanings of its signals."""
-    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
-    trace = await retriever.aexplain(given.query, **call)
+    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, settings)
+    trace = await retriever.aexplain(query, **call)
     found = trace.to_dict()
     for window in found["windows"]:
         del window["surroundings"]  # the sentences around it, which the document shows
@@ -360,10 +358,10 @@ async def explain(studio: Studio, given: Query) -> object:
     }
 
 
-async def why(studio: Studio, given: OfSentence) -> object:
+async def why(studio: Studio, query: str, doc_id: str, sentence: Index, settings: Settings = NO_SETTINGS) -> object:
     """Return what became of a sentence, and the settings that would return it."""
-    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, given.settings)
-    fate = await retriever.awhy(given.query, given.doc_id, given.sentence, **call)
+    retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, settings)
+    fate = await retriever.awhy(query, doc_id, sentence, **call)
     return {**fate.to_dict(), "is_shown": fate.is_shown, "meanings": _meanings(fate.signals)}
 
 

@@ -22,13 +22,12 @@ from langchain_sentence_window.evaluation.questions import Asked, Question
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import read_sentences
-from langchain_sentence_window.splitting.blocks import TABLE_ROW
+from langchain_sentence_window.splitting import blocks as splitting
 from langchain_sentence_window.splitting.light_markup import FORMATS
 from langchain_sentence_window.splitting.markdown import is_markdown
 
-from .document_blocks import GAP, Block, PlainSentence, Sentences, plain_blocks
-from .markdown_blocks import markdown_blocks
-from .replies import Refused, not_found
+from .document_blocks import GAP, Block, Sentences, markdown_blocks, plain_blocks
+from .replies import Refused
 
 DocumentKind: TypeAlias = Literal["markdown", "text", "pdf"]
 
@@ -50,7 +49,7 @@ async def read_document(retriever: SentenceWindowRetriever, doc_id: str) -> "Rea
     """
     sentences, is_whole = await read_sentences(ASYNC, retriever.scope(), doc_id)
     if not sentences:
-        raise not_found("there is no such document in the index; it may have been deleted just now")
+        raise Refused(404, "there is no such document in the index; it may have been deleted just now")
     return ReadDocument(tuple(sentences), is_whole)
 
 
@@ -130,8 +129,9 @@ class ReadDocument:
         metadata = {**self.metadata, DOC_ID: self.doc_id}
         return kind_of(metadata, (each.text for each in self.pieces), has_pages=self.pages is not None)
 
+    @cached_property
     def on_pages(self) -> list[PagedSentence]:
-        """Return the sentences with the pages that they stand on.
+        """The sentences with the pages that they stand on.
 
         Raises:
             InvalidInputError: The metadata doesn't say it.
@@ -170,7 +170,9 @@ class ReadDocument:
 
     def _written_blocks(self) -> Iterator[dict[str, Any]]:
         is_marked = self.kind == "markdown"
-        headers = {each.lead_in for each in self.sentences if each.kind == TABLE_ROW and each.lead_in is not None}
+        headers = {
+            each.lead_in for each in self.sentences if each.kind == splitting.TABLE_ROW and each.lead_in is not None
+        }
         for number, piece in enumerate(self.pieces):
             if number:
                 yield {"kind": GAP, "start": piece.start, "runs": ([], [], [])}
@@ -206,7 +208,7 @@ def window_layout(window: Document) -> dict[str, Any]:
     else:
         within = [(first - start, last - start) for first, last in metadata.get(SENTENCE_SPANS, ())]
     kind = kind_of({DOC_ID: "", **metadata}, [text], has_pages=PAGES in metadata)
-    plain = [PlainSentence(first, last) for first, last in within]
+    plain = [splitting.Block(first, last) for first, last in within]
     found = markdown_blocks(text) if kind == "markdown" else plain_blocks(text, plain)
     spans = [(first, last, at) for at, (first, last) in enumerate(within)]
     return {"kind": kind, "blocks": list(_written(found, text, start, spans))}
@@ -223,9 +225,7 @@ def _written(
 
 def _plain(piece: Piece, headers: set[int]) -> list[Block]:
     sentences = [
-        PlainSentence(
-            each.start - piece.start, each.end - piece.start, each.kind, each.level, is_header=each.index in headers
-        )
+        splitting.Block(each.start - piece.start, each.end - piece.start, each.kind, each.level, each.index in headers)
         for each in piece.sentences
     ]
     return plain_blocks(piece.text, sentences)
@@ -251,8 +251,8 @@ State: TypeAlias = Literal["ok", "missing", "outside", "unknown", "open"]
 ends behind its end; ``unknown`` if the store can't say; ``open`` for a question without gold."""
 
 
-MAX_DOCUMENTS = 20_000
-"""Documents whose gold is remembered."""
+MAX_GOLDS = 50_000
+"""The most golds that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,44 +274,34 @@ _OPEN = Gold("", "open")
 
 
 class GoldTexts:
-    """Reads the gold of questions, and remembers it while its document stays as it is."""
+    """Reads the gold of questions, and remembers it while the list of documents stays as it is."""
 
     def __init__(self) -> None:
         """Begin without any."""
-        self._known: dict[str, tuple[object, dict[tuple[Span, ...], Gold]]] = {}
+        self._listed: Mapping[str, object] = {}
+        self._known: dict[tuple[str, tuple[Span, ...]], Gold] = {}
 
     async def read(self, retriever: SentenceWindowRetriever, questions: Iterable[Asked]) -> list[Gold]:
         """Return what the gold of each question is in the index, within the retriever's filter."""
         asked = list(questions)
         wanted: dict[str, set[tuple[Span, ...]]] = {}
+        listed = await _listed(retriever)
+        # Without the times when documents were added, nothing tells whether they have changed.
+        if listed is None or listed != self._listed or None in listed.values() or len(self._known) > MAX_GOLDS:
+            self._known, self._listed = {}, listed or {}
         for question in asked:
-            if isinstance(question, Question):
+            if isinstance(question, Question) and (question.doc_id, question.spans) not in self._known:
                 wanted.setdefault(question.doc_id, set()).add(question.spans)
-        versions = await _versions(retriever)
-        if len(self._known) > MAX_DOCUMENTS:
-            self._known.clear()
-        found: dict[str, dict[tuple[Span, ...], Gold]] = {}
         for doc_id, spans in wanted.items():
-            if versions is not None and doc_id not in versions:
-                found[doc_id] = dict.fromkeys(spans, Gold(doc_id, "missing"))
-                continue
-            version = None if versions is None else versions[doc_id]
-            known_version, golds = self._known.get(doc_id, (None, {}))
-            if version is None or version != known_version:
-                golds = {}
-            if unknown := spans - golds.keys():
-                golds = {**golds, **await _read(retriever, doc_id, unknown)}
-            found[doc_id] = golds
-            self._known[doc_id] = version, golds
-        return [found[each.doc_id][each.spans] if isinstance(each, Question) else _OPEN for each in asked]
+            is_missing = listed is not None and doc_id not in listed
+            missing = dict.fromkeys(spans, Gold(doc_id, "missing"))
+            found = missing if is_missing else await _read(retriever, doc_id, spans)
+            self._known |= {(doc_id, each): gold for each, gold in found.items()}
+        return [self._known[each.doc_id, each.spans] if isinstance(each, Question) else _OPEN for each in asked]
 
 
-async def _versions(retriever: SentenceWindowRetriever) -> Mapping[str, object] | None:
-    """Return for each document what changes whenever it does, ``None`` if that isn't known.
-
-    Returns:
-        ``None`` if the store can't list documents.
-    """
+async def _listed(retriever: SentenceWindowRetriever) -> Mapping[str, object] | None:
+    """Return when each document was added, ``None`` if that isn't known; ``None`` if the store can't list them."""
     try:
         documents = await retriever.adocuments()
     except SentenceWindowError:

@@ -5,11 +5,12 @@ An error becomes ``{"error": {"type": ..., "message": ...}}``, which the page sh
 
 import json
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from inspect import signature
 from typing import Any
 
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
@@ -28,10 +29,13 @@ JSON = "application/json"
 LINES = "application/x-ndjson"
 
 
-class Arguments(BaseModel):
-    """The arguments of a call; unknown ones are refused."""
-
-    model_config = ConfigDict(extra="forbid")
+def arguments_of(handler: Callable[..., object]) -> type[BaseModel]:
+    """Return what checks the arguments of a call: its parameters after the first one. Unknown ones are refused."""
+    parameters = list(signature(handler).parameters.values())[1:]
+    fields: dict[str, Any] = {
+        each.name: (each.annotation, ... if each.default is each.empty else each.default) for each in parameters
+    }
+    return create_model("Arguments", __config__=ConfigDict(extra="forbid"), **fields)
 
 
 class Refused(Exception):  # noqa: N818 - a refusal is an answer
@@ -51,11 +55,6 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer
         self.more = more
 
 
-def not_found(message: str) -> Refused:
-    """Return the refusal of a call that asks for something that isn't there, or may not be seen."""
-    return Refused(404, message)
-
-
 async def body_of(request: Request) -> object:
     """Read the JSON of a call.
 
@@ -65,27 +64,15 @@ async def body_of(request: Request) -> object:
     # A page of another origin can't send this type without asking first, and is refused then.
     if request.headers.get("content-type", "").partition(";")[0].strip() != JSON:
         raise Refused(415, f"send the arguments as {JSON}")
-    body = await read_at_most(request, MAX_BODY_BYTES)
+    parts = bytearray()
+    async for part in request.stream():
+        parts += part
+        if len(parts) > MAX_BODY_BYTES:
+            raise Refused(413, f"that is more than {MAX_BODY_BYTES // 1_000_000} MB; send less")
     try:
-        return json.loads(body or b"{}")
+        return json.loads(parts or b"{}")
     except (ValueError, RecursionError) as error:
         raise Refused(400, f"the arguments aren't JSON: {error}") from None
-
-
-async def read_at_most(request: Request, limit: int) -> bytes:
-    """Read the body of a request.
-
-    Raises:
-        Refused: It is longer than the limit, in bytes.
-    """
-    parts: list[bytes] = []
-    size = 0
-    async for part in request.stream():
-        size += len(part)
-        if size > limit:
-            raise Refused(413, f"that is more than {limit // 1_000_000} MB; send less")
-        parts.append(part)
-    return b"".join(parts)
 
 
 def reply(value: object, status: int = 200) -> Response:

@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field
 from starlette.routing import BaseRoute
 
 from langchain_sentence_window._display import shown
@@ -16,17 +15,16 @@ from langchain_sentence_window.apps.folders.file_sync import index_folder
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.fitted_ranking import afit_ranking
 from langchain_sentence_window.evaluation.measurement import BUDGETS
+from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.ranking import Ranking
-from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
-from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
-from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.index_settings import read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.settings import REMEMBERED
 from langchain_sentence_window.stores.faiss.database.store_files import SETTINGS_FILE, replace_file
 
-from .measured_questions import asked_entries
-from .page_state import Before, Changed, Job, Studio, calling, changing, check_writable, reading
-from .queries import Query
-from .replies import Arguments, Refused, fields_of
+from .measured_questions import OnProgress, start_asking
+from .page_state import Before, Changed, Studio, calling, changing, check_writable, reading
+from .queries import NO_SETTINGS, Settings
+from .replies import Refused, fields_of
 from .setting_form import FORM, RERANKER, as_json_value, default_of, described, to_ask
 
 MAX_KEYS = 100
@@ -38,44 +36,26 @@ MAX_VALUES = 12
 MAX_VALUE_CHARS = 80
 
 
-async def settings(studio: Studio, _: Arguments) -> object:
+async def describe_settings(studio: Studio) -> object:
     """Return what a form needs of the settings, whether they can become the default, and the version to undo that."""
     undo = None if studio.before is None or studio.is_read_only else studio.before.version
     return {**await ASYNC.in_thread(described, studio.retriever), "can_keep": not studio.is_read_only, "undo": undo}
 
 
-class Proposed(Arguments):
-    """Settings that the index shall remember."""
-
-    settings: dict[str, Any] = Field(default_factory=dict)
-
-
-class Confirmed(Proposed):
-    """Settings that the index shall remember, as a person saw what they change."""
-
-    version: str
-
-
-class Version(Arguments):
-    """The state that what is remembered has been seen in."""
-
-    version: str
-
-
 def routes() -> list[BaseRoute]:
     """Return the calls of this module."""
     return [
-        reading("/api/settings", Arguments, settings),
-        reading("/api/filter-keys", Arguments, filter_keys),
-        calling("/api/program", Query, as_program),
-        calling("/api/settings/changes", Proposed, list_changes),
-        changing("/api/settings/default", Confirmed, make_default),
-        changing("/api/settings/undo", Version, undo_default),
-        calling("/api/fit", Fit, fit),
+        reading("/api/settings", describe_settings),
+        reading("/api/filter-keys", filter_keys),
+        calling("/api/program", as_python),
+        calling("/api/settings/changes", list_changes),
+        changing("/api/settings/default", make_default),
+        changing("/api/settings/undo", undo_default),
+        calling("/api/fit", fit),
     ]
 
 
-async def filter_keys(studio: Studio, _: Arguments) -> object:
+async def filter_keys(studio: Studio) -> object:
     """Return the keys of the documents' metadata, each with some of its values, the most frequent keys first."""
     values: dict[str, dict[Any, None]] = defaultdict(dict)
     counts: dict[str, int] = defaultdict(int)
@@ -90,12 +70,17 @@ async def filter_keys(studio: Studio, _: Arguments) -> object:
     return {"keys": [{"name": key, "documents": counts[key], "values": list(values[key])} for key in keys]}
 
 
-async def as_program(studio: Studio, given: Query) -> object:
-    """Return a program in Python that asks the same."""
-    return {"program": await ASYNC.in_thread(program, studio.retriever, given.query, given.settings)}
+async def as_python(studio: Studio, query: str, settings: Settings = NO_SETTINGS) -> object:
+    """Return the call in Python that asks the same of this index, and how its reranker is set, if that is another."""
+    asked, call = await ASYNC.in_thread(to_ask, studio.retriever, settings)
+    first = ""
+    if asked.reranker is not studio.retriever.reranker:
+        late = "LateInteractionReranker(model=retriever.vectorstore.embeddings)"
+        first = f"retriever.reranker = {'None' if asked.reranker is None else late}\n"
+    return {"program": first + call_of(query, call)}
 
 
-async def list_changes(studio: Studio, given: Proposed) -> object:
+async def list_changes(studio: Studio, settings: Settings = NO_SETTINGS) -> object:
     """Return what settings would change as the default, for a person to look at; nothing is changed.
 
     Returns:
@@ -104,7 +89,7 @@ async def list_changes(studio: Studio, given: Proposed) -> object:
         confirm.
     """
     check_writable(studio)
-    kept = await ASYNC.in_thread(_checked, studio, given.settings)
+    kept = await ASYNC.in_thread(_checked, studio, settings)
     folder = index_folder(studio.retriever)
     changed = {name: value for name, value in kept.items() if _plain(value) != _plain(getattr(studio.retriever, name))}
     return {
@@ -113,12 +98,12 @@ async def list_changes(studio: Studio, given: Proposed) -> object:
             {"name": name, "before": default_of(studio.retriever, name), "after": as_json_value(value)}
             for name, value in changed.items()
         ],
-        "left_out": sorted(given.settings.keys() - kept.keys()),
+        "left_out": sorted(settings.keys() - kept.keys()),
         "version": await ASYNC.in_thread(_version, folder),
     }
 
 
-async def make_default(studio: Studio, given: Confirmed) -> Changed:
+async def make_default(studio: Studio, version: str, settings: Settings = NO_SETTINGS) -> Changed:
     """Write settings beside the index, if it has any, and return a page that uses them, and the version to undo it.
 
     Raises:
@@ -126,16 +111,17 @@ async def make_default(studio: Studio, given: Confirmed) -> Changed:
         InvalidInputError: A setting can't be used.
     """
     check_writable(studio)
-    kept = await ASYNC.in_thread(_checked, studio, given.settings)
+    kept = await ASYNC.in_thread(_checked, studio, settings)
     retriever, folder = studio.retriever.model_copy(update=kept), index_folder(studio.retriever)
-    before = await ASYNC.in_thread(_before, studio, folder, given.version)
+    before = await ASYNC.in_thread(_before, studio, folder, version)
     if folder is not None:
         await ASYNC.in_thread(remember, folder, kept)
-    version = await ASYNC.in_thread(_version, folder)
-    return replace(studio, retriever=retriever, before=replace(before, version=version)), {"version": version}
+    kept_version = await ASYNC.in_thread(_version, folder)
+    before = replace(before, version=kept_version)
+    return replace(studio, retriever=retriever, before=before), {"version": kept_version}
 
 
-async def undo_default(studio: Studio, given: Version) -> Changed:
+async def undo_default(studio: Studio, version: str) -> Changed:
     """Bring back what the index remembered, and return the page that it was, and the names of its settings.
 
     Raises:
@@ -143,9 +129,9 @@ async def undo_default(studio: Studio, given: Version) -> Changed:
     """
     check_writable(studio)
     before, folder = studio.before, index_folder(studio.retriever)
-    if before is None or before.version != given.version:
+    if before is None or before.version != version:
         raise Refused(409, "the default was changed again since, so nothing was brought back")
-    await ASYNC.in_thread(_check_version, folder, given.version)
+    await ASYNC.in_thread(_check_version, folder, version)
     if folder is not None and before.settings is not None:
         if before.ranking is not None:
             await ASYNC.in_thread(replace_file, folder / RANKING_FILE, before.ranking)
@@ -185,133 +171,27 @@ def _version(folder: Path | None) -> str:
     return hashlib.sha256(known.encode(errors="surrogateescape")).hexdigest()[:16]
 
 
-class Fit(Arguments):
-    """The questions and budgets to fit to."""
-
-    budgets: list[int] = Field(default_factory=lambda: list(BUDGETS), min_length=1, max_length=12)
-    leave_out_lost: bool = True
-
-
-async def fit(studio: Studio, given: Fit) -> object:
+async def fit(studio: Studio) -> object:
     """Start to fit the retriever's ranking; the job's result holds its weights, and what they gain."""
-    asked = await asked_entries(studio, leave_out_lost=given.leave_out_lost)
 
-    async def work(job: Job) -> object:
-        fitted = await afit_ranking(
-            studio.retriever,
-            asked.questions,
-            given.budgets,
-            on_progress=lambda done, total: job.report(done=done, total=total),
-        )
+    async def work(_: object, questions: Sequence[Question], report: OnProgress) -> Mapping[str, Any]:
+        fitted = await afit_ranking(studio.retriever, questions, BUDGETS, on_progress=report)
         return {
             **fields_of(fitted, "is_recommended without_gold groups"),
             "ranking": dict(fitted.ranking.weights),
             "gain": asdict(fitted.gain),
-            "count": fitted.questions,
-            "left_out": asked.left_out,
         }
 
-    return {"job": studio.jobs.start("fit", f"{len(asked.entries):,} questions", work).to_dict()}
+    return await start_asking(studio, "fit", work)
 
 
-_SHARED = tuple(name for name in FORM if name not in (RERANKER, "filter"))
-"""Settings that a retriever and a call both have."""
-
-_LEFT_OUT = ("filter", "search_kwargs", "count_tokens", "bm25_index")
-"""Settings of a retriever that a program can't hold, or that the page mustn't tell."""
-
-_MAX_LINE = 100
-
-
-def program(retriever: SentenceWindowRetriever, query: str, settings: Mapping[str, Any]) -> str:
-    """Return a program in Python that opens the index, asks the question and prints the windows.
-
-    Args:
-        retriever: The retriever of the page.
-        query: The question.
-        settings: The settings of the call, as the page sends them.
-
-    Raises:
-        InvalidInputError: A setting can't be used.
-        StoreError: What the index remembers can't be read.
-    """
-    asked, call = to_ask(retriever, settings)
-    folder = index_folder(retriever)
-    known = IndexSettings() if folder is None else read_index_settings(folder)
-    call = _own_settings(retriever, known, folder) | call
-    is_reranked = isinstance(asked.reranker, LateInteractionReranker)
-    names = [
-        *(["LateInteractionReranker"] if is_reranked else []),
-        *(["Ranking"] if isinstance(call.get("ranking"), Ranking) else []),
-        "SentenceWindowRetriever",
-    ]
-    first, opened = _opened(retriever, folder, known)
-    given = [_literal(query), *(f"{name}={_literal(value)}" for name, value in call.items())]
-    return "\n".join(
-        [
-            *first,
-            f"from langchain_sentence_window import {', '.join(names)}",
-            "",
-            *_notes(retriever, asked),
-            f"retriever = {opened}",
-            *(["retriever.reranker = LateInteractionReranker(model=retriever.vectorstore.embeddings)"] * is_reranked),
-            f"windows = {_call('retriever.invoke', given)}",
-            "for window in windows:",
-            '    print(f"{window.metadata[\'score\']:.3f}", window.page_content, end="\\n\\n")',
-            "",
-        ]
-    )
-
-
-def _own_settings(retriever: SentenceWindowRetriever, known: IndexSettings, folder: Path | None) -> dict[str, Any]:
-    """Return the settings of a retriever that it wouldn't have if its index were just opened."""
-    fields = type(retriever).model_fields
-    usual = {name: fields[name].default for name in _SHARED} | known.retriever_settings(folder or ".")
-    if isinstance(usual["ranking"], str):
-        usual["ranking"] = Ranking.read(usual["ranking"])
-    own = {name: getattr(retriever, name) for name in _SHARED}
-    return {name: value for name, value in own.items() if _plain(value) != _plain(usual[name])}
-
-
-def _opened(retriever: SentenceWindowRetriever, folder: Path | None, known: IndexSettings) -> tuple[list[str], str]:
-    """Return imports, and the call that opens the index."""
-    if folder is None:
-        return [], "...  # make it as your program does; the index of this page isn't on disk"
-    path = _literal(str(folder))
-    if known.embedding is not None:
-        return [], _call("SentenceWindowRetriever.open", [path])
-    embeddings = retriever.scope().adapter.embedding
-    model = getattr(embeddings, "model_name", None)
-    if type(embeddings).__name__ == "HuggingFaceEmbeddings" and isinstance(model, str):
-        embedder = f"HuggingFaceEmbeddings(model_name={_literal(model)})"
-        imported = ["from langchain_huggingface import HuggingFaceEmbeddings"]
-        return imported, _call("SentenceWindowRetriever.open", [path, embedder])
-    return [], f"SentenceWindowRetriever.open({path}, ...)  # ... is the embedder that the index was made with"
-
-
-def _notes(retriever: SentenceWindowRetriever, asked: SentenceWindowRetriever) -> list[str]:
-    """Return what the program lacks, as comments."""
-    fields = type(retriever).model_fields
-    left_out = [
-        name for name in _LEFT_OUT if getattr(retriever, name) != fields[name].get_default(call_default_factory=True)
-    ]
-    if asked.reranker is not None and not isinstance(asked.reranker, LateInteractionReranker):
-        left_out.append(RERANKER)
-    return (
-        [f"# The retriever of the page also has its own {', '.join(left_out)}; set it here, too."] if left_out else []
-    )
-
-
-def _call(function: str, arguments: Sequence[str]) -> str:
-    """Write a call on a line, or on several if it is long."""
-    line = f"{function}({', '.join(arguments)})"
-    if len(line) <= _MAX_LINE:
-        return line
-    return f"{function}(\n" + "".join(f"    {each},\n" for each in arguments) + ")"
+def call_of(query: str, settings: Mapping[str, Any]) -> str:
+    """Return the call of a retriever that asks the same; ``repr`` escapes whatever a text holds."""
+    given = [repr(query), *(f"{name}={_literal(value)}" for name, value in settings.items())]
+    return "\n".join(["windows = retriever.invoke(", *(f"    {each}," for each in given), ")\n"])
 
 
 def _literal(value: object) -> str:
-    """Write a setting as Python; ``repr`` escapes whatever a text holds."""
     return f"Ranking({dict(value.weights)!r})" if isinstance(value, Ranking) else repr(value)
 
 

@@ -8,7 +8,6 @@ import { button } from "./widgets.js";
 import { count, namesOf } from "./words.js";
 
 const UNVERIFIED = "[unverified]";
-const MARK = /\[(\d{1,3})\]/g;
 const VERDICTS = {
   verbatim: { icon: "✓", name: "verbatim", help: "It stands there word for word." },
   normalized: { icon: "≈", name: "normalized", help: "It stands there but for spaces, case or punctuation." },
@@ -210,14 +209,14 @@ function createTurn({ query, isFollowUp, onPlace, onChange }) {
  * Return an answer as nodes.
  *
  * @param {{answer: string, citations: Object[]|null, windows: Object[]}} state Its citations as the server read them;
- *   null while it is written. Then numbers in brackets lead to their windows.
+ *   null while it is written.
  * @param {(place: {docId: string, start: number, end: number}) => void} onPlace
  */
 function answerNodes({ answer, citations, windows }, onPlace) {
   const nodes = [];
   let at = 0;
   const points = Array.from(answer);
-  for (const { start, end, chips } of citations ? marksOf(citations, windows) : marksIn(answer, windows)) {
+  for (const { start, end, chips } of marksOf(citations ?? [], windows)) {
     if (start < at) continue;
     nodes.push(...plain(points.slice(at, start).join("")), ...chips.map((chip) => chipButton(chip, onPlace)));
     at = end;
@@ -268,23 +267,6 @@ function marksOf(citations, windows) {
     mark.chips.set(each.number, chip);
   }
   return [...marks.values()].sort((one, other) => one.start - other.start).map((each) => ({ ...each, chips: [...each.chips.values()] }));
-}
-
-/** Return the numbers in brackets of an answer that isn't complete. */
-function marksIn(answer, windows) {
-  const marks = [];
-  let units = 0;
-  let at = 0;
-  for (const found of answer.matchAll(MARK)) {
-    const card = windows[Number(found[1]) - 1];
-    if (!card) continue;
-    at += Array.from(answer.slice(units, found.index)).length;
-    units = found.index + found[0].length;
-    marks.push({ start: at, end: at + found[0].length, chips: [
-      { number: card.rank, verdicts: [], card, place: { docId: card.doc_id, start: card.start_index, end: card.end_index } }] });
-    at += found[0].length;
-  }
-  return marks;
 }
 
 function chipButton({ number, verdicts, card, place }, onPlace) {

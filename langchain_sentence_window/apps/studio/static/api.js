@@ -19,6 +19,12 @@ export function post(path, given = {}, { signal } = {}) {
   return answered(fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(given), signal }));
 }
 
+/** Call with `POST` and the bytes of a file. */
+export function send(path, given, file, { signal } = {}) {
+  const headers = { "Content-Type": "application/octet-stream" };
+  return answered(fetch(address(path, given), { method: "POST", headers, body: file, signal }));
+}
+
 /** Call with `POST` and JSON, and pass on each event of the answer as it comes. */
 export async function stream(path, given, onEvent, { signal } = {}) {
   const response = await checked(await reached(fetch(path, {

@@ -13,9 +13,7 @@ import { isEqual, objectFrom } from "./words.js";
 export const title = "Ask";
 
 const TABS = ["windows", "answer", "why"];
-const KEPT = 50;
 const DOUBLE_MS = 500;
-const STORED = "sentence-window.questions";
 
 export function mount(container, app) {
   /** What the address bar says; see `readAddress`. */
@@ -84,7 +82,6 @@ export function mount(container, app) {
   }
 
   function submit(text) {
-    question.add(text);
     wantsAnswer = tabs.selected() === "answer" && app.about?.can_answer;
     go({ q: text, doc: null, start: null, sentence: null });
   }
@@ -223,8 +220,8 @@ export function mount(container, app) {
     addKey("/", "Go to the question", () => { places.showList(); question.focus(); }, isShown);
     addKey("j", "Next window", () => places.stepCard(1), hasWindows);
     addKey("k", "Previous window", () => places.stepCard(-1), hasWindows);
-    addKey("n", "Next hit", () => places.stepHit(1), hasWindows);
-    addKey("p", "Previous hit", () => places.stepHit(-1), hasWindows);
+    addKey("n", "Next hit in the document", () => places.stepHit(1), hasWindows);
+    addKey("p", "Previous hit in the document", () => places.stepHit(-1), hasWindows);
     addKey("a", "Save the answer: what is selected, else the sentence or the hit", keepAnswer, () => isShown() && Boolean(state.q));
     addKey("x", "Swap the settings that are compared", swap, () => isShown() && state.other !== null);
     addKey("Escape", "Back to the list", () => places.close(), () => isShown() && places.covers());
@@ -264,27 +261,24 @@ function addressOf({ q, settings, other, doc, start, sentence, tab }) {
   return found;
 }
 
-// The question box, with the questions of the session.
+// The question box.
 
 /**
- * Make the question box. Enter asks, Shift+Enter begins a new line, arrow up and down go through earlier questions.
+ * Make the question box. Enter asks, Shift+Enter begins a new line; the browser's Back brings earlier questions.
  *
  * @param {{onAsk: (question: string) => void}} options
- * @returns {{element: HTMLElement, set: (question: string) => void, focus: () => void, add: (question: string) => void}}
+ * @returns {{element: HTMLElement, set: (question: string) => void, focus: () => void}}
  */
 function createQuestion({ onAsk }) {
-  const earlier = stored();
-  let at = earlier.length;
   let last = { text: "", at: 0 };
   const box = el("textarea", {
     id: "question", rows: 1, placeholder: "Ask the documents a question", spellcheck: true, autocomplete: "off", dir: "auto",
-    aria: { describedby: "question-hint" }, on: { keydown: onKey, input: () => { at = earlier.length; grow(); } },
+    aria: { describedby: "question-hint" }, on: { keydown: onKey, input: grow },
   });
   const element = el("form", { class: "question", on: { submit: (event) => { event.preventDefault(); submit(); } } },
     el("label", { class: "visually-hidden", htmlFor: "question" }, "Question"),
     el("div", { class: "question-row" }, box, el("button", { class: "main", type: "submit" }, "Ask")),
-    el("p", { id: "question-hint", class: "visually-hidden" },
-      "Enter asks. Shift and Enter begin a new line. Arrow up brings back earlier questions."));
+    el("p", { id: "question-hint", class: "visually-hidden" }, "Enter asks. Shift and Enter begin a new line."));
 
   function submit() {
     const text = box.value.trim();
@@ -299,22 +293,7 @@ function createQuestion({ onAsk }) {
     if (event.key === "Enter" && !event.shiftKey) {
       event.preventDefault();
       submit();
-    } else if (event.key === "ArrowUp" && isAtEdge(0) && at > 0) recall(event, at - 1);
-    else if (event.key === "ArrowDown" && isAtEdge(box.value.length) && at < earlier.length) recall(event, at + 1);
-    else if (event.key === "Escape") box.blur();
-  }
-
-  /** Return whether an arrow key has nowhere to go in the text, or the text is an earlier question as it was. */
-  function isAtEdge(edge) {
-    return box.value === (earlier[at] ?? "") || (box.selectionStart === edge && box.selectionEnd === edge);
-  }
-
-  function recall(event, index) {
-    event.preventDefault();
-    at = index;
-    box.value = earlier[at] ?? "";
-    box.setSelectionRange(box.value.length, box.value.length);
-    grow();
+    } else if (event.key === "Escape") box.blur();
   }
 
   function grow() {
@@ -322,21 +301,5 @@ function createQuestion({ onAsk }) {
     if (box.scrollHeight) box.style.height = `${box.scrollHeight + 2}px`;
   }
 
-  function add(question) {
-    if (earlier.at(-1) !== question) earlier.push(question);
-    earlier.splice(0, earlier.length - KEPT);
-    at = earlier.length - 1;
-    try { sessionStorage.setItem(STORED, JSON.stringify(earlier)); } catch { /* it lasts as long as the page */ }
-  }
-
-  return { element, add, set(question) { box.value = question; grow(); }, focus() { box.focus(); box.select(); } };
-}
-
-function stored() {
-  try {
-    const found = JSON.parse(sessionStorage.getItem(STORED) ?? "[]");
-    return Array.isArray(found) ? found.filter((each) => typeof each === "string").slice(-KEPT) : [];
-  } catch {
-    return [];
-  }
+  return { element, set(question) { box.value = question; grow(); }, focus() { box.focus(); box.select(); } };
 }

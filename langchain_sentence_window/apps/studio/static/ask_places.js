@@ -25,18 +25,15 @@ export function createPlaces({ app, onGold, onCard, onPlace, onClose, onSentence
   const element = el("section", { class: "right", aria: { label: "Document" } }, back, reader.element);
   let split = null;
   let windows = [];
-  let hits = [];
   let shown = { windows: [], gold: [], current: null };
   let current = null;
-  let hit = null;
   let isOpen = null;
   let opening = null;
 
   /** Take the windows of a new result. */
   function setWindows(found) {
     windows = found;
-    hits = hitsOf(found);
-    current = hit = null;
+    current = null;
     if (isOpen !== null && !found.some((each) => each.doc_id === isOpen)) {
       reader.close();
       isOpen = null;
@@ -71,7 +68,6 @@ export function createPlaces({ app, onGold, onCard, onPlace, onClose, onSentence
   function openCard(card, { isChosen, focus = false }) {
     if (!isChosen && isCovering()) return; // it would cover the list
     current = card;
-    hit = null;
     onCard(card, { isChosen, focus, scroll: isChosen });
     if (isChosen) reads();
     go(card.doc_id, card.start_index);
@@ -89,7 +85,6 @@ export function createPlaces({ app, onGold, onCard, onPlace, onClose, onSentence
     if (docId === null) return;
     const inside = cards.find((each) => each.doc_id === docId && start !== null && each.start_index <= start && start < each.end_index);
     current = inside ?? null;
-    hit = null;
     if (inside && cards === windows) onCard(inside, { isChosen: false, focus: false });
     if (!isGiven) onPlace({ docId, start });
     reads();
@@ -99,7 +94,6 @@ export function createPlaces({ app, onGold, onCard, onPlace, onClose, onSentence
   /** Mark a window as chosen whose document is in view. */
   function select(card) {
     current = card;
-    hit = null;
     onCard(card, { isChosen: true, focus: false });
     shown = { ...shown, current };
     highlight();
@@ -111,19 +105,10 @@ export function createPlaces({ app, onGold, onCard, onPlace, onClose, onSentence
     openCard(next, { isChosen: true, focus: !isCovering() });
   }
 
-  /** Go to the next or the previous hit: in the document, then in the next one of the list. */
+  /** Go to the next or the previous hit in the document, and to its window. */
   function stepHit(step) {
-    if (!hits.length) return;
-    // The reader has its own buttons, so it knows best which hit is the current one.
-    const read = hits.find((each) => each.card.doc_id === isOpen && each.start === reader.hit()) ?? hit;
-    const first = hits.findIndex((each) => each.card === current);
-    // Without a hit before, the window that is chosen begins.
-    const next = read ? hits.indexOf(read) + step : first < 0 ? 0 : step > 0 ? first : first - 1;
-    hit = hits.at(next % hits.length);
-    current = hit.card;
-    onCard(current, { isChosen: true, focus: false });
-    reads();
-    go(current.doc_id, hit.start);
+    const hit = step > 0 ? reader.nextHit() : reader.previousHit();
+    if (hit) select(hit.window);
   }
 
   function reads() {
@@ -154,12 +139,4 @@ export function createPlaces({ app, onGold, onCard, onPlace, onClose, onSentence
     isCovered: () => isCovering() && !split.classList.contains("reads"),
     attach(given) { split = given; },
   };
-}
-
-/** Return all hits: document by document in the order of the list, and in each by place. */
-function hitsOf(windows) {
-  const documents = [...new Set(windows.map((each) => each.doc_id))];
-  return documents.flatMap((docId) => windows.filter((each) => each.doc_id === docId)
-    .flatMap((card) => (card.hits ?? []).map((each) => ({ card, start: each.start_index })))
-    .sort((one, other) => one.start - other.start));
 }

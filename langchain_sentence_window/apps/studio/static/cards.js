@@ -1,7 +1,7 @@
 // A window as a card: where it is from, its text with the hits marked, its scores, and how it differs from another one.
 
 import { el, externalLink, fill } from "./dom.js";
-import { createModel, lastAtMost } from "./reader_model.js";
+import { createModel } from "./reader_model.js";
 import { layBlocks } from "./reader_text.js";
 import { button, copyButton } from "./widgets.js";
 import { baseName, count, decimal } from "./words.js";
@@ -86,7 +86,7 @@ function laidText(card, own) {
   const end = card.start_index + Math.max(SHOWN_CHARS, Math.min(firstHit, 4 * SHOWN_CHARS));
   if (card.text.length <= end - card.start_index + SHOWN_CHARS / 4) return [element, laid.sentences];
   const rest = [...laid.sentences.filter((_, i) => spans[i][0] >= end).flat(),
-    ...[...element.children].slice(1 + lastAtMost(card.blocks.map((each) => each.start), end))];
+    ...laid.blocks.filter((each) => Number(each.dataset.start) > end)];
   const more = button(`Show all ${card.text.length.toLocaleString()} characters`, () => {
     for (const each of rest) each.hidden = false;
     more.remove();

@@ -9,7 +9,7 @@ import { count } from "./words.js";
 
 export const title = "Documents";
 
-const ROWS = 100;
+const ROWS = 500;
 const TYPING_MS = 150;
 const NAMED = 5;
 const COLUMNS = [["name", "Name"], ["sentences", "Sentences"], ["pages", "Pages"], ["added", "Added"]];
@@ -23,7 +23,7 @@ export function mount(container, app) {
     onSearch: (search) => remember({ search }),
     onDelete: (chosen) => remove(chosen),
     onAdd: () => adding.choose(),
-    onLoad: (reply) => { adding.allow(reply); detail.allow(reply); },
+    onLoad: (reply) => adding.allow(reply),
   });
   const detail = createDetail({
     app,
@@ -100,12 +100,12 @@ export function mount(container, app) {
  * @param {(reply: Object) => void} options.onLoad Called with each reply of the server.
  */
 function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
-  let wanted = { search: "", sort: "name", order: "up", first: 0 };
+  let wanted = { search: "", sort: "name", order: "up" };
   let reply = null;
   let current = null;
   let aborting = null;
   let typing = null;
-  /** What is checked, on all pages of the list: the documents' rows, as far as they were seen, by their ids. */
+  /** What is checked, whatever is searched for since: the documents' rows, as far as they were seen, by their ids. */
   const chosen = new Map();
 
   const input = el("input", { type: "search", placeholder: "Search by name, path or title", aria: { label: "Search the documents" },
@@ -119,27 +119,18 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     el("caption", { class: "visually-hidden" }, "Documents"),
     el("thead", {}, el("tr", {}, el("th", { scope: "col", class: "check" }, all), [...heads.values()])), body);
   const empty = el("div", { class: "empty", hidden: true });
-  const previous = button("Previous", () => page(-ROWS), "", { repeats: true });
-  const next = button("Next", () => page(ROWS), "", { repeats: true });
-  const range = el("span", { class: "muted number" });
-  const pager = el("nav", { class: "row pager", aria: { label: "Pages of the list" }, hidden: true }, previous, range, next);
   const bar = el("div", { class: "row chosen-bar", hidden: true });
-  const element = el("div", { class: "documents-list" }, input, status, bar, table, empty, pager);
+  const element = el("div", { class: "documents-list" }, input, status, bar, table, empty);
 
   function onInput() {
     clearTimeout(typing);
-    typing = setTimeout(() => { wanted = { ...wanted, search: input.value.trim(), first: 0 }; onSearch(wanted.search); load(); }, TYPING_MS);
+    typing = setTimeout(() => { wanted = { ...wanted, search: input.value.trim() }; onSearch(wanted.search); load(); }, TYPING_MS);
   }
 
   function sortBy(sort) {
     const order = wanted.sort === sort ? (wanted.order === "up" ? "down" : "up") : sort === "name" ? "up" : "down";
-    wanted = { ...wanted, sort, order, first: 0 };
+    wanted = { ...wanted, sort, order };
     load();
-  }
-
-  function page(step) {
-    wanted = { ...wanted, first: Math.max(0, wanted.first + step) };
-    load().then(() => table.scrollIntoView({ block: "nearest" }));
   }
 
   /** Ask the server for what is wanted now; the newest call wins. */
@@ -147,12 +138,7 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     aborting?.abort();
     const mine = aborting = new AbortController();
     try {
-      const found = await get("/api/documents", { ...wanted, limit: ROWS }, { signal: mine.signal });
-      if (!found.documents.length && wanted.first) {
-        wanted = { ...wanted, first: 0 };
-        return load();
-      }
-      reply = found;
+      reply = await get("/api/documents", { ...wanted, limit: ROWS }, { signal: mine.signal });
       onLoad(reply);
       show();
     } catch (error) { complain(error); }
@@ -168,11 +154,9 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     fill(empty, el("p", {}, total ? "No document has these words in its name, path or title."
       : reply.adding ? "There are no documents yet. Drop files here, or choose them." : "There are no documents."),
     total ? button("Show all", () => { input.value = ""; onInput(); }) : reply.adding ? button("Add files…", onAdd, "main") : null);
-    status.textContent = `${found === total ? "" : `${found.toLocaleString()} of `}${count(total, "document")}, ${count(sentences, "sentence")}`;
-    pager.hidden = found <= ROWS;
-    range.textContent = `${(wanted.first + 1).toLocaleString()}–${(wanted.first + documents.length).toLocaleString()} of ${found.toLocaleString()}`;
-    previous.disabled = wanted.first === 0;
-    next.disabled = wanted.first + ROWS >= found;
+    const part = found === total ? "" : `${found.toLocaleString()} of `;
+    const shown = found > documents.length ? `. The first ${documents.length} are shown; search, or sort, for others` : "";
+    status.textContent = `${part}${count(total, "document")}, ${count(sentences, "sentence")}${shown}`;
     showChosen();
   }
 
@@ -205,15 +189,6 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     showChosen();
   }
 
-  async function chooseFound() {
-    try {
-      const found = await get("/api/documents/ids", { search: wanted.search });
-      found.doc_ids.forEach((id, i) => chosen.set(id, chosen.get(id) ?? { doc_id: id, sentences: found.sentences[i] }));
-      show();
-      say(`${count(chosen.size, "document")} chosen`);
-    } catch (error) { complain(error); }
-  }
-
   function showChosen() {
     const shown = reply?.documents ?? [];
     const checked = shown.filter((each) => chosen.has(each.doc_id)).length;
@@ -224,7 +199,6 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     const wasInside = bar.contains(document.activeElement);
     fill(bar, el("strong", {}, `${chosen.size.toLocaleString()} chosen`),
       button("Delete…", () => onDelete(new Map(chosen)), "danger"),
-      all.checked && reply.found > chosen.size ? button(`Choose all ${reply.found.toLocaleString()} found`, chooseFound, "quiet") : null,
       button("Choose none", () => { chosen.clear(); show(); all.focus(); }, "quiet"));
     if (wasInside) bar.querySelector("button").focus();
   }
@@ -236,7 +210,7 @@ function createList({ onOpen, onSearch, onDelete, onAdd, onLoad }) {
     search(text) {
       if (text === wanted.search) return;
       input.value = text;
-      wanted = { ...wanted, search: text, first: 0 };
+      wanted = { ...wanted, search: text };
     },
     /** Mark the document that is shown beside the list. */
     setCurrent(docId) {
@@ -267,7 +241,6 @@ function dayOf(time) {
  */
 function createDetail({ app, onClose, onDelete }) {
   let shown = null;
-  let canChange = false;
   let aborting = null;
 
   const reader = createReader({ app, hasInput: true });
@@ -310,7 +283,7 @@ function createDetail({ app, onClose, onDelete }) {
     const facts = [count(shown.sentences, "sentence"), shown.pages ? count(shown.pages, "page") : null,
       shown.added ? `added ${dayOf(shown.added)}` : null].filter(Boolean).join(", ");
     const remove = button("Delete…", () => onDelete(shown), "danger");
-    fill(head, el("div", { class: "row" }, el("h2", { class: "grow" }, el("bdi", {}, shown.title ?? shown.name)), canChange ? remove : null),
+    fill(head, el("div", { class: "row" }, el("h2", { class: "grow" }, el("bdi", {}, shown.title ?? shown.name)), app.about?.is_read_only === false ? remove : null),
       el("p", { class: "muted small path" }, el("bdi", {}, shown.source ?? shown.doc_id)), el("p", { class: "muted small" }, facts));
   }
 
@@ -327,12 +300,6 @@ function createDetail({ app, onClose, onDelete }) {
     show,
     clear,
     answer: () => reader.answer(),
-    /** Take what the server says may be changed. */
-    allow(reply) {
-      if (reply.can_change === canChange) return;
-      canChange = reply.can_change;
-      if (shown) showHead();
-    },
   };
 }
 

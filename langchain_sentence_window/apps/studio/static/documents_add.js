@@ -1,6 +1,6 @@
 // Adding files by a drop or a choice, and following the folders that the index remembers; with progress, and a stop.
 
-import { ApiError, address, get, post } from "./api.js";
+import { get, post, send } from "./api.js";
 import { el } from "./dom.js";
 import { createProgress } from "./jobs.js";
 import { button, complain, confirm, say } from "./widgets.js";
@@ -30,12 +30,7 @@ export function createAdding({ onChange }) {
     add.hidden = allowed === null;
     chooser.accept = allowed?.suffixes.join(",") ?? "";
     add.title = allowed ? `${allowed.suffixes.join(" ")}, up to ${megabytes(allowed.max_bytes)}` : "";
-    if (reply.can_change) showSources();
-    else update.hidden = true;
-  }
-
-  async function showSources() {
-    try { ({ sources } = await get("/api/sources")); } catch { sources = []; }
+    sources = reply.sources;
     update.hidden = sources.length === 0;
   }
 
@@ -59,8 +54,9 @@ export function createAdding({ onChange }) {
     const refused = [];
     for (const [i, file] of files.entries()) {
       try {
-        check(file);
-        received.push(await upload(file, (part) => panel.show((i + part) / files.length, file.name), aborting.signal));
+        await check(file);
+        panel.show(i / files.length, file.name);
+        received.push(await send("/api/documents/upload", { name: file.name }, file, { signal: aborting.signal }));
       } catch (error) {
         if (error.name === "AbortError") break;
         refused.push({ name: file.name, reason: error.message });
@@ -74,10 +70,11 @@ export function createAdding({ onChange }) {
     } catch (error) { end(panel, "Nothing was added", [...refused, { name: "", reason: error.message }]); }
   }
 
-  function check(file) {
+  async function check(file) {
     const suffix = /\.[^.]*$/.exec(file.name)?.[0].toLowerCase() ?? "";
     if (!allowed.suffixes.includes(suffix)) throw new Error(`files of this kind can't be read; these can: ${allowed.suffixes.join(", ")}`);
     if (file.size > allowed.max_bytes) throw new Error(`it has more than ${megabytes(allowed.max_bytes)}; split it`);
+    try { await file.slice(0, 1).arrayBuffer(); } catch { throw new Error("it can't be read, or it is a folder"); }
   }
 
   /** Show a job until it ends. */
@@ -159,33 +156,4 @@ function summaryOf(kind, result) {
 
 function megabytes(bytes) {
   return `${Math.floor(bytes / 1_000_000)} MB`;
-}
-
-/**
- * Send a file. `fetch` doesn't say how much of a body is sent, so this is an XMLHttpRequest.
- *
- * @param {File} file
- * @param {(part: number) => void} onProgress Called with the part that is sent, from 0 to 1.
- * @param {AbortSignal} signal
- * @returns {Promise<{upload: string, name: string}>} The name by which the server has it, and the name that it will get.
- */
-function upload(file, onProgress, signal) {
-  return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(new DOMException("stopped", "AbortError"));
-    const request = new XMLHttpRequest();
-    const fail = (message) => reject(new ApiError("Refused", message, request.status));
-    request.upload.addEventListener("progress", (event) => { if (event.lengthComputable) onProgress(event.loaded / event.total); });
-    request.addEventListener("load", () => {
-      let reply;
-      try { reply = JSON.parse(request.responseText); } catch { return fail(request.responseText || "the server refused it"); }
-      if (request.status === 200) resolve(reply);
-      else fail(reply.error?.message ?? "the server refused it");
-    });
-    request.addEventListener("error", () => fail("it couldn't be sent: it can't be read, it is a folder, or the server refused it"));
-    request.addEventListener("abort", () => reject(new DOMException("stopped", "AbortError")));
-    signal.addEventListener("abort", () => request.abort());
-    request.open("POST", address("/api/documents/upload", { name: file.name }));
-    request.setRequestHeader("Content-Type", "application/octet-stream");
-    request.send(file);
-  });
 }

@@ -1,15 +1,5 @@
 // Elements are made one by one, and text goes into text nodes. Nothing is ever parsed as markup.
 
-const TAGS = new Set(`a abbr article aside b bdi blockquote br button caption code datalist dd details dialog div dl dt em
-  fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header hr i img input kbd label legend li main mark nav ol
-  optgroup option output p pre progress section select small span strong sub summary sup table tbody td textarea tfoot
-  th thead time tr ul`.split(/\s+/));
-const SVG_TAGS = new Set(`svg g path line rect circle polyline polygon text tspan title desc defs marker`.split(" "));
-const PROPERTIES = new Set(`checked disabled hidden indeterminate multiple open readOnly required selected value
-  selectionStart selectionEnd scrollTop className id name type title alt placeholder min max step rows cols htmlFor
-  tabIndex colSpan rowSpan scope accept autocomplete inputMode lang dir download maxLength spellcheck size
-  width height`.split(/\s+/));
-
 /**
  * Make an element.
  *
@@ -19,22 +9,8 @@ const PROPERTIES = new Set(`checked disabled hidden indeterminate multiple open 
  * @param {...(Node|string|number|null|undefined|Array)} children Strings become text.
  */
 export function el(tag, properties = {}, ...children) {
-  if (!TAGS.has(tag)) throw new Error(`no element ${tag}`);
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) set(element, name, value);
-  element.append(...flat(children));
-  return element;
-}
-
-/** Make an element of a picture; all of its properties are attributes. */
-export function svg(tag, attributes = {}, ...children) {
-  if (!SVG_TAGS.has(tag)) throw new Error(`no element ${tag}`);
-  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "on") listen(element, value);
-    else if (/^on|href/i.test(name)) throw new Error(`no attribute ${name}`);
-    else if (value !== null && value !== undefined) element.setAttribute(name, value);
-  }
   element.append(...flat(children));
   return element;
 }
@@ -66,7 +42,7 @@ function set(element, name, value) {
   else if (name === "style") for (const [key, each] of Object.entries(value)) element.style.setProperty(key, each);
   else if (name === "on") listen(element, value);
   else if (name === "href" || name === "src") element[name] = own(value);
-  else if (PROPERTIES.has(name)) element[name] = value;
+  else if (name in element && !/HTML|^on|^srcdoc$/.test(name)) element[name] = value;
   else throw new Error(`no property ${name}`);
 }
 

@@ -4,7 +4,7 @@ import { get, post } from "./api.js";
 import { mark, undo as takeBack } from "./answers.js";
 import { el, fill } from "./dom.js";
 import { createQuestionList, createQuestionPanel } from "./evaluate_questions.js";
-import { createResults } from "./evaluate_runs.js";
+import { createResults } from "./evaluate_results.js";
 import { createReader } from "./reader.js";
 import { addKey, button, complain, confirm, createTabs, say } from "./widgets.js";
 import { baseName, count } from "./words.js";
@@ -21,7 +21,10 @@ export function mount(container, app) {
     onAsk: ask, onWhy: why, onSave: save, onDelete: (row) => remove(row).catch(complain), onMark, onStep: step,
     onPlace: (start) => reader.scrollTo(start), onCancel() { panel.hide(); open(current).catch(complain); },
   });
-  const results = createResults({ canChange, onScores: (recalls) => { list.score(recalls); if (current !== null && !panel.isWriting()) open(current, { stay: true }).catch(complain); } });
+  const results = createResults({ canChange, onMeasured() {
+    list.score((each) => results.of(each));
+    if (current !== null && !panel.isWriting()) open(current, { stay: true }).catch(complain);
+  } });
   const empty = el("div", { class: "hint" });
   const left = el("div", { class: "left evaluate-left" });
   const tabs = createTabs("Question and results", [
@@ -71,7 +74,6 @@ export function mount(container, app) {
     undo.textContent = found.undo ? `Undo ${found.undo}` : "Undo";
     kept.title = found.file ?? "";
     kept.textContent = found.file ? `Kept in ${baseName(found.file)}` : "Kept in memory until the program ends; export them to keep them.";
-    results.tellLost(questions.filter(({ state }) => state === "missing" || state === "outside").length);
     allow();
     fill(empty, el("p", { class: "muted" }, questions.length ? "Choose a question to see what answers it, or make a new one."
       : "There are no questions yet. A question with the text that answers it tells whether a change helps. “This is the answer” in Ask makes one; or import questions and answers."),
@@ -83,7 +85,6 @@ export function mount(container, app) {
   /** Show the questions as they are now, after some were changed: here, in another view, or by undoing. */
   async function changed() {
     await refresh();
-    await results.rescore();
     if (!panel.isWriting()) await open(current, { stay: true });
   }
 
@@ -125,38 +126,28 @@ export function mount(container, app) {
     if (!stay) look(QUESTION);
     if (!stay) app.remember("evaluate", { question: number }, { isOpened });
     const turn = opened += 1;
-    const result = results.active(number);
+    const result = results.of(row);
     panel.show(row, { canChange: canChange(), result });
-    const detail = result && !result.isStale ? await get("/api/runs/question", { run: result.run.number, question: number }).catch(() => null) : null;
     const proposal = row.state === "open" && row.answer ? (await post("/api/questions/propose", { number })).proposal : null;
     if (turn !== opened) return;
     if (proposal) panel.show(row, { canChange: canChange(), proposal });
-    if (detail) panel.show(row, { canChange: canChange(), result: { ...result, detail: { ...detail, missedTexts: missed(row, detail, result.budget), windowsRead: windowsRead(detail, result.budget) } } });
     const place = row.state === "ok" ? row : proposal;
     const isSame = stay && reader.model()?.data.doc_id === place?.doc_id; // and it stays where it was scrolled to
     if (place && isSame) reader.highlight({ gold: proposal?.spans ?? [] });
-    else if (place) await reader.open(place.doc_id, { gold: proposal?.spans ?? [], windows: detail ? await windowsOf(row, detail, result) : [], scrollTo: place.spans[0][0] });
+    else if (place) await reader.open(place.doc_id, { gold: proposal?.spans ?? [], scrollTo: place.spans[0][0] });
     else reader.close();
   }
 
-  /** Ask again what the run asked, for the windows that it read within the size of the context. */
-  async function windowsOf(row, detail, { run, budget }) {
-    const { windows } = await post("/api/ask", { query: row.question, settings: { ...run.settings, k: run.k, order: "relevance" } });
-    return windows.slice(0, windowsRead(detail, budget));
-  }
-
   function ask(row) {
-    const settings = results.active(row.number)?.run.settings ?? {};
-    const place = row.spans.length ? { doc: row.doc_id, start: row.spans[0][0] } : {};
-    app.go("ask", { q: row.question, ...(Object.keys(settings).length ? { settings: JSON.stringify(settings) } : {}), ...place });
+    app.go("ask", { q: row.question, ...(row.spans.length ? { doc: row.doc_id, start: row.spans[0][0] } : {}) });
   }
 
-  /** Ask why a place of the document that is open wasn't read, as the run asked. */
+  /** Ask why a place of the document that is open isn't returned. */
   function why(row, start) {
-    const { run } = results.active(row.number);
     const model = reader.model();
     if (model?.data.doc_id !== row.doc_id) return;
-    app.go("ask", { q: row.question, settings: JSON.stringify({ ...run.settings, k: run.k }), doc: row.doc_id, start, sentence: model.indexOf(model.at(start)), tab: "why" });
+    const sentence = model.indexOf(model.at(start));
+    app.go("ask", { q: row.question, doc: row.doc_id, start, sentence, tab: "why" });
   }
 
   function begin() {
@@ -259,19 +250,4 @@ export function mount(container, app) {
       }
     },
   };
-}
-
-/** The parts of a question's gold that weren't read, with their text. */
-function missed(row, detail, budget) {
-  const spans = detail.at.find((each) => each.budget === budget)?.missed ?? [];
-  return spans.flatMap(([first, last]) => row.spans.flatMap(([start, end], i) => {
-    const [a, b] = [Math.max(first, start), Math.min(last, end)];
-    return a < b && row.texts[i] ? [{ start: a, text: Array.from(row.texts[i]).slice(a - start, b - start).join("") }] : [];
-  }));
-}
-
-/** The number of windows that were read before the size of the context was used up; the last one may be cut. */
-function windowsRead(detail, budget) {
-  let left = budget;
-  return detail.read.filter(([, start, end]) => { const isIn = left > 0; left -= end - start; return isIn; }).length;
 }

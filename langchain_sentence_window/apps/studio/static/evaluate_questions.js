@@ -16,7 +16,7 @@ const STATES = {
 const MISSED_CHARS = 300;
 
 /**
- * Make the list: search, choose which, order; bars of the recall in a run.
+ * Make the list: search, choose which; bars of the recall, the worst first.
  *
  * @param {{onOpen: (number: number) => void}} handlers Called when a question is chosen.
  */
@@ -24,11 +24,10 @@ export function createQuestionList({ onOpen }) {
   const select = (label, choices) => el("select", { aria: { label }, on: { change: show } }, choices.map(([value, text]) => el("option", { value }, text)));
   const search = el("input", { type: "search", placeholder: "Search questions", class: "grow", aria: { label: "Search questions" }, on: { input: show } });
   const which = select("Which questions", [["all", "All"], ["failed", "Not wholly found"], ["open", "Without gold"], ["lost", "Not in the index"]]);
-  const order = select("Order", [["worst", "Worst first"], ["list", "As in the list"]]);
   const status = el("p", { class: "muted small", role: "status" });
   const list = el("ul", { class: "plain questions", role: "listbox", aria: { label: "Questions" }, on: { keydown: onKey } });
-  const element = el("div", { class: "question-list" }, el("div", { class: "row" }, search, which, order), status, list);
-  let questions = [], recalls = new Map(), rows = new Map(), shown = [], current = null;
+  const element = el("div", { class: "question-list" }, el("div", { class: "row" }, search, which), status, list);
+  let resultOf = () => null, questions = [], recalls = new Map(), rows = new Map(), shown = [], current = null;
 
   function rowOf(question) {
     const bar = el("span", { class: "recall-bar", aria: { hidden: "true" } }, el("span", {}));
@@ -42,19 +41,26 @@ export function createQuestionList({ onOpen }) {
 
   function score(number) {
     const { bar, share } = rows.get(number);
-    const found = recalls.get(number);
-    bar.hidden = share.hidden = !found;
-    if (!found) return;
-    bar.firstChild.style.width = `${100 * found.recall}%`;
-    bar.classList.toggle("low", found.recall < COVERED);
-    share.textContent = `${found.isStale ? "before the change: " : ""}${percent(found.recall).replace(/\.0$/, "")} %`;
+    const recall = recalls.get(number);
+    bar.hidden = share.hidden = recall === undefined;
+    if (recall === undefined) return;
+    bar.firstChild.style.width = `${100 * recall}%`;
+    bar.classList.toggle("low", recall < COVERED);
+    share.textContent = `${percent(recall).replace(/\.0$/, "")} %`;
+  }
+
+  function measure() {
+    const found = questions.map((each) => [each.number, resultOf(each)?.recall]);
+    recalls = new Map(found.filter(([, recall]) => recall !== undefined));
+    for (const { number } of questions) score(number);
+    show();
   }
 
   function show() {
     const wanted = search.value.trim().toLowerCase();
     shown = questions.filter((each) => (!wanted || each.search.includes(wanted)) && fits(each));
-    if (order.value === "worst" && recalls.size) {
-      const of = (each) => recalls.get(each.number)?.recall ?? 2;
+    if (recalls.size) { // the worst first
+      const of = (each) => recalls.get(each.number) ?? 2;
       shown = [...shown].sort((a, b) => of(a) - of(b));
     }
     fill(list, shown.map(({ number }) => rows.get(number).element));
@@ -66,7 +72,7 @@ export function createQuestionList({ onOpen }) {
   function fits({ number, state }) {
     if (which.value === "open") return state === "open";
     if (which.value === "lost") return state === "missing" || state === "outside";
-    return which.value === "all" || (recalls.get(number)?.recall ?? 1) < COVERED;
+    return which.value === "all" || (recalls.get(number) ?? 1) < COVERED;
   }
 
   /** One row is in the tab order: the chosen one, or the first. */
@@ -86,7 +92,7 @@ export function createQuestionList({ onOpen }) {
 
   function onKey(event) {
     const at = shown.findIndex(({ number }) => rows.get(number).element === event.target);
-    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: shown.length - 1, PageDown: at + 10, PageUp: at - 10 }[event.key];
+    const next = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: shown.length - 1 }[event.key];
     if (event.key === "Enter" || event.key === " ") choose(shown[at].number);
     else if (next === undefined) return;
     else {
@@ -105,14 +111,12 @@ export function createQuestionList({ onOpen }) {
     set(given) {
       questions = given.map((each) => ({ ...each, search: `${each.question} ${each.name}`.toLowerCase() }));
       rows = new Map(questions.map((each) => [each.number, rowOf(each)]));
-      for (const { number } of questions) score(number);
-      show();
+      measure();
     },
-    /** Show other recalls: a map of the question's number to `{recall, isStale}`. */
+    /** Show other recalls: `given` returns how a question fared, as `createResults` does. */
     score(given) {
-      recalls = given;
-      for (const { number } of questions) score(number);
-      show();
+      resultOf = given;
+      measure();
     },
     /** Mark a question as chosen; null for none. */
     select(number) {
@@ -133,7 +137,7 @@ export function createQuestionList({ onOpen }) {
 }
 
 /**
- * Make the panel of a question beside the document: its words, its gold, and how it fared in a run.
+ * Make the panel of a question beside the document: its words, its gold, and how it fared.
  *
  * @param {Object} handlers
  * @param {(question: Object) => void} handlers.onAsk
@@ -152,8 +156,7 @@ export function createQuestionPanel({ onAsk, onWhy, onSave, onDelete, onMark, on
   let written = null; // the words that are being written
 
   /**
-   * Show a question; `result` says how it fared in a run: `{run, budget, isStale, detail}`, or null; `proposal` what may
-   * be its gold.
+   * Show a question; `result` says how it fared, as `createResults` does, or null; `proposal` what may be its gold.
    */
   function show(question, { result = null, canChange, proposal = null }) {
     written = null;
@@ -163,14 +166,13 @@ export function createQuestionPanel({ onAsk, onWhy, onSave, onDelete, onMark, on
       el("h2", { dir: "auto" }, question.question),
       isOpen ? el("p", {}, el("span", { class: "badge warn" }, STATES.open))
         : el("p", { class: "muted small", title: question.name }, el("bdi", {}, baseName(question.name)), " ", question.state === "ok" ? null : el("span", { class: "badge warn" }, STATES[question.state])),
+      question.answer ? [el("h3", {}, "Answer"), el("p", { class: "reading", dir: "auto" }, question.answer)] : null,
+      proposal ? proposed(question, proposal, canChange) : null,
       el("div", { class: "row" },
         button(isOpen ? "Ask it, and mark the answer" : "Ask it", () => onAsk(question), proposal ? "" : "main"),
         canChange ? [button("Edit", () => write(question)), button("Delete", () => onDelete(question), "danger")] : null,
         button("Previous", () => onStep(-1), "", { repeats: true }), button("Next", () => onStep(1), "", { repeats: true })),
-      question.answer ? [el("h3", {}, "Answer"), el("p", { class: "reading", dir: "auto" }, question.answer)] : null,
-      proposal ? proposed(question, proposal, canChange) : null,
-      result?.isStale ? el("p", { class: "muted" }, `It was changed since “${result.run.name}” asked it. Evaluate again.`) : null,
-      result?.detail ? fared(question, result) : null,
+      result ? fared(question, result) : null,
       isOpen ? null : gold(question, canChange));
   }
 
@@ -211,17 +213,17 @@ export function createQuestionPanel({ onAsk, onWhy, onSave, onDelete, onMark, on
     words.focus();
   }
 
-  function fared(question, { run, budget, detail }) {
-    const at = detail.at.find((each) => each.budget === budget);
-    const short = (text) => brief(text, MISSED_CHARS);
-    return el("div", { class: "fared" },
-      el("p", {}, "In ", el("b", {}, run.name), ` at ${budget.toLocaleString()} characters: `,
-        el("b", {}, `${percent(at.recall)} % of the gold`), `, precision ${percent(at.precision)} %.`,
-        ` ${detail.windowsRead} windows were read, up to that size.`, detail.wrong_section ? " The first window is from a wrong section." : ""),
-      el("p", { class: "muted small" }, "At each size: ",
-        detail.at.map((each) => `${each.budget.toLocaleString()}: ${percent(each.recall)} %`).join(" · ")),
-      detail.missedTexts.length ? [el("h3", {}, "Missed"), el("ul", { class: "plain missed-list" }, detail.missedTexts.map(({ start, text }) =>
-        el("li", {}, way(short(text), start), button("Why?", () => onWhy(question, start), "small", { aria: { label: `Why was “${short(text)}” missed?` } }))))] : null);
+  function fared(question, { budget, recall, missed }) {
+    const list = missed.map(([start, end]) => {
+      const at = question.spans.findIndex(([from, to]) => from <= start && end <= to);
+      const from = start - (question.spans[at]?.[0] ?? start);
+      const text = brief(Array.from(question.texts[at] ?? "").slice(from, from + end - start).join(""), MISSED_CHARS);
+      return el("li", {}, way(text, start),
+        button("Why?", () => onWhy(question, start), "small", { aria: { label: `Why was “${text}” missed?` } }));
+    });
+    return el("div", { class: "fared" }, el("p", {}, el("b", {}, `${percent(recall)} % of the gold`),
+      ` is in the first ${budget.toLocaleString()} characters that are returned.`),
+    list.length ? [el("h3", {}, "Missed"), el("ul", { class: "plain missed-list" }, list)] : null);
   }
 
   return { element, show, write, hasChanges: () => Boolean(written?.()), isWriting: () => written !== null, hide() { element.hidden = true; written = null; } };

@@ -24,7 +24,6 @@ const ZOOMS = [0.5, 0.75, 1, 1.5, 2, 3];
 export function createReader({ app, onSentence = () => {}, onGold = () => {}, hasInput = false }) {
   const nothing = el("p", { class: "reader-nothing muted" }, "Open a document to read it here.");
   const scroller = el("div", { class: "reader-scroll", on: { scroll: onScroll, focusin: ({ target }) => { if (target.dataset.p && !selected) choose(model.sentence(Number(target.dataset.p))); } } }, nothing);
-  const map = createMap((start) => api.scrollTo(start));
   const head = createHead({
     onHit: (step) => (step > 0 ? api.nextHit() : api.previousHit()),
     onView: (kind) => switchTo(kind),
@@ -32,9 +31,7 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
     onHeading: (start) => view?.show(start),
   });
   const bar = createAnswerBar({ app, hasInput, onGold() { mark(); onGold(); } });
-  const element = el("div", { class: "reader", aria: { busy: "false" } }, head.element, el("div", { class: "reader-body" }, scroller, map.element), bar.element);
-  const resized = new ResizeObserver(settle);
-  resized.observe(scroller);
+  const element = el("div", { class: "reader", aria: { busy: "false" } }, head.element, el("div", { class: "reader-body" }, scroller), bar.element);
   let model = null;
   let views = new Map();
   let view = null;
@@ -74,7 +71,6 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
     zoom = 1;
     choose(null);
     head.name(null);
-    fill(map.element);
     fill(scroller, nothing);
   }
 
@@ -128,23 +124,14 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
     if (!model) return;
     const before = marks?.hit;
     marks = findMarks(model, { ...wanted, gold: [...wanted.gold, ...bar.spans(model.data.doc_id)] });
-    marks.hit ??= before ? marks.hits.find((hit) => hit.start === before.start) ?? null : null;
+    marks.hit = marks.hits.find((hit) => hit.start === before?.start) ?? null;
     remark();
   }
 
   function remark() {
     view.mark(marks);
     head.hits(marks.hits.length, marks.hit ? marks.hits.indexOf(marks.hit) : -1);
-    settle();
-  }
-
-  function settle() {
-    clearTimeout(timer);
-    timer = setTimeout(() => {
-      if (!view || !marks) return;
-      map.show(marks, view);
-      place();
-    }, SETTLE_MS);
+    onScroll();
   }
 
   function place() {
@@ -153,12 +140,10 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
   }
 
   function onScroll() {
-    if (!view || frame) return;
-    frame = requestAnimationFrame(() => {
-      frame = 0;
-      place();
-      settle();
-    });
+    cancelAnimationFrame(frame);
+    clearTimeout(timer);
+    frame = requestAnimationFrame(place);
+    timer = setTimeout(place, SETTLE_MS); // what came near is laid out only then
   }
 
   function toHit(step) {
@@ -166,8 +151,7 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
     const at = marks.hit ? marks.hits.indexOf(marks.hit) + step : step > 0 ? 0 : -1;
     const hit = marks.hits.at(at % marks.hits.length);
     go(hit.start);
-    const { start, end, index, window } = hit;
-    return { docId: model.data.doc_id, start, end, index, window };
+    return hit;
   }
 
   function go(start) {
@@ -203,8 +187,8 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
      * @param {Object} how
      * @param {Object[]} [how.windows] Cards, as `/api/ask` returns them; those of other documents are ignored.
      * @param {number[][]} [how.gold] `[[start, end], ...]`
-     * @param {Map<number, string|{kind, text}>|null} [how.fates] By the index of a sentence.
-     * @param {Object|number|null} [how.current] A card, or a code point of a hit.
+     * @param {Map<number, {kind, text}>|null} [how.fates] By the index of a sentence.
+     * @param {Object|null} [how.current] A card.
      */
     highlight(how) {
       wanted = { ...wanted, ...Object.fromEntries(Object.entries(how).filter(([, value]) => value !== undefined)) };
@@ -217,11 +201,9 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
       if (view && !loading) go(start);
       else later = start;
     },
-    /** Go to the next hit, and from the last one to the first; return it, or null. */
+    /** Go to the next hit, and from the last one to the first; return it with its `window`, or null. */
     nextHit: () => toHit(1),
     previousHit: () => toHit(-1),
-    /** Return the code point at which the current hit starts, or null. */
-    hit: () => marks?.hit?.start ?? null,
     /** Return the document that is open, see reader_model.js; null for none. */
     model: () => (loading ? null : model),
     /** Return the text that is selected: `{docId, start, end, text}`; null for none. */
@@ -242,11 +224,10 @@ export function createReader({ app, onSentence = () => {}, onGold = () => {}, ha
   return api;
 }
 
-/** Return where to begin: at the current hit, in the current window or the best one, at the first gold; or null. */
-function startOf({ hit, windows, gold }) {
-  const best = windows.find((each) => each.isCurrent) ??
-    windows.reduce((one, other) => (one === null || (other.rank ?? Infinity) < (one.rank ?? Infinity) ? other : one), null);
-  return hit?.start ?? best?.start ?? gold[0]?.start ?? null;
+/** Return where to begin: in the current window or the best one, at the first gold; or null. */
+function startOf({ windows, gold }) {
+  const [best] = [...windows].sort((one, other) => other.isCurrent - one.isCurrent || one.rank - other.rank);
+  return best?.start ?? gold[0]?.start ?? null;
 }
 
 /**
@@ -313,30 +294,4 @@ function createHead({ onHit, onView, onZoom, onHeading }) {
       fill(path, where, links.map((link, i) => [i || where ? el("span", { aria: { hidden: "true" } }, i ? "›" : "·") : null, link]));
     },
   };
-}
-
-/**
- * Make the bar beside the document, with a tick for each window and hit.
- *
- * @param {(start: number) => void} onGo Called with the code point of a tick that was clicked.
- */
-function createMap(onGo) {
-  const element = el("div", { class: "reader-map", aria: { hidden: "true" } });
-
-  /** Show the marks of a document in a view. */
-  function show(marks, view) {
-    const ticks = [];
-    const add = (first, last, start, kind, title) => {
-      const top = view.placeOf(first);
-      if (top === null) return;
-      const bottom = last === first ? top : view.placeOf(last) ?? top;
-      const style = { top: `${100 * top}%`, height: `${Math.max(0, 100 * (bottom - top))}%` };
-      ticks.push(el("div", { class: `tick ${kind}`, title, style, on: { click: () => onGo(start) } }));
-    };
-    for (const { first, last, start, rank } of marks.windows) add(first, last, start, "window", rank === null ? "Window" : `Window ${rank}`);
-    for (const { first, last, start } of marks.gold) add(first, last, start, "gold", "Marked text");
-    for (const hit of marks.hits) add(hit.first, hit.first, hit.start, hit === marks.hit ? "hit current" : "hit", "Hit");
-    fill(element, ticks);
-  }
-  return { element, show };
 }

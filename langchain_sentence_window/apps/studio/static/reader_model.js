@@ -4,8 +4,6 @@
 // a filter hides some. Offsets of the server count code points, JavaScript's count UTF-16 units. They differ where a text
 // has characters beyond the first 65,536.
 
-const ASTRAL = /[\ud800-\udbff][\udc00-\udfff]/;
-
 /** The style of characters that say how others look; they are in the page, and aren't shown. */
 export const MARK = "m";
 
@@ -17,26 +15,16 @@ export const MARK = "m";
 export function createModel(data) {
   const starts = data.sentences.map(([start]) => start);
   const positions = data.indexes && new Map(data.indexes.map((index, position) => [index, position]));
-  const pieces = []; // every run of text, in order
   const blockStarts = data.blocks.map((block) => block.start);
   const paths = headingPaths(data.blocks);
-  for (const block of data.blocks) {
-    let start = block.start;
-    for (const [texts] of runsOf(block)) {
-      for (const text of texts) {
-        pieces.push({ start, text });
-        start += codePoints(text);
-      }
-    }
-  }
-  const pieceStarts = pieces.map((piece) => piece.start);
+  const texts = data.blocks.map((block) => runsOf(block).map(([parts]) => parts.join("")).join(""));
 
   /** Return the text between two code points, as far as it is there. */
   function slice(start, end) {
     const parts = [];
-    for (let at = Math.max(0, lastAtMost(pieceStarts, start)); at < pieces.length && pieces[at].start < end; at += 1) {
-      const { start: from, text } = pieces[at];
-      parts.push(text.slice(unitsOf(text, Math.max(0, start - from)), unitsOf(text, Math.max(0, end - from))));
+    for (let at = Math.max(0, lastAtMost(blockStarts, start)); at < texts.length && blockStarts[at] < end; at += 1) {
+      const from = blockStarts[at];
+      parts.push(Array.from(texts[at]).slice(Math.max(0, start - from), end - from).join(""));
     }
     return parts.join("");
   }
@@ -46,8 +34,7 @@ export function createModel(data) {
     count: starts.length,
     start: data.start,
     end: data.length,
-    pieces,
-    pieceStarts,
+    blockStarts,
     slice,
     /** Return the code points of a sentence, `[start, end]`. */
     span: (position) => data.sentences[position],
@@ -92,7 +79,7 @@ function headingPaths(blocks) {
  *
  * @param {Object} model
  * @param {Object} wanted `windows`, `gold`, `fates` and `current` as `createReader().highlight` takes them.
- * @returns {Object} `windows` and `hits`, in order of position; `gold`; `fates`; `hit`, the current one, or null.
+ * @returns {Object} `windows` and `hits`, in order of position; `gold`; `fates`; `hit`, the current one: none yet.
  */
 export function findMarks(model, { windows, gold, fates, current }) {
   const own = (windows ?? []).filter((card) => card.doc_id === model.data.doc_id)
@@ -104,7 +91,7 @@ export function findMarks(model, { windows, gold, fates, current }) {
     ...covered(model, hit.start_index, hit.end_index),
   }))).sort((one, other) => one.start - other.start);
   const places = (gold ?? []).map(([start, end]) => ({ start, end, ...covered(model, start, end) }));
-  return { windows: own, hits, gold: places, fates: fates ?? new Map(), hit: currentHit(hits, current) };
+  return { windows: own, hits, gold: places, fates: fates ?? new Map(), hit: null };
 }
 
 /** Return whether a window isn't of this text, as the document was changed after it was asked for. */
@@ -126,15 +113,7 @@ function covered(model, start, end) {
 }
 
 function isCard(current, card) {
-  return Boolean(current) && typeof current === "object" &&
-    (current === card || (current.window_id !== undefined && current.window_id === card.window_id));
-}
-
-function currentHit(hits, current) {
-  if (current === null || current === undefined) return null;
-  if (typeof current === "number") return hitAt(hits, current);
-  const inside = hits.filter((hit) => isCard(current, hit.window));
-  return inside.length ? null : hitAt(hits, current.start ?? current.start_index ?? -1);
+  return current === card || (current?.window_id !== undefined && current.window_id === card.window_id);
 }
 
 /**
@@ -175,8 +154,8 @@ export function labels(marks, model) {
   for (const [index, fate] of marks.fates) {
     const position = model.positionOf(Number(index));
     if (position < 0) continue;
-    of(position).fate = typeof fate === "string" ? fate : fate?.text ?? null;
-    if (typeof fate === "object" && fate?.kind) of(position).classes.add(`fate-${fate.kind}`);
+    of(position).fate = fate.text;
+    of(position).classes.add(`fate-${fate.kind}`);
     of(position).said.push(of(position).fate);
   }
   return found;
@@ -198,31 +177,6 @@ export function unlabel(element, base) {
   delete element.dataset.fate;
   element.removeAttribute("title");
   element.removeAttribute("aria-description");
-}
-
-/** Return the number of code points of a text. */
-function codePoints(text) {
-  if (!ASTRAL.test(text)) return text.length;
-  let count = 0;
-  for (const _ of text) count += 1; // eslint-disable-line no-unused-vars
-  return count;
-}
-
-/** Return the number of UTF-16 units of the first code points of a text. */
-export function unitsOf(text, points) {
-  if (!ASTRAL.test(text)) return Math.min(points, text.length);
-  let units = 0;
-  for (const each of text) {
-    if (points <= 0) break;
-    units += each.length;
-    points -= 1;
-  }
-  return units;
-}
-
-/** Return the number of code points that begin in the first UTF-16 units of a text. */
-export function pointsOf(text, units) {
-  return codePoints(text.slice(0, units));
 }
 
 /** Return the last index whose value isn't greater than a number, in a sorted list; -1 if there is none. */

@@ -11,6 +11,7 @@ const DWELL_MS = 70;
 const WIDTH_STEP = 200;
 const MAX_WIDTH = 2400;
 const TOP = 0.28;
+const DRAGGED_PX = 6;
 const GONE = new Set([403, 404, 409]);
 
 /**
@@ -69,28 +70,25 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
     let picture = null;
 
     function come() {
-      if (picture || timer) return;
-      timer = setTimeout(load, DWELL_MS);
+      if (!picture) timer ||= setTimeout(load, DWELL_MS);
     }
 
+    /** Give up what isn't there yet, and the picture, which the browser keeps. */
     function go() {
       clearTimeout(timer);
-      timer = 0;
       calls?.abort();
       picture?.remove();
-      picture = calls = null;
+      [timer, picture, calls, page.isThere] = [0, null, null, false];
       delete holder.dataset.waiting;
-      if (!page.isThere) return;
-      page.isThere = false;
       page.boxes.clear();
       fill(boxes);
       keepReachable();
     }
 
     function load() {
-      timer = 0;
       calls = new AbortController();
-      picture = el("img", { alt: `Picture of page ${number + 1} of ${name}`, on: { error: () => { if (picture?.isConnected) note.hidden = false; } } });
+      const failedToDraw = () => { note.hidden = !picture?.isConnected; };
+      picture = el("img", { alt: `Picture of page ${number + 1} of ${name}`, on: { error: failedToDraw } });
       draw();
       note.hidden = true;
       holder.prepend(picture);
@@ -202,7 +200,6 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       how = labels(marks, model);
       for (const page of pages) if (page.isThere) page.relabel();
     },
-    select: (position, options) => roving.set(position, options),
     clearSelection: selection.clear,
     /** Show the pages in another size; 1 fills the width. */
     zoom(factor) {
@@ -219,13 +216,6 @@ export function createPagesView({ model, scroller, onSentence, onSelect, onFailu
       let position = firstOn.get(number);
       for (const [each, own] of pages[number].boxes) if (own[0].getBoundingClientRect().top <= y) position = each;
       return position === undefined ? null : model.span(position)[0];
-    },
-    placeOf(position) {
-      const page = pages[pageOf[position]]?.element;
-      if (!page) return null;
-      const own = boxesOf(position)[0];
-      const inside = own ? own.offsetTop : 0;
-      return (page.offsetTop + inside) / Math.max(1, scroller.scrollHeight);
     },
     end() {
       isEnded = true;
@@ -270,39 +260,41 @@ function createBoxSelection(root, { model, boxesOf, onSentence, onSelect }) {
     onSelect(null);
   }
 
-  const at = (event) => document.elementFromPoint(event.clientX, event.clientY)?.closest?.(".box");
-  const isDragged = (event) => Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > 6;
+  /** Return the sentence below the pointer; null for none. */
+  function at(event) {
+    const box = document.elementFromPoint(event.clientX, event.clientY)?.closest?.(".box");
+    return box && root.contains(box) ? Number(box.dataset.p) : null;
+  }
+
+  const isDragged = (event) => Math.hypot(event.clientX - pressed.x, event.clientY - pressed.y) > DRAGGED_PX;
 
   root.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || event.pointerType === "touch") return;
-    const box = at(event);
-    pressed = box && root.contains(box) ? { position: Number(box.dataset.p), x: event.clientX, y: event.clientY } : null;
+    const position = at(event);
+    pressed = position === null ? null : { position, x: event.clientX, y: event.clientY };
     if (!pressed) clear();
     event.preventDefault(); // no drag of the picture
   });
   root.addEventListener("pointermove", (event) => {
     if (!pressed || !(event.buttons & 1) || !isDragged(event)) return;
-    const box = at(event);
-    const to = box && root.contains(box) ? Number(box.dataset.p) : chosen ? null : pressed.position;
+    const to = at(event) ?? (chosen ? null : pressed.position);
     if (to === null) return;
     chosen = [Math.min(pressed.position, to), Math.max(pressed.position, to)];
     show();
   });
   root.addEventListener("pointerup", (event) => {
     if (!pressed) return;
-    const from = pressed;
+    const { position } = pressed;
+    const wasDragged = isDragged(event);
     pressed = null;
-    const box = at(event);
-    if (Math.hypot(event.clientX - from.x, event.clientY - from.y) > 6) {
-      select(...(chosen ?? [from.position, from.position]));
-    } else if (box) {
-      clear();
-      onSentence(Number(box.dataset.p));
-    }
+    if (wasDragged) return select(...(chosen ?? [position, position]));
+    clear();
+    onSentence(position);
   });
   root.addEventListener("click", (event) => {
-    if (event.pointerType === "touch" && at(event)) onSentence(Number(at(event).dataset.p));
-    else if (event.detail === 0 && event.target.closest?.(".box")) onSentence(Number(event.target.closest(".box").dataset.p)); // by a screen reader
+    const box = event.target.closest?.(".box");
+    if (event.pointerType === "touch" && at(event) !== null) onSentence(at(event));
+    else if (event.detail === 0 && box) onSentence(Number(box.dataset.p)); // by a screen reader
   });
 
   return { select, clear, show };

@@ -1,7 +1,7 @@
 // A document as text: its blocks as elements, with marked sentences, and text that is selected.
 
 import { el } from "./dom.js";
-import { MARK, label, labels, lastAtMost, pointsOf, unitsOf, unlabel } from "./reader_model.js";
+import { MARK, label, labels, lastAtMost, unlabel } from "./reader_model.js";
 import { rove } from "./reader_roving.js";
 
 const TOP = 0.28; // of the height, above what is scrolled to
@@ -26,7 +26,7 @@ export function createTextView({ model, scroller, onSentence, onSelect }) {
   const laid = layBlocks(model);
   const element = el("article", { class: "reader-text laid", on: { click } }, laid.chunks);
   const paintGold = painter("reader-gold");
-  const selection = watchSelection(element, model, laid.nodes, onSelect);
+  const selection = watchSelection(element, model, laid.blocks, onSelect);
   const roving = rove(element, {
     count: model.count,
     elementOf: (position) => laid.sentences[position]?.[0] ?? null,
@@ -77,7 +77,6 @@ export function createTextView({ model, scroller, onSentence, onSelect }) {
   return {
     element,
     mark,
-    select: (position, options) => roving.set(position, options),
     clearSelection: () => selection.clear(),
     /** Scroll to a code point. */
     show(start) {
@@ -98,11 +97,6 @@ export function createTextView({ model, scroller, onSentence, onSelect }) {
       }
       return null;
     },
-    /** Return where a sentence stands, from 0 to 1 of all that scrolls. */
-    placeOf(position) {
-      const box = laid.sentences[position]?.[0]?.getBoundingClientRect();
-      return box ? (box.top - scroller.getBoundingClientRect().top + scroller.scrollTop) / Math.max(1, scroller.scrollHeight) : null;
-    },
     end() { selection.end(); paintGold([]); },
   };
 }
@@ -114,11 +108,11 @@ export function createTextView({ model, scroller, onSentence, onSelect }) {
  *
  * @param {Object} model See reader_model.js.
  * @param {(position: number) => string} [tagOf] The tag of a sentence's elements.
- * @returns {{chunks: Element[], sentences: Element[][], gaps: Element[][], nodes: Text[]}} The elements to show; by the
- *   position of each sentence its elements, and those of the white space after it; the text node of each piece.
+ * @returns {{chunks: Element[], blocks: Element[], sentences: Element[][], gaps: Element[][]}} The elements to show; that
+ *   of each block; by the position of each sentence its elements, and those of the white space after it.
  */
 export function layBlocks(model, tagOf = () => "span") {
-  const made = { chunks: [], sentences: Array.from({ length: model.count }, () => []), gaps: [], nodes: [] };
+  const made = { chunks: [], sentences: Array.from({ length: model.count }, () => []), gaps: [], blocks: [] };
   const { blocks, kind } = model.data;
   let before = -1;
   let page = null;
@@ -128,6 +122,8 @@ export function layBlocks(model, tagOf = () => "span") {
     let list = null;
     for (const block of blocks.slice(first, first + CHUNK_BLOCKS)) {
       const element = layBlock(block);
+      element.dataset.start = block.start;
+      made.blocks.push(element);
       const shown = firstSentence(element);
       if (shown !== null && model.pageOf(shown) !== page && kind !== "markdown") {
         page = model.pageOf(shown);
@@ -191,7 +187,6 @@ export function layBlocks(model, tagOf = () => "span") {
 
   function laid(text, style) {
     const node = document.createTextNode(text);
-    made.nodes.push(node);
     if (!style) return node;
     if (style.includes(MARK)) return el("span", { class: "mark-up" }, node);
     let element = node;
@@ -225,36 +220,33 @@ function painter(name) {
 }
 
 /**
- * Tell of what is selected among the text nodes of a document.
+ * Tell of what is selected in a document.
  *
  * @param {Element} root What holds them.
  * @param {Object} model See reader_model.js.
- * @param {Text[]} nodes One for each piece of the model.
+ * @param {Element[]} blocks That of each block of the model.
  * @param {(selection: {start: number, end: number}|null) => void} onChange
  */
-function watchSelection(root, model, nodes, onChange) {
-  const numbers = new Map(nodes.map((node, number) => [node, number]));
+function watchSelection(root, model, blocks, onChange) {
   const paint = painter("reader-selection");
   const ending = new AbortController();
   let timer = 0;
   let last = null;
 
-  /** Return the code point of a place in the page. */
+  const isBefore = (one, other) => one.compareDocumentPosition(other) & Node.DOCUMENT_POSITION_FOLLOWING;
+
+  /** Return the code point of a place in the page: that of its block, and the text from there. */
   function offsetOf(node, offset) {
-    if (numbers.has(node)) return model.pieceStarts[numbers.get(node)] + pointsOf(node.data, offset);
-    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-    const child = node.childNodes[offset];
-    let next = child;
-    if (child) {
-      walker.currentNode = child;
-    } else {
-      let inner = node;
-      while (inner.lastChild) inner = inner.lastChild;
-      walker.currentNode = inner;
-      next = null;
+    const block = (node.closest ? node : node.parentElement).closest("[data-start]");
+    if (!block) {
+      const child = node.childNodes[offset];
+      const next = child && blocks.find((each) => child.contains(each) || isBefore(child, each));
+      return next ? Number(next.dataset.start) : model.end;
     }
-    if (!numbers.has(next)) do next = walker.nextNode(); while (next && !numbers.has(next));
-    return next ? model.pieceStarts[numbers.get(next)] : model.end;
+    const range = document.createRange();
+    range.setStart(block, 0);
+    range.setEnd(node, offset);
+    return Number(block.dataset.start) + Array.from(range.toString()).length;
   }
 
   /** Return a range over a stretch of the text. */
@@ -266,8 +258,15 @@ function watchSelection(root, model, nodes, onChange) {
   }
 
   function placeOf(point, isEnd = false) {
-    const number = Math.max(0, lastAtMost(model.pieceStarts, isEnd ? point - 1 : point));
-    return [nodes[number], unitsOf(nodes[number].data, point - model.pieceStarts[number])];
+    const number = Math.max(0, lastAtMost(model.blockStarts, isEnd ? point - 1 : point));
+    const walker = document.createTreeWalker(blocks[number], NodeFilter.SHOW_TEXT);
+    let left = point - model.blockStarts[number];
+    while (walker.nextNode()) {
+      const points = Array.from(walker.currentNode.data);
+      if (left < points.length + Number(isEnd)) return [walker.currentNode, points.slice(0, left).join("").length];
+      left -= points.length;
+    }
+    return [blocks[number], 0];
   }
 
   function read() {
@@ -283,12 +282,9 @@ function watchSelection(root, model, nodes, onChange) {
   }
 
   function trimmed(start, end) {
-    const points = Array.from(model.slice(start, end));
-    let low = 0;
-    let high = points.length;
-    while (low < high && /\s/.test(points[low])) low += 1;
-    while (high > low && /\s/.test(points[high - 1])) high -= 1;
-    return low < high ? { start: start + low, end: start + high } : null;
+    const text = model.slice(start, end); // white space is of one unit each
+    if (!text.trim()) return null;
+    return { start: start + text.length - text.trimStart().length, end: end - text.length + text.trimEnd().length };
   }
 
   function change() {

@@ -39,14 +39,14 @@ export function inWords(settings, description) {
  * Make the form.
  *
  * @param {Object} options
- * @param {(settings: Object) => void} [options.onChange] Called with `value()` when the user changes a setting. A value
+ * @param {(settings: Object) => void} options.onChange Called with `value()` when the user changes a setting. A value
  *   that can't be used is left out, and said beside its field.
  * @param {Object} options.description What `readDescription` returns.
- * @param {string} [options.label] What screen readers call the form.
- * @returns {{element: HTMLElement, value: () => Object, set: (settings: Object) => void, isValid: () => boolean}}
+ * @param {string} options.label What screen readers call the form.
+ * @returns {{element: HTMLElement, value: () => Object, set: (settings: Object) => void}}
  *   `value()` holds only what differs from the retriever's own settings.
  */
-export function createSettingsForm({ onChange, description, label = "Settings" }) {
+export function createSettingsForm({ onChange, description, label }) {
   const prefix = `settings-${forms += 1}`;
   const fields = description.fields.map((field) => makeField(field, `${prefix}-${field.name}`));
   const help = el("p", { class: "settings-help muted small" }, "Point at a setting to read what it does.");
@@ -113,7 +113,7 @@ export function createSettingsForm({ onChange, description, label = "Settings" }
     reset.disabled = isEqual(now, {}) && isValid();
     if (JSON.stringify(now) === last) return;
     last = JSON.stringify(now);
-    onChange?.(now);
+    onChange(now);
   }
 
   function onReset() {
@@ -133,7 +133,7 @@ export function createSettingsForm({ onChange, description, label = "Settings" }
     if (found) fill(help, el("b", {}, found.field.label), ` (${name}): ${found.field.help}`);
   }
 
-  return { element, value, set, isValid };
+  return { element, value, set };
 }
 
 // The controls: `elements`, of which `input` is the one that is marked if it is wrong; `read`, which throws an error that
@@ -142,13 +142,12 @@ export function createSettingsForm({ onChange, description, label = "Settings" }
 function numberControl(field, { id, describedBy }) {
   const isWhole = field.kind === "count";
   const input = el("input", {
-    id, type: "number", step: isWhole ? "1" : "any", min: field.min ?? "", max: field.max ?? "", inputMode: isWhole ? "numeric" : "decimal",
-    placeholder: field.is_optional ? "none" : "", aria: { describedby: describedBy },
+    id, type: "number", step: isWhole ? "1" : "any", min: field.min ?? "", max: field.max ?? "", required: !field.is_optional,
+    inputMode: isWhole ? "numeric" : "decimal", placeholder: field.is_optional ? "none" : "", aria: { describedby: describedBy },
   });
   function read() {
-    if (input.value === "" && !input.validity.badInput && field.is_optional) return null;
-    if (input.value === "" || input.validity.badInput) throw new Error("Write a number.");
-    return checked(Number(input.value), field, isWhole);
+    if (!input.checkValidity()) throw new Error(input.validationMessage);
+    return input.value === "" ? null : Number(input.value);
   }
   return { elements: [input], input, read, write(value) { input.value = value ?? ""; } };
 }
@@ -163,17 +162,12 @@ function windowControl(field, { id, describedBy }) {
   const input = el("input", { id, type: "text", spellcheck: false, placeholder: "auto, 2 or (1, 3)", aria: { describedby: describedBy } });
   function read() {
     const text = input.value.trim();
-    if (text.startsWith("{")) {
-      const found = objectOf(text);
-      if (!Object.keys(found).length) throw new Error('Write a window for a value, such as {"legal": 2}.');
-      return found;
-    }
-    const values = readValues(text.replace(/^(\d+)\s*,\s*(\d+)$/, "($1, $2)"));
-    if (values.length !== 1 || (values[0] !== "auto" && !Number.isFinite([values[0]].flat()[0]))) {
-      throw new Error("Write auto, a number of sentences, or two such as (1, 3).");
-    }
-    for (const each of [values[0]].flat()) if (each !== "auto") checked(each, field, true);
-    return values[0];
+    if (text === "auto") return text;
+    if (text.startsWith("{")) return objectOf(text);
+    const sides = text.replace(/^[([]|[)\]]$/g, "").split(",").map((each) => each.trim());
+    const isRight = sides.length <= 2 && sides.every((each) => /^\d+$/.test(each) && Number(each) <= field.max);
+    if (!isRight) throw new Error(`Write auto, a number of sentences up to ${field.max}, or two such as (1, 3).`);
+    return sides.length === 1 ? Number(sides[0]) : sides.map(Number);
   }
   return { elements: [input], input, read, write(value) { input.value = written(value); } };
 }
@@ -295,13 +289,6 @@ function choices(given, properties) {
   return el("select", properties, given.map(([value, text]) => el("option", { value }, text)));
 }
 
-function checked(number, { min, max }, isWhole) {
-  if (isWhole && !Number.isInteger(number)) throw new Error("Write a whole number.");
-  if (min !== null && number < min) throw new Error(`Write ${min} or more.`);
-  if (max !== null && number > max) throw new Error(`Write ${max.toLocaleString("en-US")} or less.`);
-  return number;
-}
-
 function objectOf(text) {
   let found;
   try { found = JSON.parse(text); } catch (error) { throw new Error(`This isn't JSON: ${error.message}`); }
@@ -318,25 +305,4 @@ function middle(text) {
 export function written(value) {
   if (Array.isArray(value) && value.every((each) => typeof each === "number")) return `(${value.join(", ")})`;
   return typeof value === "string" ? value : value === null ? "none" : JSON.stringify(value);
-}
-
-/**
- * Read values that are separated by commas, as people write them: `auto, 1, (0, 2)`.
- *
- * @param {string} text Numbers, pairs of numbers in brackets, and words.
- * @returns {Array} Numbers, pairs of numbers, `true`, `false`, `null` for none, and other words as text.
- * @throws {Error} Something can't be read. The message says what.
- */
-export function readValues(text) {
-  return text.split(/,(?![^([]*[)\]])/).map((part) => part.trim()).filter(Boolean).map(readValue);
-}
-
-function readValue(part) {
-  if (/^-?\d+(\.\d+)?$/.test(part)) return Number(part);
-  const pair = /^[([]\s*(\d+)\s*,\s*(\d+)\s*[)\]]$/.exec(part);
-  if (pair) return [Number(pair[1]), Number(pair[2])];
-  const words = { true: true, false: false, none: null, null: null };
-  if (Object.hasOwn(words, part.toLowerCase())) return words[part.toLowerCase()];
-  if (/^[A-Za-z_]+$/.test(part)) return part;
-  throw new Error(`“${part}” can't be read; write numbers, pairs such as (0, 2), or words, with commas between them`);
 }

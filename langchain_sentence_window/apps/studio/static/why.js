@@ -7,7 +7,6 @@ import { createTrial } from "./trial.js";
 import { button } from "./widgets.js";
 import { baseName, brief, count, decimal, headingPath, ms, namesOf } from "./words.js";
 
-const SHOWN = 8;
 const SHOWN_SIGNALS = 4;
 const LEAST_SHOWN = 0.005;
 const KINDS = [["list items", /^\s*(?:[-*+•]|\d{1,3}[.)])\s/], ["headings", /^\s*#{1,6}\s/], ["rows of tables", /^\s*\||\t/]];
@@ -150,43 +149,40 @@ export function createWhy({ app, onAnswer, onSentence }) {
       + `${count(counts.returned, "window")} of ${documents} ${counts.returned === 1 ? "is" : "are"} returned${rest}.`;
   }
 
+  /** Make the list of what happened, step by step: each with its facts. */
   function steps(trace) {
-    const { candidates, hits, windows, counts, tokens, seconds, settings } = trace;
-    const returned = windows.filter((each) => each.returned !== null);
-    const note = (each, text) => [sentenceButton(each), el("span", { class: "moved small number" }, text)];
-    const listed = (items, what, show = sentenceButton) => (items.length ? fold(`${items.length.toLocaleString()} ${what}`, list(items, (each) => show(each))) : null);
+    const { candidates, hits, windows, counts, tokens, seconds, settings, named, relevance } = trace;
     const leftOut = (items) => grouped(items.filter((each) => each.left_out), (each) => each.left_out)
-      .map(([code, found]) => listed(found, `left out: ${reason(trace, code)}`));
-    const signals = strongestSignals(trace);
-    const moved = (each) => each.searched_rank - each.rank;
-    const movers = [...candidates].sort((one, other) => Math.abs(moved(other)) - Math.abs(moved(one)));
-    const move = (each) => note(each, `${each.searched_rank} → ${each.rank}`);
-    const width = (each) => note(each, each.kept ? `sentences ${each.sentences.join("–")} → ${each.kept.join("–")}` : "");
-    const reranked = windows.filter((each) => each.reranked !== null).sort((one, other) => one.reranked - other.reranked);
-    const by = ({ name, words }) => (name ? `its name “${name}”` : words.map((word) => `“${word}”`).join(" and "));
-    const ends = grouped(windows.flatMap((each) => each.ends), ({ by: end, where }) => `${end === "window" ? "a better window" : end}, ${where} the hit`);
-    return el("ol", { class: "plain steps" }, [
-      step("Question", [trace.named.length ? `names ${count(trace.named.length, "document")}, searched first` : "names no document"],
-        el("p", { class: "question-text", dir: "auto" }, trace.query),
-        trace.named.length ? el("ul", {}, trace.named.map((each) => el("li", {}, el("b", {}, shortName(each.doc_id)), ` by ${by(each)}`))) : null,
-        trace.searched_as && trace.searched_as !== trace.query ? el("p", { class: "muted small" }, `Searched there as “${trace.searched_as}”`) : null,
-        fold("The settings", el("ul", { class: "small" }, inWords(settings, description).map((each) => el("li", {}, each))))),
-      step("Found", [`${counts.dense.toLocaleString()} by meaning`, `${counts.lexical.toLocaleString()} by words`, `${counts.both.toLocaleString()} by both`, ms(seconds.search)],
-        grouped(candidates, foundBy).map(([how, found]) => listed([...found].sort((one, other) => one.searched_rank - other.searched_rank), `found ${how}`))),
-      signals.length ? step("Reordered", [`mostly by ${signals.slice(0, SHOWN_SIGNALS).map((each) => `${each.name} (${Math.round(100 * each.share)} %)`).join(", ")}`],
-        fold("What the signals are", el("ul", { class: "small" }, signals.map((each) => el("li", {}, el("code", {}, each.name), ` ${Math.round(100 * each.share)} %: ${each.meaning}`)))),
-        listed(movers.filter((each) => moved(each) > 0), "moved up", move), listed(movers.filter((each) => moved(each) < 0), "moved down", move)) : null,
-      step("Hits taken", [`${hits.length} of ${count(candidates.length, "candidate")}`, count(tokens.hits, "token")], judged(trace.relevance), leftOut(candidates)),
-      step("Opened to windows", [count(windows.length, "window"), count(tokens.windows, "token"), ms(seconds.windows)],
-        ends.length ? fold("What ended windows early", el("ul", { class: "small" }, ends.map(([what, found]) => el("li", {}, `${what}: ${count(found.length, "window")}`)))) : null,
-        listed(returned.filter((each) => each.joined.length), "joined with another near it", width),
-        listed(returned.filter((each) => each.change === "widened"), "completed or widened", width),
-        listed(returned.filter((each) => each.change === "trimmed"), "trimmed to fit", width)),
-      reranked.length ? step("Reranked", [count(reranked.length, "window"), ms(seconds.rerank)],
-        fold("The new order", list(reranked, (each) => note(each, `${each.number} → ${each.reranked}`)))) : null,
-      step("Returned", [count(counts.returned, "window"), count(tokens.returned, "token"),
-        `${ms(Object.values(seconds).reduce((one, other) => one + other, 0))} in all`], leftOut(windows)),
-    ]);
+      .map(([code, found]) => `${found.length.toLocaleString()} left out: ${reason(trace, code)}`);
+    const some = (isOne, what) => {
+      const { length } = windows.filter((each) => each.returned !== null && isOne(each));
+      return length ? `${length} ${what}` : null;
+    };
+    const names = named.map((each) => shortName(each.doc_id)).join(", ");
+    const { length: reranked } = windows.filter((each) => each.reranked !== null);
+    const inAll = Object.values(seconds).reduce((one, other) => one + other, 0);
+    const found = [
+      ["Question", trace.query,
+        names ? `names ${count(named.length, "document")}, searched first: ${names}` : "names no document",
+        trace.searched_as && trace.searched_as !== trace.query ? `searched there as “${trace.searched_as}”` : null],
+      ["Found", `${counts.dense.toLocaleString()} by meaning`, `${counts.lexical.toLocaleString()} by words`,
+        `${counts.both.toLocaleString()} by both`, ms(seconds.search)],
+      ["Reordered", ...strongestSignals(trace).slice(0, SHOWN_SIGNALS)
+        .map(({ name, share }) => `${Math.round(100 * share)} % by ${name}`)],
+      ["Hits taken", `${hits.length} of ${count(candidates.length, "candidate")}`, count(tokens.hits, "token"),
+        ...Object.entries(relevance).map(([name, value]) => `${name} ${Number(value).toPrecision(3)}`),
+        ...leftOut(candidates)],
+      ["Opened to windows", count(windows.length, "window"), count(tokens.windows, "token"), ms(seconds.windows),
+        some((each) => each.joined.length, "joined with another near it"),
+        ...["widened", "trimmed"].map((how) => some((each) => each.change === how, how))],
+      ["Reranked", ...(reranked ? [count(reranked, "window"), ms(seconds.rerank)] : [])],
+      ["Returned", count(counts.returned, "window"), count(tokens.returned, "token"), `${ms(inAll)} in all`,
+        ...leftOut(windows)],
+    ];
+    const step = ([title, ...facts]) => el("li", { class: "step" }, el("h2", {}, title),
+      el("p", { class: "step-facts number", dir: "auto" }, facts.filter(Boolean).join(" · ")));
+    return [el("ol", { class: "plain steps" }, found.filter((each) => each.length > 1).map(step)),
+      fold("The settings", el("ul", { class: "small" }, inWords(settings, description).map((each) => el("li", {}, each))))];
   }
 
   function hitsTable(trace) {
@@ -272,11 +268,11 @@ function foundBy({ dense_rank: dense, lexical_rank: lexical }) {
 }
 
 /** Return the signals that decided about the hits, strongest first, each with its share in what all added or took. */
-function strongestSignals({ hits, meanings = {} }) {
+function strongestSignals({ hits }) {
   const sums = new Map();
   for (const hit of hits) for (const [name, value] of Object.entries(hit.signals)) sums.set(name, (sums.get(name) ?? 0) + Math.abs(value));
   const all = [...sums.values()].reduce((one, other) => one + other, 0) || 1;
-  return [...sums].sort((one, other) => other[1] - one[1]).map(([name, sum]) => ({ name, meaning: meanings[name] ?? "", share: sum / all }));
+  return [...sums].sort((one, other) => other[1] - one[1]).map(([name, sum]) => ({ name, share: sum / all }));
 }
 
 /** Return items in groups by what `key` returns, largest group first. */
@@ -293,32 +289,8 @@ function returnedWindows({ windows }) {
   return [...first.values()].sort((one, other) => one.returned - other.returned);
 }
 
-function step(title, facts, ...details) {
-  return el("li", { class: "step" }, el("h2", {}, title), el("p", { class: "step-facts number" }, facts.filter(Boolean).join(" · ")), details);
-}
-
 function fold(summary, ...children) {
   return el("details", {}, el("summary", {}, summary), children);
-}
-
-function list(items, show) {
-  const rest = items.length - SHOWN;
-  const shown = el("ul", { class: "plain" }, items.slice(0, SHOWN).map((each) => el("li", {}, show(each))));
-  const more = button(`Show ${rest} more`, () => {
-    const others = items.slice(SHOWN).map((each) => el("li", {}, show(each)));
-    shown.append(...others);
-    others[0].querySelector("button")?.focus();
-    more.remove();
-  }, "small");
-  return [shown, rest > 0 ? more : null];
-}
-
-/** Say how relevance was judged, if it was. */
-function judged(relevance) {
-  const numbers = Object.entries(relevance);
-  if (!numbers.length) return null;
-  const verdict = relevance.support === undefined ? "" : `The question is${relevance.support >= relevance.needed ? "" : "n't"} supported: `;
-  return el("p", { class: "muted small" }, verdict, numbers.map(([name, value]) => `${name} ${Number(value).toPrecision(3)}`).join(", "));
 }
 
 /** Draw the largest signals as bars to the left (they lower the score) or to the right (they raise it). */
