@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -17,6 +17,7 @@ from langchain_sentence_window.evaluation.questions import (
     OpenQuestion,
     Question,
     Record,
+    as_record,
     parse_questions,
     question_line,
 )
@@ -58,7 +59,7 @@ class Entry:
     def with_question(self, question: Asked) -> "Entry":
         """Return the entry with another question. Other keys of its line stay."""
         kept = {name: value for name, value in self.record.items() if name not in ("doc_id", "spans")}
-        return Entry(self.number, question, _in_order(self.record, {**kept, **asdict(question)}))
+        return Entry(self.number, question, _in_order(self.record, {**kept, **as_record(question)}))
 
 
 Entries: TypeAlias = tuple[Entry, ...]
@@ -70,7 +71,7 @@ class Conflict(Refused):
     def __init__(self, current: Entry | None) -> None:
         """Refuse, and say what the question is now; ``None`` if it was deleted."""
         happened = "deleted" if current is None else "changed"
-        now = current and {"number": current.number, "version": current.version, **asdict(current.question)}
+        now = current and as_record(current.question) | {"number": current.number, "version": current.version}
         where = "in another tab or by another program"
         super().__init__(409, f"this question was {happened} meanwhile, {where}; nothing was written", current=now)
 
@@ -141,7 +142,7 @@ class QuestionList:
             for question, record in zip(found, given, strict=True):
                 if question not in known:
                     known.add(question)
-                    fresh.append(Entry(next(self._numbers), question, {**record, **asdict(question)}))
+                    fresh.append(Entry(next(self._numbers), question, {**record, **as_record(question)}))
             if fresh:
                 self._put(f"adding {_quoted(fresh)}", (*entries, *fresh))
             return tuple(fresh)
@@ -297,7 +298,9 @@ class QuestionList:
                     numbers[at] = same[0].number
                     del left[same.pop(0)]
         for at, (question, record) in enumerate(found):
-            yield Entry(numbers[at] if at in numbers else next(self._numbers), question, {**record, **asdict(question)})
+            yield Entry(
+                numbers[at] if at in numbers else next(self._numbers), question, {**record, **as_record(question)}
+            )
 
 
 _NO_GOLD = OpenQuestion("?")
