@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .stores.faiss.faiss_store import FaissStore
     from .stores.faiss.soundness import CheckResult
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 __all__ = [
     "BM25Index",

@@ -29,7 +29,7 @@ from .database.snapshot import Snapshot
 from .database.transaction import Transaction
 
 EARLIER_FORMAT = 7
-"""The format that is converted. Version 0.1.0 wrote it before its last index format."""
+"""The format that is converted."""
 
 CONVERTED_FILE = "sentences.converted"
 """The new database until it is complete."""
