@@ -154,7 +154,7 @@ def test_files_that_need_an_extra_are_told_in_one_line(folder: Path) -> None:
         'pip install "langchain-sentence-window[files]"\n'
     )
     read = run_forked("sync", "--json", cwd=folder, PYTHONPATH=path)
-    assert (read.code, read.json["missing_extras"]) == (3, {"pdf": [str(folder / "docs" / each) for each in names]})
+    assert (read.code, read.json["missing_extras"]) == (3, {"files": [str(folder / "docs" / each) for each in names]})
     (folder / "docs/empty.md").write_bytes(b"")
     assert run_forked("sync", cwd=folder, PYTHONPATH=path).code == 4  # a file that is broken counts more
 

@@ -197,7 +197,7 @@ def test_a_document_without_rules_here_is_cut_by_general_ones_with_one_warning(
         Document("Yes. No."),
     ]
     with pytest.warns(
-        SentenceWindowWarning, match=r"document 'x' is in Danish \('da'\).*window\[sentencex\]"
+        SentenceWindowWarning, match=r"document 'x' is in Danish \('da'\).*window\[languages\]"
     ) as caught:
         made = splitter.split_documents(documents)
     assert len(caught) == 1

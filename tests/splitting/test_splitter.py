@@ -337,7 +337,7 @@ def test_a_setting_that_does_not_exist_is_refused(arguments: dict[str, Any], mes
 
 def test_a_missing_engine_is_an_error_with_the_pip_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentencex", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "langchain-sentence-window\[sentencex\]"'):
+    with pytest.raises(MissingExtraError, match=r'pip install "langchain-sentence-window\[languages\]"'):
         SentenceSplitter(engine="sentencex")
 
 

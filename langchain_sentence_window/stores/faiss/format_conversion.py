@@ -9,8 +9,8 @@ import secrets
 import sqlite3
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from .database import store_files
 from .database.connections import ERRORS, cure_of, open_connection, until_unlocked
 from .database.database_file import HEAD_FILE, log_of, read_head
 from .database.database_opening import APPLICATION_ID, SIDE_FILE_SUFFIXES, check_head, make_tables
+from .database.locks import HELD_FILES
 from .database.restoring import take_place, undo_killed_exchange
 from .database.schema import FORMAT_VERSION, TEXT, Record
 from .database.snapshot import Snapshot
@@ -56,10 +57,10 @@ def convert_earlier(folder: Path) -> None:
     if format_of(path) != EARLIER_FORMAT:
         return
     try:
-        with _reserved(path) as earlier:
+        with _reserved(path) as (earlier, let_go):
             if format_of(path) == EARLIER_FORMAT:  # not converted by another process meanwhile
                 _copy(earlier, folder)
-                take_place(folder, folder / CONVERTED_FILE, KEPT_FILE, release=earlier.close)
+                take_place(folder, folder / CONVERTED_FILE, KEPT_FILE, release=let_go)
     except ERRORS as error:
         cure = cure_of(error, path, read_only=False) or "restore it from a backup"
         raise StoreError(
@@ -75,11 +76,14 @@ def convert_earlier(folder: Path) -> None:
 
 def format_of(path: Path) -> int | None:
     """Return the format of a database of this package; ``None`` for any other file, and none."""
+    holder = object()
     try:
-        with store_files.open_regular(path) as file:
-            header = file.read(100)
+        # If a file is opened and closed by itself, all locks that SQLite has on it in this process are lost.
+        header = HELD_FILES.read(HELD_FILES.hold(path, holder), 0, 100)
     except OSError:
         return None
+    finally:
+        HELD_FILES.release(holder)
     is_ours = header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") == APPLICATION_ID
     return int.from_bytes(header[60:64], "big") if is_ours else None
 
@@ -88,19 +92,26 @@ def format_of(path: Path) -> int | None:
 
 
 @contextmanager
-def _reserved(path: Path) -> Iterator[sqlite3.Connection]:
+def _reserved(path: Path) -> Iterator[tuple[sqlite3.Connection, Callable[[], None]]]:
     """Keep others from writing to a database, whose log is moved into its file.
+
+    Yields:
+        A connection to it, and what lets go of it before the end.
 
     Raises:
         StoreError: Another process is using it.
     """
-    with closing(open_connection(f"{path.as_uri()}?mode=rw")) as connection:
+    with ExitStack() as stack:
+        holder = object()
+        stack.callback(HELD_FILES.release, holder)
+        HELD_FILES.hold(path, holder)
+        connection = stack.enter_context(closing(open_connection(f"{path.as_uri()}?mode=rw")))
         connection.execute("PRAGMA trusted_schema = OFF")
         for _ in range(100):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             until_unlocked(lambda: connection.execute("BEGIN IMMEDIATE"))
             if not store_files.size_of(log_of(path)):
-                yield connection
+                yield connection, stack.close
                 return
             connection.rollback()
     raise StoreError(
