@@ -14,7 +14,7 @@ and stored in slices, so memory doesn't grow with the index.
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
@@ -23,7 +23,7 @@ from tqdm.auto import tqdm
 
 from langchain_sentence_window._arguments import checked_documents, checked_vectorstore
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run, with_arguments_of
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.registry import adapter_of
@@ -285,19 +285,15 @@ def copy_index(
         IndexMismatchError: The target embeds queries with another model.
         StoreChangedError: A sentence was deleted meanwhile.
     """
-    return run(_copy(BLOCKING, source, target, source_key, join_parts, show_progress=show_progress))
+    return run(
+        _copy(BLOCKING, source, target, source_key=source_key, join_parts=join_parts, show_progress=show_progress)
+    )
 
 
-async def acopy_index(
-    source: VectorStore,
-    target: VectorStore,
-    *,
-    source_key: str | None = None,
-    join_parts: JoinParts = True,
-    show_progress: bool = False,
-) -> int:
+@with_arguments_of(copy_index)
+async def acopy_index(*given: Any, **settings: Any) -> int:
     """Async version of `copy_index`."""
-    return await _copy(ASYNC, source, target, source_key, join_parts, show_progress=show_progress)
+    return await _copy(ASYNC, *given, **settings)
 
 
 def import_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
@@ -314,10 +310,10 @@ async def _copy(
     io: IO,
     source: VectorStore,
     target: VectorStore,
-    source_key: str | None,
-    join_parts: JoinParts,
     *,
-    show_progress: bool,
+    source_key: str | None = None,
+    join_parts: JoinParts = True,
+    show_progress: bool = False,
 ) -> int:
     checked_vectorstore("source", source)
     checked_vectorstore("target", target)
