@@ -20,12 +20,19 @@ from langchain_sentence_window.errors import SentenceWindowWarning, StoreError
 
 from .conversion import to_documents, to_records
 from .database import store_files
-from .database.connections import ERRORS, cure_of, open_connection, until_unlocked
+from .database.connections import ERRORS, Connections, cure_of, open_connection, until_unlocked
 from .database.database_file import HEAD_FILE, log_of, read_head
-from .database.database_opening import APPLICATION_ID, SIDE_FILE_SUFFIXES, check_head, make_tables
+from .database.database_opening import (
+    APPLICATION_ID,
+    SIDE_FILE_SUFFIXES,
+    check_head,
+    check_log,
+    check_names,
+    make_tables,
+)
 from .database.locks import HELD_FILES
 from .database.restoring import take_place, undo_killed_exchange
-from .database.schema import FORMAT_VERSION, TEXT, Record
+from .database.schema import CHECKSUMS, DIGESTS, FORMAT_VERSION, TEXT, Record
 from .database.snapshot import Snapshot
 from .database.transaction import Transaction
 
@@ -56,6 +63,7 @@ def convert_earlier(folder: Path) -> None:
     undo_killed_exchange(folder, lambda workshop: format_of(workshop / path.name) == EARLIER_FORMAT)
     if format_of(path) != EARLIER_FORMAT:
         return
+    _check_files(path)
     try:
         with _reserved(path) as (earlier, let_go):
             if format_of(path) == EARLIER_FORMAT:  # not converted by another process meanwhile
@@ -86,6 +94,20 @@ def format_of(path: Path) -> int | None:
         HELD_FILES.release(holder)
     is_ours = header[:16] == b"SQLite format 3\0" and int.from_bytes(header[68:72], "big") == APPLICATION_ID
     return int.from_bytes(header[60:64], "big") if is_ours else None
+
+
+def _check_files(path: Path) -> None:
+    """Check the files of a database before SQLite opens it.
+
+    Raises:
+        StoreError: One is a link, or the write-ahead log belongs to another version of the database.
+    """
+    check_names(path, read_only=False)
+    connections = Connections(path, read_only=False)
+    try:
+        check_log(connections)
+    finally:
+        connections.file.release()
 
 
 # Copying
@@ -127,6 +149,9 @@ def _copy(earlier: sqlite3.Connection, folder: Path) -> None:
     (state_of_file,) = earlier.execute("PRAGMA integrity_check(1)").fetchone()
     if state_of_file != "ok":
         raise sqlite3.DatabaseError(f"it is damaged: {state_of_file}")
+    sums = [earlier.execute(f"SELECT ifnull(sum({sql}), 0) FROM {table}").fetchone()[0] for table, sql in _CHECKSUMS]  # noqa: S608
+    if sum(sums) % DIGESTS != old.state.digest:
+        raise sqlite3.DatabaseError("it is damaged: its rows aren't those of one state")
     total, origin = old.state.sentences, [*old.head, old.state.token]
     path = folder / CONVERTED_FILE
     done = _Done(*_fact(path, _DONE) or ())
@@ -161,6 +186,7 @@ class _Done(NamedTuple):
     sentences: int = 0
 
 
+_CHECKSUMS = (*CHECKSUMS.items(), ("times", "checksum"))
 _SENTENCES = """
     SELECT row, id, doc_id, sentence_index, section, text,
         CAST(ifnull(sections.context, x'') || sentences.context AS BLOB),

@@ -3,6 +3,7 @@
 The files in ``formats`` were written by the version that had the format, with two documents of a few sentences.
 """
 
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -109,6 +110,21 @@ def test_a_damaged_index_stays_and_the_conversion_goes_on_when_it_is_mended(
     assert path.stat().st_ino == begun.st_ino  # the file that was begun
 
 
+def test_rows_of_two_states_are_refused(earlier: Path) -> None:
+    with closing(sqlite3.connect(earlier / DATABASE_FILE)) as connection, connection:
+        connection.execute("DELETE FROM times WHERE document = 1")
+    with pytest.raises(StoreError, match="can't be converted .* its rows aren't those of one state"):
+        FaissStore.open(earlier, EMBEDDING)
+
+
+def test_a_log_of_another_version_is_refused(earlier: Path) -> None:
+    log = earlier / f"{DATABASE_FILE}-wal"
+    log.write_bytes(b"of another")
+    with pytest.raises(StoreError, match="write-ahead log of another version"):
+        FaissStore.open(earlier, EMBEDDING)
+    assert log.read_bytes() == b"of another"
+
+
 def test_a_copy_of_another_database_is_not_continued(earlier: Path, tmp_path: Path) -> None:
     shutil.copy(unpacked(FORMAT_VERSION, tmp_path / "other") / DATABASE_FILE, earlier / CONVERTED_FILE)
     with opened(earlier) as store:
@@ -181,11 +197,14 @@ def add_sentences(connection: sqlite3.Connection, count: int) -> None:
     (state,) = connection.execute("SELECT value FROM facts WHERE name = 'state'").fetchone()
     (vector,) = connection.execute("SELECT vector FROM vectors LIMIT 1").fetchone()
     (first,) = connection.execute("SELECT max(row) + 1 FROM sentences").fetchone()
+    added = 0
     for row in range(first, first + count):
         text = f"Note {row - first}.".encode()
         sentence = row, f"note {row - first}", None, None, 0, None, None, text, b"", "{}", zlib.crc32(text), 0
         connection.execute("INSERT INTO sentences VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", sentence)
         connection.execute("INSERT INTO vectors VALUES (?, ?, ?)", [row, vector, zlib.crc32(vector, row)])
-    state = state.replace('"sentences": 8', f'"sentences": {8 + count}')
+        added += zlib.crc32(text) + zlib.crc32(vector, row)
+    counted = json.loads(state)
+    state = json.dumps(counted | {"sentences": counted["sentences"] + count, "digest": counted["digest"] + added})
     checksum = zlib.crc32(f"state\0{state}".encode())
     connection.execute("UPDATE facts SET value = ?, checksum = ? WHERE name = 'state'", [state, checksum])
