@@ -89,7 +89,7 @@ def test_a_missing_extra_says_how_to_install_it() -> None:
 
 def test_the_changelog_tells_of_this_version_in_the_usual_form() -> None:
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    versions = re.findall(r"^## \[(\d+\.\d+\.\d+)\] - \d{4}-\d\d-\d\d$", changelog, re.M)
+    versions = re.findall(r"^## \[(\d+\.\d+\.\d+(?:rc\d+)?)\] - \d{4}-\d\d-\d\d$", changelog, re.M)
     assert versions[0] == langchain_sentence_window.__version__
     assert "Keep a Changelog" in changelog
 

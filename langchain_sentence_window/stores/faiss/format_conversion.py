@@ -51,10 +51,13 @@ PART_SIZE = 5_000
 _DONE = "converted"
 
 
-def convert_earlier(folder: Path) -> None:
+def convert_earlier(folder: Path) -> bool:
     """Convert the index in a folder, if it is of `EARLIER_FORMAT`; leave all others alone.
 
     A progress bar is shown on a terminal. A `SentenceWindowWarning` says that the index was converted.
+
+    Returns:
+        Whether it was of that format.
 
     Raises:
         StoreError: The index is damaged or in use, or there is no room for a copy. The index is as it was.
@@ -62,7 +65,7 @@ def convert_earlier(folder: Path) -> None:
     path = folder / store_files.DATABASE_FILE
     undo_killed_exchange(folder, lambda workshop: format_of(workshop / path.name) == EARLIER_FORMAT)
     if format_of(path) != EARLIER_FORMAT:
-        return
+        return False
     _check_files(path)
     try:
         with _reserved(path) as (earlier, let_go):
@@ -80,6 +83,7 @@ def convert_earlier(folder: Path) -> None:
         SentenceWindowWarning,
         stacklevel=2,
     )
+    return True
 
 
 def format_of(path: Path) -> int | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.errors import StoreError
+from langchain_sentence_window.errors import IndexMismatchError, StoreError
 
 from .database.database import Database, OneState
 from .database.database_file import run_slowly
@@ -342,8 +342,14 @@ class IndexSession:
         folder = self.folder
         if folder and not read_only:
             make_folder(folder)
-            convert_earlier(folder)
-        self._database = Database(folder / DATABASE_FILE if folder else None, read_only=read_only)
+        open_database = partial(Database, folder / DATABASE_FILE if folder else None, read_only=read_only)
+        try:
+            self._database = open_database()
+        except StoreError as error:
+            # Another process may have converted it since.
+            if folder is None or read_only or not (convert_earlier(folder) or isinstance(error, IndexMismatchError)):
+                raise
+            self._database = open_database()
         try:
             kept = self._database.read(lambda snapshot: snapshot.fact("settings")) or {}
             self.factory: str = factory or kept.get("index", AUTO)
