@@ -42,13 +42,8 @@ INTERNAL = frozenset(
         *("checks", "elsewhere", "related", "checked_values", "model_config"),  # how settings are checked
         *("FaissStore.at_one_state", "FaissStore.catch_up", "FaissStore.embed_query", "FaissStore.name_evidence"),
         *("FaissStore.prepare_replacement", "FaissStore.read", "FaissStore.remove_documents"),
-        *(
-            "BM25Index.change",
-            "BM25Index.fill",
-            "BM25Index.lacking",
-            "BM25Index.spread_scores",
-            "CheckResult.with_part",
-        ),
+        *("BM25Index.change", "BM25Index.fill", "BM25Index.lacking", "BM25Index.spread_scores"),
+        "CheckResult.with_part",
     }
 )
 """Names without an underscore that other parts of the package use, and nobody else should."""
@@ -96,7 +91,7 @@ def _of_module(module: str) -> Iterator[str]:
         path, value = f"{module}.{name}".lstrip("."), getattr(found, name)
         if inspect.isclass(value):
             yield from _of_class(path, value)
-        elif callable(value) and not inspect.isclass(value) and hasattr(value, "__name__"):
+        elif inspect.isfunction(value):
             yield f"{path}{_signature(value)}"
         else:
             yield path

@@ -32,7 +32,7 @@ from .database.database_opening import (
 )
 from .database.locks import HELD_FILES
 from .database.restoring import take_place, undo_killed_exchange
-from .database.schema import CHECKSUMS, DIGESTS, FORMAT_VERSION, TEXT, Record
+from .database.schema import CHECKSUMS, FORMAT_VERSION, TEXT, Record, find_mixture
 from .database.snapshot import Snapshot
 from .database.transaction import Transaction
 
@@ -153,10 +153,9 @@ def _copy(earlier: sqlite3.Connection, folder: Path) -> None:
     (state_of_file,) = earlier.execute("PRAGMA integrity_check(1)").fetchone()
     if state_of_file != "ok":
         raise sqlite3.DatabaseError(f"it is damaged: {state_of_file}")
-    tables = [*CHECKSUMS.items(), ("main.times", "checksum")]  # the times are part of the documents now
-    sums = [earlier.execute(f"SELECT ifnull(sum({sql}), 0) FROM {table}").fetchone()[0] for table, sql in tables]  # noqa: S608
-    if sum(sums) % DIGESTS != old.state.digest:
-        raise sqlite3.DatabaseError("it is damaged: its rows aren't those of one state")
+    # The times are part of the documents now.
+    if mixture := find_mixture(earlier, old.state, CHECKSUMS | {"main.times": "checksum"}):
+        raise sqlite3.DatabaseError(f"it is damaged: {mixture}")
     total, origin = old.state.sentences, [*old.head, old.state.token]
     path = folder / CONVERTED_FILE
     done = _Done(*_fact(path, _DONE) or ())

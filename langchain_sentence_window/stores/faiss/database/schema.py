@@ -8,7 +8,7 @@ import json
 import re
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -394,7 +394,7 @@ def find_damage(connection: sqlite3.Connection, read_state: Callable[[], State])
     state = read_state()
     return (
         _wrong_counts(connection, counts, state)
-        or _mixture(connection, state)
+        or find_mixture(connection, state, CHECKSUMS)
         or _orphan(connection)
         or _miscounted(connection)
     )
@@ -410,10 +410,11 @@ def _wrong_counts(connection: sqlite3.Connection, counts: dict[str, int], state:
     return None
 
 
-def _mixture(connection: sqlite3.Connection, state: State) -> str | None:
+def find_mixture(connection: sqlite3.Connection, state: State, checksums: Mapping[str, str]) -> str | None:
+    """Compare the digest of a state with the checksums of tables, and say what is wrong; ``None`` if nothing is."""
     sums = [
         connection.execute(f"SELECT ifnull(sum({checksum}), 0) FROM {table}").fetchone()[0]  # noqa: S608
-        for table, checksum in CHECKSUMS.items()
+        for table, checksum in checksums.items()
     ]
     if sum(sums) % DIGESTS == state.digest:
         return None
