@@ -1,5 +1,6 @@
 """Questions with gold spans: read, checked and written; and the documents that they are about."""
 
+import contextlib
 import csv
 import json
 import re
@@ -24,6 +25,10 @@ from langchain_sentence_window.documents.source_documents import source_names
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
+VERSION = 1
+"""The version of a line of questions. It increases when a key gets another meaning, not when one is added."""
+
+_VERSION_KEY = "format_version"
 _FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …]}'
 
 
@@ -95,7 +100,8 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
 
     Args:
         path: A UTF-8 file with ``{"question": …, "doc_id": …, "spans": [[start, end], …]}`` on each line. Blank lines
-            and other keys are ignored.
+            are ignored, and other keys are kept as `Question.others`. A line of a later version of the package says
+            so as ``format_version``: what can be read of it is read, with a warning.
 
     Raises:
         InvalidInputError: The file doesn't exist or has no questions, or a line can't be read. The message says which
@@ -145,7 +151,8 @@ def parse_questions(text: str, where: str) -> list[Record]:
         where: Where they are from, for messages.
 
     Returns:
-        Each question, and all keys of its line. Blank lines are ignored.
+        Each question, and all keys of its line. Blank lines are ignored. A question of a later version, with gold that
+        can't be read, counts as one without gold.
 
     Raises:
         InvalidInputError: A line can't be read. The message says which one and why.
@@ -153,7 +160,17 @@ def parse_questions(text: str, where: str) -> list[Record]:
     # Not splitlines: a JSON string may hold U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines or lines[0][1].lstrip()[0] in "[{":
-        return [_read(line, f"line {number} of {where}") for number, line in lines]
+        found = [_read(line, f"line {number} of {where}") for number, line in lines]
+        later = sum(_is_later(record) for _, record in found)
+        if later:
+            warnings.warn(
+                f"a later version of this package wrote {later:,} of {len(found):,} questions of {where}; what this "
+                "version doesn't know of them is kept, and isn't used. To use it: pip install --upgrade "
+                "langchain-sentence-window",
+                SentenceWindowWarning,
+                stacklevel=2,
+            )
+        return found
     return _read_table(text, where) or _read_paragraphs(text, where)
 
 
@@ -218,15 +235,23 @@ def _read(line: str, where: str) -> Record:
     is_open = "answer" in keys and not {"doc_id", "spans"} & set(keys)
     needed = ("question",) if is_open else ("question", "doc_id", "spans")
     missing = [key for key in needed if key not in keys]
-    if missing:
-        raise InvalidInputError(f"{where} lacks {', '.join(map(repr, missing))}; write {_FORM}")
     try:
+        if missing:
+            raise InvalidInputError(f"it lacks {', '.join(map(repr, missing))}; write {_FORM}")
         if is_open:
             return OpenQuestion(record["question"], record["answer"]), record
         others = {key: value for key, value in record.items() if key not in needed}
         return Question(record["question"], record["doc_id"], record["spans"], others), record
     except InvalidInputError as error:
+        if "question" in keys and _is_later(record):
+            with contextlib.suppress(InvalidInputError):
+                return OpenQuestion(record["question"]), record
         raise InvalidInputError(f"{where}: {error}") from None
+
+
+def _is_later(record: Mapping[str, Any]) -> bool:
+    version = record.get(_VERSION_KEY)
+    return type(version) is int and version > VERSION
 
 
 _SEPARATORS = ",;\t|"

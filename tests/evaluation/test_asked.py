@@ -72,8 +72,8 @@ def test_other_scripts_and_sentences_that_ask_nothing_are_read(text: str, expect
     [
         ("Some text that asks nothing.", "'Some text that asks nothing.' of x isn't a question"),
         ("How long?\nFive.\n\nNo question here.", "'No question here.' of x isn't a question"),
-        ('{"question": "a"}', "line 1 of x lacks 'doc_id', 'spans'"),
-        ('{"answer": "a"}', "line 1 of x lacks 'question'"),
+        ('{"question": "a"}', "line 1 of x: it lacks 'doc_id', 'spans'"),
+        ('{"answer": "a"}', "line 1 of x: it lacks 'question'"),
         ('{"question": "a", "answer": 5}', "answer is 5"),
         ('{"question": "a", "answer": "b", "spans": []}', "lacks 'doc_id'"),
         ("question,answer\n,Five.\n", "row 2 of x: question is ''"),

@@ -298,9 +298,7 @@ class QuestionList:
                     numbers[at] = same[0].number
                     del left[same.pop(0)]
         for at, (question, record) in enumerate(found):
-            yield Entry(
-                numbers[at] if at in numbers else next(self._numbers), question, {**record, **as_record(question)}
-            )
+            yield Entry(numbers[at] if at in numbers else next(self._numbers), question, record)
 
 
 _NO_GOLD = OpenQuestion("?")
