@@ -284,7 +284,7 @@ def test_questions_are_imported_and_exported(opened: Opened, path: Path, tmp_pat
     other.write_text('{"question": "x"}\n', encoding="utf-8")
     seen.allow("status of 400")
     page.locator("#view-evaluate input[type=file]").set_input_files(other)
-    page.get_by_text("line 1 of the import lacks").wait_for()
+    page.get_by_text("line 1 of the import: it lacks").wait_for()
     page.get_by_label("Which questions").select_option("Not in the index")
     expect(rows(page)).to_have_count(1)
     assert axe(page) == []
