@@ -43,6 +43,7 @@ def opened(page: "Page", other: object, **given: Any) -> tuple["Locator", "Locat
 
 
 def open_form(of_side: "Locator") -> None:
+    of_side.locator(".ask-settings").wait_for()
     if of_side.locator(".ask-settings:not([open])").count():
         of_side.locator(".ask-settings > summary").click()
 
