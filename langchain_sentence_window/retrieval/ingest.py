@@ -6,7 +6,7 @@ one transaction of a `FaissStore`.
 """
 
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
@@ -224,12 +224,7 @@ class BatchReader:
     def __init__(self, io: IO, documents: DocumentStream, batches: Batches) -> None:
         """Read nothing yet."""
         self._io, self._batches = io, batches
-        self._async: AsyncIterator[Document] | None = None
-        self._blocking: Iterator[Document] | None = None
-        if isinstance(documents, AsyncIterable):
-            self._async = aiter(documents)
-        else:
-            self._blocking = iter(documents)
+        self._documents = aiter(documents) if isinstance(documents, AsyncIterable) else iter(documents)
         self._read = 0
         self.names: list[str] = []
 
@@ -239,10 +234,10 @@ class BatchReader:
         Raises:
             InvalidInputError: An element isn't a Document, or as for `Batches.put`.
         """
-        if self._blocking is not None:
-            batch = await self._io.in_thread(self._next_of, self._blocking)
+        if isinstance(self._documents, AsyncIterator):
+            batch = await self._next_async(self._documents)
         else:
-            batch = await self._next_async()
+            batch = await self._io.in_thread(self._next_of, self._documents)
         if batch is not None:
             self.names += batch.names
         return batch
@@ -254,12 +249,11 @@ class BatchReader:
                 return complete
         return self._batches.rest()
 
-    async def _next_async(self) -> Batch | None:
-        if self._async is not None:
-            async for document in self._async:
-                complete = self._put(document)
-                if complete is not None:
-                    return complete
+    async def _next_async(self, documents: AsyncIterator[Document]) -> Batch | None:
+        async for document in documents:
+            complete = self._put(document)
+            if complete is not None:
+                return complete
         return self._batches.rest()
 
     def _put(self, document: Document) -> Batch | None:

@@ -163,8 +163,6 @@ def _list(out: Output, documents: Sequence["IndexedDocument"], names: "DocumentN
     """Write a table of documents."""
     from langchain_sentence_window.documents.keys import PAGES, SENTENCES
 
-    from .output import one_line
-
     ids = {names.shown(each.doc_id): each.doc_id for each in documents}
     columns = {
         "document": list(ids),

@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import normalize
 
 from langchain_core.embeddings import Embeddings
@@ -33,16 +33,13 @@ from langchain_sentence_window.embedding.named_embedders import (
 )
 from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundError, InvalidInputError, StoreError
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
+from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
 from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 from langchain_sentence_window.stores.faiss.format_conversion import convert_earlier
 
 from .options import INDEX_VARIABLE
 from .output import CUT, WEAK, Output, ending, one_line, printable, unescaped, visibly_escaped
-
-if TYPE_CHECKING:
-    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-
 
 FOLDER = ".sentence-window"
 """The folder of an index whose folder isn't named."""
@@ -78,7 +75,7 @@ def new_index(given: Path | None) -> Path:
 @contextmanager
 def open_index(
     out: Output, folder: Path, embedding: str | None = None, *, read_only: bool = True, **settings: Any
-) -> Iterator["SentenceWindowRetriever"]:
+) -> Iterator[SentenceWindowRetriever]:
     """Open an index with an embedder, and close it after the block.
 
     Args:
@@ -91,7 +88,10 @@ def open_index(
     remembered = read_index_settings(folder)
     embedder = load(out, embedding or remembered.embedding)
     settings = remembered.retriever_settings(folder) | settings
-    with other_embedders(folder, embedding), _opened(folder, embedder, settings, read_only=read_only) as retriever:
+    with (
+        other_embedders(folder, embedding),
+        open_to_read(folder, embedder, read_only=read_only, **settings) as retriever,
+    ):
         yield retriever
 
 
@@ -125,14 +125,7 @@ def check_writable(folder: Path, cure: str = "give yourself the permission, or n
         raise StoreError(f"you may not write to {there}, so the index can't be made or changed; {cure}")
 
 
-@contextmanager
-def open_to_read(folder: Path, *, read_only: bool = True) -> Iterator["SentenceWindowRetriever"]:
-    """Open an index without its embedder, to list, read, delete and copy; and close it after the block."""
-    with _opened(folder, DeferredEmbeddings(), {}, read_only=read_only) as retriever:
-        yield retriever
-
-
-def nothing_found(retriever: "SentenceWindowRetriever", found: str) -> str:
+def nothing_found(retriever: SentenceWindowRetriever, found: str) -> str:
     """Say that nothing was found, or why nothing can be."""
     return found if retriever.stats().documents else EMPTY
 
@@ -157,30 +150,24 @@ def remember(folder: Path, **changed: Any) -> IndexSettings:
 
 
 @contextmanager
-def made_or_opened(folder: Path, embedding: Embeddings) -> Iterator["SentenceWindowRetriever"]:
+def made_or_opened(folder: Path, embedding: Embeddings) -> Iterator[SentenceWindowRetriever]:
     """Open an index, or make an empty one, to add to; and close it after the block."""
-    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-
     with FaissStore(embedding, folder) as store:
         yield SentenceWindowRetriever(vectorstore=store, **read_index_settings(folder).retriever_settings(folder))
 
 
 @contextmanager
-def _opened(
-    folder: Path, embedding: Embeddings, settings: dict[str, Any], *, read_only: bool
-) -> Iterator["SentenceWindowRetriever"]:
-    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-
+def open_to_read(
+    folder: Path, embedding: Embeddings | None = None, *, read_only: bool = True, **settings: Any
+) -> Iterator[SentenceWindowRetriever]:
+    """Open an index, and close it after the block; without its embedder, to list, read, delete and copy."""
     if not read_only:
         check_writable(folder)
     elif os.access(folder, os.W_OK):
         convert_earlier(folder)  # which opening it to read leaves alone
-    with FaissStore.open(folder, embedding, read_only=read_only) as store:
+    embedder = DeferredEmbeddings() if embedding is None else embedding
+    with FaissStore.open(folder, embedder, read_only=read_only) as store:
         yield SentenceWindowRetriever(vectorstore=store, **settings)
-
-
-if TYPE_CHECKING:
-    from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
 
 EMPTY = "The index holds no documents; add files with: sentence-window index PATHS"
@@ -199,7 +186,7 @@ def written(doc_id: str) -> str:
     return visibly_escaped(nearer(doc_id))
 
 
-def find_documents(retriever: "SentenceWindowRetriever", names: Iterable[str]) -> list[IndexedDocument]:
+def find_documents(retriever: SentenceWindowRetriever, names: Iterable[str]) -> list[IndexedDocument]:
     """Return the documents that are named, each once.
 
     Raises:
@@ -342,7 +329,7 @@ def read_range(text: str) -> range:
 
 
 def read_sentences(
-    retriever: "SentenceWindowRetriever", document: IndexedDocument, chosen: range | None = None
+    retriever: SentenceWindowRetriever, document: IndexedDocument, chosen: range | None = None
 ) -> list[StoredSentence]:
     """Return the sentences of a document in order; all of them, or those with some numbers."""
     doc_id, wanted = document.doc_id, range(document.sentences)

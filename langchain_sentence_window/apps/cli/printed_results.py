@@ -8,6 +8,7 @@ from langchain_core.documents import Document
 from rich.text import Text
 
 from langchain_sentence_window._display import milliseconds, named, ranked, shown
+from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.answering.chain import create_rag_chain
 from langchain_sentence_window.answering.citations import Citation
 from langchain_sentence_window.answering.locations import describe_location, doubt_about
@@ -15,7 +16,7 @@ from langchain_sentence_window.answering.quotes.verification import QuotedPlace,
 from langchain_sentence_window.documents import keys
 from langchain_sentence_window.documents.window_documents import brief_values
 from langchain_sentence_window.documents.window_runs import sentence_numbers, source_span
-from langchain_sentence_window.errors import MissingExtraError, SentenceWindowError
+from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, Trace, WindowTrace, largest_signals
 
@@ -96,7 +97,6 @@ def _place(window: Document, number: int) -> Text:
     return made
 
 
-_INDENT = 4
 _LINE = 120
 """The columns of a sentence where there is no terminal."""
 
@@ -126,7 +126,7 @@ def show_trace(out: Output, trace: Trace) -> None:
 def _show(out: Output, number: int, facts: str, outcome: str, text: str) -> None:
     out.line(Text.assemble((f"{number:>3}", STRONG), " ", one_line(facts), " · ", (one_line(outcome), STRONG)))
     columns = out.columns or _LINE
-    out.line(Text(shortened(one_line(text), columns - _INDENT), style=WEAK), indent=_INDENT)
+    out.line(Text(shortened(one_line(text), columns - INDENT), style=WEAK), indent=INDENT)
 
 
 def _window(window: WindowTrace) -> str:
@@ -194,7 +194,8 @@ def answer(
         {
             "question": question,
             "answer": text,
-            "citations": [_citation(each) for each in citations],
+            # Without its source, which is among the windows.
+            "citations": [_fields(each, "document") for each in citations],
             "quotes": [_quote(each) for each in quotes],
             "windows": [as_dict(number, each) for number, each in enumerate(windows, 1)],
         }
@@ -211,12 +212,9 @@ def chat_model(name: str) -> "BaseChatModel":
         MissingExtraError: LangChain isn't installed.
         SentenceWindowError: The provider can't make it.
     """
+    library = of_extra("langchain.chat_models", "langchain", "agents")
     try:
-        from langchain.chat_models import init_chat_model
-    except ImportError as error:
-        raise MissingExtraError("langchain", "agents") from error
-    try:
-        model: BaseChatModel = init_chat_model(name)
+        model: BaseChatModel = library.init_chat_model(name)
     except ImportError:
         raise
     except Exception as error:  # a provider may raise anything
@@ -242,19 +240,14 @@ def _show_verdicts(out: Output, quotes: Sequence[VerifiedQuote]) -> None:
         verdict = quote.verdict.replace("_", " ")
         out.line(Text.assemble((f"{verdict}:", STRONG), f" {one_line(quote.text)}"))
         for place in dict.fromkeys(place.location for place in quote.places):
-            out.line(Text(one_line(nearer(place)), style=WEAK), indent=_INDENT)
-
-
-def _citation(citation: Citation) -> dict[str, Any]:
-    """Return a citation for JSON, without its source, which is among the windows."""
-    return _fields(citation, "document")
+            out.line(Text(one_line(nearer(place)), style=WEAK), indent=INDENT)
 
 
 def _quote(quote: VerifiedQuote) -> dict[str, Any]:
-    closest = quote.closest and _fields(quote.closest, "document")
+    places = [_fields(place, "document") for place in quote.places]
     return _fields(quote, "places") | {
-        "places": [_fields(place, "document") for place in quote.places],
-        "closest": closest,
+        "places": places,
+        "closest": quote.closest and _fields(quote.closest, "document"),
     }
 
 

@@ -14,8 +14,6 @@ from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings
 from langchain_sentence_window.retrieval.settings import RELATED_NAMES, SETTINGS
 
-_FILTER = "filter"
-
 
 def read_filter(text: str | None) -> dict[str, Any] | None:
     """Read a filter.
@@ -97,7 +95,7 @@ def check_settings(
         if name not in known:
             where = "the index can't remember" if is_remembered else "--set has no setting"
             likely = likely_name(name, frozenset(known), RELATED_NAMES)
-            cure = "; give it with --filter." if name == _FILTER else f"; did you mean {likely}?" if likely else "."
+            cure = "; give it with --filter." if name == "filter" else f"; did you mean {likely}?" if likely else "."
             raise InvalidInputError(f"{where} {shown(name)}{cure} All are {', '.join(sorted(known))}")
         row = SETTINGS[name]
         try:
