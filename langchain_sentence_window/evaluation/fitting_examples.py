@@ -175,7 +175,7 @@ async def _example(io: IO, retriever: SentenceWindowRetriever, question: Questio
     keys = dict.fromkeys(
         key for number in range(len(candidates)) for key in _around(candidates, number, request.policy)
     )
-    read = (await fetch_available(io, request.scope, keys, by_key(found.sentences))).sentences
+    read, _ = await fetch_available(io, request.scope, keys, by_key(found.sentences))
     windows = [_window(key, request.policy, read) for key in candidates.keys]
     return FittingExample(question, candidates, windows, search.lexical_weight / LEXICAL_WEIGHT)
 

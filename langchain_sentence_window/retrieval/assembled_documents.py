@@ -219,7 +219,7 @@ async def _assemble(
         windows = [each.window for each in assembly.windows]
         lead_ins = wanted_lead_ins(windows, {**given.sentences, **read})
         asked |= reader.wanted | dict.fromkeys([key for window in windows for key in window.keys] + lead_ins)
-        read = (await fetch_available(io, given.scope, asked, given.sentences)).sentences
+        read, _ = await fetch_available(io, given.scope, asked, given.sentences)
     return assembly, read
 
 

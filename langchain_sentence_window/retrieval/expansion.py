@@ -32,7 +32,7 @@ from langchain_sentence_window.windows.completion import (
 )
 from langchain_sentence_window.windows.geometry import Hit, Window, WindowSize, best_windows, expand, window_size
 
-from .stored_sentences import Available, fetch_available, fetch_lead_ins, fetch_sentences, wanted_lead_ins
+from .stored_sentences import fetch_available, fetch_lead_ins, fetch_sentences, wanted_lead_ins
 
 MIN_HITS_TO_COMPARE = 10
 """The fewest hits that a search divides into strong and weak ones. With a smaller ``fetch_k``, all are strong."""
@@ -191,13 +191,12 @@ async def plan_expansion(
     Raises:
         IncompleteWindowError: A hit may not be read any more.
     """
+    read, is_complete = dict(ahead or {}), True
     if ahead is None:
-        available = await fetch_available(io, scope, wanted.asked, known)
-    else:
-        available = Available(dict(ahead), is_complete=True)
-    read, missing = available.sentences, [key for key in wanted.needed if key not in available.sentences]
-    ends_at_inline = not available.is_complete and scope.filter is None and any(hit.window for hit in known.values())
-    if missing and not ends_at_inline and (not read or not available.is_complete):
+        read, is_complete = await fetch_available(io, scope, wanted.asked, known)
+    missing = [key for key in wanted.needed if key not in read]
+    ends_at_inline = not is_complete and scope.filter is None and any(hit.window for hit in known.values())
+    if missing and not ends_at_inline and (not read or not is_complete):
         read |= await fetch_sentences(io, scope, missing, known)
     # If only a few hits were asked for, all of them are wanted.
     strong = strong_score(hits) if all_hits or len(hits) >= MIN_HITS_TO_COMPARE else -math.inf

@@ -101,22 +101,15 @@ async def fetch_sentences(
     return read | by_key(map(scope.adapter.read, fetched))
 
 
-@dataclass(frozen=True, slots=True)
-class Available:
-    """Sentences that could be read.
+async def fetch_available(
+    io: IO, scope: Scope, keys: Collection[SentenceKey], known: SentencesByKey
+) -> tuple[dict[SentenceKey, StoredSentence], bool]:
+    """Read sentences in one call, as far as they can be read; never raise for those that can't.
 
-    Attributes:
-        sentences: The sentences.
-        is_complete: Whether those that are missing don't exist or are forbidden. Otherwise the store may hold them, but
-            can't fetch by id, or not within the filter.
+    Returns:
+        The sentences; and whether those that are missing don't exist or are forbidden. Otherwise the store may hold
+        them, but can't fetch by id, or not within the filter.
     """
-
-    sentences: dict[SentenceKey, StoredSentence]
-    is_complete: bool
-
-
-async def fetch_available(io: IO, scope: Scope, keys: Collection[SentenceKey], known: SentencesByKey) -> Available:
-    """Read sentences in one call, as far as they can be read; never raise for those that can't."""
     inline = by_key(sentence for hit in known.values() for sentence in hit.window)
     held = {} if scope.filter is not None else {key: known.get(key, inline[key]) for key in keys if key in inline}
     missing = [key for key in keys if key not in held]
@@ -124,8 +117,7 @@ async def fetch_available(io: IO, scope: Scope, keys: Collection[SentenceKey], k
         fetched = await scope.fetch(io, missing) if missing else []
     except InvalidInputError:  # the filter can't be enforced by id
         fetched = None
-    found = held | by_key(map(scope.adapter.read, fetched or []))
-    return Available(found, is_complete=fetched is not None)
+    return held | by_key(map(scope.adapter.read, fetched or [])), fetched is not None
 
 
 async def _found_again(io: IO, scope: Scope, missing: Sequence[SentenceKey], inline: SentencesByKey) -> list[Document]:

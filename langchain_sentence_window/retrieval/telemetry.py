@@ -15,7 +15,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from langchain_core.retrievers import LangSmithRetrieverParams
@@ -103,30 +102,15 @@ def _record_content(span: Any, query: Query) -> None:
         span.set_attribute("gen_ai.retrieval.documents", json.dumps(found))
 
 
-_known: tuple[Any, Any] | None = None
-"""The latest tracer provider, and its tracer. Replaced as a whole."""
-
-
 def _tracer() -> Any:
     """Return the tracer of the program's tracer provider; ``None`` if none was set."""
-    global _known  # noqa: PLW0603 - a cache
     trace = sys.modules.get("opentelemetry.trace")
     if trace is None:
         return None
     provider = trace.get_tracer_provider()
     if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):
         return None
-    known = _known
-    if known is None or known[0] is not provider:
-        _known = known = provider, provider.get_tracer(_PACKAGE, _version())
-    return known[1]
-
-
-def _version() -> str | None:
-    try:
-        return version("langchain-sentence-window")
-    except PackageNotFoundError:  # it runs from a folder
-        return None
+    return provider.get_tracer(_PACKAGE, sys.modules[_PACKAGE].__version__)
 
 
 LOGGER = logging.getLogger(__name__.partition(".")[0])

@@ -245,10 +245,8 @@ def _show_verdicts(out: Output, quotes: Sequence[VerifiedQuote]) -> None:
 
 def _quote(quote: VerifiedQuote) -> dict[str, Any]:
     places = [_fields(place, "document") for place in quote.places]
-    return _fields(quote, "places") | {
-        "places": places,
-        "closest": quote.closest and _fields(quote.closest, "document"),
-    }
+    closest = quote.closest and _fields(quote.closest, "document")
+    return _fields(quote, "places") | {"places": places, "closest": closest}
 
 
 def _fields(record: Citation | VerifiedQuote | QuotedPlace, but: str) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def _is_within(span: Span, sentence: StoredSentence) -> bool:
 
 
 def _outcome(found: SentenceFate, query: Query, sentence: StoredSentence) -> tuple[Outcome, str]:
-    key, facts = sentence.key, Outcomes.of(query)
+    key, facts = sentence.key, Outcomes(query)
     number = facts.windows.get(key)
     if number is not None:
         if number in facts.returned:

@@ -3,7 +3,7 @@
 What became of its hits and windows is collected by key, which keeps the work for a trace linear.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -17,7 +17,6 @@ from langchain_sentence_window.documents.sentence_documents import SentencesByKe
 from langchain_sentence_window.documents.window_documents import shown_lead_ins, shown_text
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
 from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
-from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.expansion import Expansion
 from langchain_sentence_window.retrieval.query import Query, Request
@@ -46,8 +45,9 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     query = _ExplainedQuery(io, request, reranker)
     with observed(query):
         await query.run()
-    found, dense, lexical, outcomes = query.found, query.dense, query.lexical, Outcomes.of(query)
+    found, dense, lexical, outcomes = query.found, query.dense, query.lexical, Outcomes(query)
     hits, candidates = hit_traces(query, outcomes), candidate_traces(query)
+    named = [] if found.named is None else found.named.documents
     windows = [_window(query, outcomes, number, window) for number, window in enumerate(query.windows, 1)]
     return Trace(
         request.search.query,
@@ -55,7 +55,7 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
         hits,
         windows,
         dict(query.seconds),
-        named=[] if found.named is None else _named(found.named),
+        named=[NameTrace(each.doc_id, tuple(each.words), each.name) for each in named],
         searched_as="" if found.named is None else found.named.question,
         relevance={} if found.relevance is None else dict(found.relevance.numbers),
         candidates=candidates,
@@ -117,10 +117,6 @@ class _ExplainedQuery(Query):
             for index in range(max(0, window.first - SURROUNDING_SENTENCES), window.last + SURROUNDING_SENTENCES + 1)
         }
         return list(keys | {(hit.doc_id, hit.section_end): None for hit in self.expansion.hits})
-
-
-def _named(named: Heard) -> list[NameTrace]:
-    return [NameTrace(each.doc_id, tuple(each.words), each.name) for each in named.documents]
 
 
 async def _rankings(io: IO, request: Request, depth: int) -> tuple[Ranks, Ranks]:
@@ -254,7 +250,6 @@ class Returned:
     together: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
 class Outcomes:
     """Facts about the hits and windows of a query.
 
@@ -271,47 +266,30 @@ class Outcomes:
         returned: The Documents that hold windows, by the windows' numbers.
     """
 
-    windows: Mapping[SentenceKey, int]
-    alone: Mapping[SentenceKey, Window]
-    best: Collection[SentenceKey]
-    merged: Collection[SentenceKey]
-    ranks: Mapping[SentenceKey, int]
-    scores: Mapping[SentenceKey, float]
-    ranked: Mapping[int, int]
-    left_out: Mapping[int, str]
-    equal: Mapping[int, int]
-    returned: Mapping[int, Returned]
-
-    @classmethod
-    def of(cls, query: Query) -> "Outcomes":
+    def __init__(self, query: Query) -> None:
         """Collect the facts about a query that was run."""
-        windows, expansion = query.windows, query.expansion
-        numbers = {key: number for number, window in enumerate(windows, 1) for key in window.keys}
+        windows, hits, assembled = query.windows, query.expansion.hits, query.assembled
+        self.windows = {key: number for number, window in enumerate(windows, 1) for key in window.keys}
+        self.alone = {hit.key: query.expansion.window(hit) for hit in hits}
+        self.best = {window.best.key for window in windows}
+        self.merged = {hit.key for window in windows for hit in window.hits}
+        self.ranks = {hit.key: rank for rank, hit in enumerate(hits, 1)}
+        self.scores = {hit.key: hit.score for hit in hits}
         by_place = {(window.doc_id, window.first): number for number, window in enumerate(windows, 1)}
         ranked = [by_place[each.window.doc_id, each.window.first] for each in query.ranked]
+        self.ranked: dict[int, int] = {}
+        for rank, number in enumerate(ranked, 1):
+            self.ranked.setdefault(number, rank)
+        left_out = sorted(assembled.assembly.left_out.items(), reverse=True)
+        self.left_out = {ranked[rank]: code for rank, code in left_out}
+        self.equal = {ranked[rank]: ranked[each.better] for rank, each in assembled.assembly.equal.items()}
         positions = {id(document): position for position, document in enumerate(query.documents, 1)}
-        returned: dict[int, Returned] = {}
-        assembled = query.assembled
+        self.returned: dict[int, Returned] = {}
         for each, document in zip(assembled.assembly.windows, assembled.documents, strict=True):
             together = [ranked[rank] for rank in each.ranks]
             for number in together:
                 place = Returned(positions[id(document)], (each.window.first, each.window.last), document, together)
-                returned.setdefault(number, place)
-        ranks: dict[int, int] = {}
-        for rank, number in enumerate(ranked, 1):
-            ranks.setdefault(number, rank)
-        return cls(
-            windows=numbers,
-            alone={hit.key: expansion.window(hit) for hit in expansion.hits},
-            best={window.best.key for window in windows},
-            merged={hit.key for window in windows for hit in window.hits},
-            ranks={hit.key: rank for rank, hit in enumerate(expansion.hits, 1)},
-            scores={hit.key: hit.score for hit in expansion.hits},
-            ranked=ranks,
-            left_out={ranked[rank]: code for rank, code in sorted(assembled.assembly.left_out.items(), reverse=True)},
-            equal={ranked[rank]: ranked[each.better] for rank, each in assembled.assembly.equal.items()},
-            returned=returned,
-        )
+                self.returned.setdefault(number, place)
 
     def reason(self, number: int) -> tuple[str, str]:
         """Return the code and the phrase that say why a window wasn't returned."""
