@@ -35,9 +35,7 @@ class PineconeAdapter(FilteredByMappings):
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Let the store search, in a thread: its async searches close each other's connection."""
-        found = await io.in_thread(self.store.similarity_search_with_score, query, **settings)
-        sign = -1.0 if self._are_distances([float(score) for _, score in found]) else 1.0
-        return [(document, sign * float(score)) for document, score in found]
+        return self._best_highest(await io.in_thread(self.store.similarity_search_with_score, query, **settings))
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Fetch documents by id, then leave out those that the filter forbids."""

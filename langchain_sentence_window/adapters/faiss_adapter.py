@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from langchain_core.documents import Document
 
@@ -19,9 +19,11 @@ from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.ranking.relevance import Unrelated
 from langchain_sentence_window.stores.faiss.database.filters import compile_filter
 from langchain_sentence_window.stores.faiss.index_state import IndexState
-from langchain_sentence_window.stores.faiss.soundness import StoreStats
 
 from .store_adapter import BulkLoader, Scored, StoreAdapter
+
+if TYPE_CHECKING:
+    from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
 
 T = TypeVar("T")
 
@@ -35,6 +37,7 @@ _IN_ONE_ROUND = ("hybrid_search", "ahybrid_search", "get_by_ids", "get_by_ids_wi
 class FaissStoreAdapter(StoreAdapter):
     """`FaissStore` searches by words, replaces documents in a transaction and enforces filters by id."""
 
+    store: "FaissStore"
     holds_json = True
     is_hybrid = True
     ranks_candidates = True
@@ -45,13 +48,11 @@ class FaissStoreAdapter(StoreAdapter):
     @property
     def folder(self) -> Path | None:
         """The folder of the store; ``None`` if it is in memory."""
-        found: Path | None = self.store.folder
-        return found
+        return self.store.folder
 
     async def count_writes(self, io: IO) -> int | None:
         """Return the number of writes so far."""
-        stats: StoreStats = await io.call(self.store.stats, self.store.astats)
-        return stats.generation
+        return (await io.call(self.store.stats, self.store.astats)).generation
 
     def search_parameters(self) -> Mapping[str, inspect.Parameter]:
         """Return those of a hybrid search, without the ones that the retriever gives."""
@@ -60,8 +61,7 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search by meaning and words; ``settings`` may hold ``rank``, see `FaissStore.hybrid_search`."""
-        found: Scored = await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
-        return found
+        return await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
 
     @property
     def reads_index(self) -> bool:
@@ -72,8 +72,7 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def read_index(self, io: IO, work: Callable[[IndexState], T], *, words: bool = True) -> T:
         """Run a function of one state of the index; see `FaissStore.read`."""
-        found: T = await io.compute(partial(self.store.read, work, words=words))
-        return found
+        return await io.compute(partial(self.store.read, work, words=words))
 
     @contextmanager
     def at_one_state(self, attempt: int) -> Iterator[Self]:
@@ -85,8 +84,7 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
         """Search by words."""
-        found: Scored = await io.call(self.store.lexical_search, self.store.alexical_search, query, **settings)
-        return found
+        return await io.call(self.store.lexical_search, self.store.alexical_search, query, **settings)
 
     async def unrelated_to(self, io: IO, query: str) -> Unrelated | None:
         """Look at the store's vectors."""
@@ -114,8 +112,7 @@ class FaissStoreAdapter(StoreAdapter):
     async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
         """List them without reading their sentences."""
         joined = filter if source is None else self._of_source(filter, source)
-        found: list[IndexedDocument] = await io.call(self.store.list_documents, self.store.alist_documents, joined)
-        return found
+        return await io.call(self.store.list_documents, self.store.alist_documents, joined)
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Yield all, in one state of the store."""
@@ -125,15 +122,14 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def count_documents(self, io: IO, filter: Any = None) -> int:
         """Count them without reading them."""
-        return int(await io.call(self.store.count_documents, self.store.acount_documents, filter))
+        return await io.call(self.store.count_documents, self.store.acount_documents, filter)
 
     async def delete_documents(
         self, io: IO, doc_ids: Sequence[str] | None, filter: Any, source: str | None
     ) -> Sequence[str]:
         """Delete them in one transaction, which checks the filter too."""
         given = filter if source is None else self._of_source(filter, source)
-        names: list[str] = await io.in_thread(self.store.remove_documents, doc_ids, filter=given)
-        return names
+        return await io.in_thread(self.store.remove_documents, doc_ids, filter=given)
 
     def _of_source(self, filter: Any, source: str) -> Any:
         of_source = filter_of_source(source)

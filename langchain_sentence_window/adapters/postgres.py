@@ -18,6 +18,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
@@ -95,17 +96,8 @@ class WordSearch:
     vector: Sequence[float] | None = None
 
 
-_used: WeakKeyDictionary[Any, FullText] = WeakKeyDictionary()
-
-
-def full_text_of(store: Any) -> FullText | None:
-    """Return what is known of the words of a store; ``None`` if it doesn't search by words."""
-    return _used.get(store)
-
-
-def use_full_text(store: Any, full_text: FullText) -> None:
-    """Let a store search by words from now on."""
-    _used[store] = full_text
+_full_texts: WeakKeyDictionary[Any, FullText] = WeakKeyDictionary()
+"""What is known of the words of each store that searches by words."""
 
 
 class FullTextQueries:
@@ -352,31 +344,33 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
         """Search without fetching vectors, where the store would find the same."""
         if self.embedding is None or not searches_plainly(self.store, self._table, settings):
             return await super().search(io, query, settings)
-        vector, queries = await embed_query(io, self.embedding, query), PostgresQueries(self._table, self._engine)
-        most, within = settings.get("k"), settings.get("filter")
-        found = queries.scored_documents(await self._engine.run(io, partial(queries.nearest, vector, most, within)))
-        sign = -1.0 if self._are_distances([score for _, score in found]) else 1.0
-        return [(document, sign * score) for document, score in found]
+        queries, rows = await self._nearest(io, self.embedding, query, settings)
+        return self._best_highest(queries.scored_documents(rows))
 
     async def search_sentences(self, io: IO, query: str, settings: Mapping[str, Any]) -> Read | None:
         """Search without fetching vectors, and without making Documents, where the store would find the same."""
         is_read_here = type(self).read is ReadMethods.read and type(self).search is PGVectorStoreAdapter.search
         if self.embedding is None or not is_read_here or not searches_plainly(self.store, self._table, settings):
             return None
-        vector, queries = await embed_query(io, self.embedding, query), PostgresQueries(self._table, self._engine)
-        rows = await self._engine.run(io, partial(queries.nearest, vector, settings.get("k"), None))
-        found = queries.scored_sentences(rows)
-        sign = -1.0 if self._are_distances([score for _, score in found]) else 1.0
-        return [(sentence, sign * score) for sentence, score in found]
+        queries, rows = await self._nearest(io, self.embedding, query, settings)
+        return self._best_highest(queries.scored_sentences(rows))
+
+    async def _nearest(
+        self, io: IO, embedding: Embeddings, query: str, settings: Mapping[str, Any]
+    ) -> tuple[PostgresQueries, Sequence[Any]]:
+        """Search by meaning; return what reads the rows, and the rows."""
+        vector, queries = await embed_query(io, embedding, query), PostgresQueries(self._table, self._engine)
+        most, within = settings.get("k"), settings.get("filter")
+        return queries, await self._engine.run(io, partial(queries.nearest, vector, most, within))
 
     @property
     def finds_words(self) -> bool:
         """Whether `enable_full_text` was called for the store."""
-        return full_text_of(self.store) is not None
+        return self.store in _full_texts
 
     async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:
         """Search by vectors and by PostgreSQL's index of words, each for ``k`` sentences."""
-        full_text, embedding = full_text_of(self.store), self.embedding
+        full_text, embedding = _full_texts.get(self.store), self.embedding
         if full_text is None or embedding is None or not settings.keys() <= {"k", "filter"}:
             raise InvalidInputError(
                 f"search_kwargs holds {listed(sorted(settings))}, but a {self.name} that also searches by words "
@@ -390,7 +384,7 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
 
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
         """Search by PostgreSQL's index of words, if `enable_full_text` was called for the store."""
-        full_text = full_text_of(self.store)
+        full_text = _full_texts.get(self.store)
         if full_text is None:
             return None
         search = WordSearch(full_text, query, settings["k"], settings.get("filter"))
@@ -403,7 +397,7 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
                 f"{self.name} has a hybrid search of its own, or isn't langchain_postgres's own class; use that search "
                 "through search_kwargs, or make the store without hybrid_search_config"
             )
-        use_full_text(self.store, await self._engine.run(io, partial(self._full_text.make, language)))
+        _full_texts[self.store] = await self._engine.run(io, partial(self._full_text.make, language))
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Get documents in one statement; within a filter, by the store's own."""

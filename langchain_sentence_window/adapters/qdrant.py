@@ -83,9 +83,8 @@ class QdrantAdapter(StoreAdapter):
             query_filter=settings.get("filter"),
             with_payload=True,
         )
-        scores = [float(point.score) for point in found.points]
-        sign = -1.0 if self._are_distances(scores) else 1.0
-        return [(document, sign * score) for document, score in zip(self._documents(found.points), scores, strict=True)]
+        scores = (point.score for point in found.points)
+        return self._best_highest(zip(self._documents(found.points), scores, strict=True))
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Retrieve the points of the ids; within a filter, scroll through them."""

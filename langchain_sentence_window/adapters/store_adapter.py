@@ -6,7 +6,7 @@ override no more than that. A `BulkLoader` is how a store takes many sentences w
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from langchain_core.documents import Document
@@ -61,8 +61,7 @@ class SearchMethods(StoreTraits):
         found: Scored = await io.call(
             store.similarity_search_with_score, store.asimilarity_search_with_score, query, **settings
         )
-        sign = -1.0 if self._are_distances([float(score) for _, score in found]) else 1.0
-        return [(document, sign * float(score)) for document, score in found]
+        return self._best_highest(found)
 
     async def search_sentences(self, io: IO, query: str, settings: Mapping[str, Any]) -> Read | None:
         """Search as `search` does, and read the sentences at once; only asked for without a filter.
@@ -125,6 +124,12 @@ class SearchMethods(StoreTraits):
             See `judge_relevance`; ``None`` if the store can't say, or its scores by meaning aren't cosines.
         """
         return None
+
+    def _best_highest(self, found: Iterable[tuple[T, Any]]) -> list[tuple[T, float]]:
+        """Return what was found, best first, with scores of which a higher one is better."""
+        scored = [(each, float(score)) for each, score in found]
+        sign = -1.0 if self._are_distances([score for _, score in scored]) else 1.0
+        return [(each, sign * score) for each, score in scored]
 
     def _are_distances(self, scores: Sequence[float]) -> bool:
         """Check whether a lower score is better.

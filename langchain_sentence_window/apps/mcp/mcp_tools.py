@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
@@ -159,12 +159,8 @@ _KINDS = (
 )
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """The answer of a tool, as structured content and as sources between tags."""
-
-    content: BaseModel
-    sources: str
+_Answer: TypeAlias = tuple[BaseModel, str]
+"""The answer of a tool, as structured content and as sources between tags."""
 
 
 class _AdvisingTool(Tool):
@@ -198,12 +194,12 @@ class _Server:
         said = " ".join(filter(None, notes)) if found else tools.NOTHING_FOUND
         note = {"note": said} if said else {}
         new = self._passages([each.document for each in found if each.is_new])
-        return _Answer(SearchResult(results=new, **note), tools.source_blocks(found))
+        return SearchResult(results=new, **note), tools.source_blocks(found)
 
     async def read_around(self, session: RunnableConfig, **place: Any) -> _Answer:
         found = await self.reader.read(ASYNC, session, **place)
         passages = self._passages([each.document for each in found])
-        return _Answer(ReadResult(results=passages), tools.source_blocks(found))
+        return ReadResult(results=passages), tools.source_blocks(found)
 
     async def fetch(self, session: RunnableConfig, id: str) -> _Answer:
         for doc_id, passage in read_passage_id(id):
@@ -225,7 +221,7 @@ class _Server:
         explanation = NOT_IN_DOCUMENT if is_nowhere else EXPLANATIONS[found.verdict]
         result = QuoteResult(quote=quote, verdict=found.verdict, explanation=explanation, places=passages)
         shown = tools.source_blocks(sources) if sources else ""
-        return _Answer(result, f"{found.verdict}: {explanation}\n\n{shown}".rstrip())
+        return result, f"{found.verdict}: {explanation}\n\n{shown}".rstrip()
 
     def _passages(self, documents: Sequence[Document]) -> list[Passage]:
         return [Passage(**passage_of(document, self.url_of)) for document in documents]
@@ -237,7 +233,7 @@ class _Server:
         note = _note(excerpt)
         if note:
             fields["note"] = note
-        return _Answer(FetchResult(**fields, metadata=metadata), f"{tools.source_blocks(sources)}\n\n{note}".rstrip())
+        return FetchResult(**fields, metadata=metadata), f"{tools.source_blocks(sources)}\n\n{note}".rstrip()
 
 
 def mcp_tools(
@@ -259,11 +255,10 @@ def mcp_tools(
         timeout: The most seconds that a call takes; ``None`` for any time.
         show_again: Whether a search shows again what the session has shown before.
     """
-    patience = Patience(timeout)
     server = _Server(retriever, tools.Reader(retriever, show_again=show_again), url_of)
     about = f" Documents: {about}." if about else ""
     return [
-        _tool(kind, getattr(server, kind.name), about if kind.name == "search" else "", text, patience)
+        _tool(kind, getattr(server, kind.name), about if kind.name == "search" else "", text, timeout)
         for kind in _KINDS
     ]
 
@@ -271,37 +266,33 @@ def mcp_tools(
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Patience:
-    """The time of a call.
+async def _patiently(function: Callable[[], Awaitable[T]], seconds: float | None) -> T:
+    """Make a call that only reads, again and again while the store doesn't answer.
 
-    Attributes:
+    Args:
+        function: Makes the call.
         seconds: The most that it takes, with all its tries; ``None`` for any time.
+
+    Raises:
+        TimeoutError: It took too long.
     """
-
-    seconds: float | None
-
-    async def call(self, function: Callable[[], Awaitable[T]]) -> T:
-        """Make a call that only reads, again and again while the store doesn't answer.
-
-        Raises:
-            TimeoutError: It took too long.
-        """
-        async with asyncio.timeout(self.seconds):
-            for pause in _PAUSES:
-                try:
-                    return await function()
-                except (StoreUnavailableError, ToolException) as error:
-                    if not _is_unavailable(error):
-                        raise
-                await asyncio.sleep(pause * random.uniform(1 - _SPREAD, 1 + _SPREAD))  # noqa: S311 - nothing secret
-            return await function()
+    async with asyncio.timeout(seconds):
+        for pause in _PAUSES:
+            try:
+                return await function()
+            except (StoreUnavailableError, ToolException) as error:
+                if not any(isinstance(each, StoreUnavailableError) for each in (error, error.__cause__)):
+                    raise
+            await asyncio.sleep(pause * random.uniform(1 - _SPREAD, 1 + _SPREAD))  # noqa: S311 - nothing secret
+        return await function()
 
 
-def _tool(kind: _Kind, function: Callable[..., Awaitable[_Answer]], about: str, text: Text, patience: Patience) -> Tool:
+def _tool(
+    kind: _Kind, function: Callable[..., Awaitable[_Answer]], about: str, text: Text, timeout: float | None
+) -> Tool:
     async def call(context: Context[Any, Any], **arguments: Any) -> CallToolResult:
         try:
-            answer = await patience.call(partial(function, _session(context), **arguments))
+            answer, sources = await _patiently(partial(function, _session(context), **arguments), timeout)
         except ToolException as error:
             # What is wrong with the index is nothing that a model can mend, and may hold a path.
             if error.__cause__ is not None and not isinstance(error.__cause__, _MISTAKES):
@@ -309,8 +300,8 @@ def _tool(kind: _Kind, function: Callable[..., Awaitable[_Answer]], about: str, 
             raise ToolError(str(error)) from None
         except _MISTAKES as error:
             raise ToolError(str(tools.advice(error))) from error
-        content = answer.content.model_dump(mode="json", exclude_unset=True)
-        shown = answer.content.model_dump_json(exclude_unset=True) if text == "json" else answer.sources
+        content = answer.model_dump(mode="json", exclude_unset=True)
+        shown = answer.model_dump_json(exclude_unset=True) if text == "json" else sources
         return CallToolResult(content=[TextContent(type="text", text=shown)], structured_content=content)
 
     arguments: Any = create_model(f"{kind.takes.__name__}Arguments", __base__=(kind.takes, ArgModelBase))
@@ -359,7 +350,3 @@ _PAUSES = (0.25, 0.5, 1.0, 2.0)
 
 _SPREAD = 0.5
 """The share by which a pause is longer or shorter at random, lest all calls come back at the same moment."""
-
-
-def _is_unavailable(error: Exception) -> bool:
-    return isinstance(error, StoreUnavailableError) or isinstance(error.__cause__, StoreUnavailableError)
