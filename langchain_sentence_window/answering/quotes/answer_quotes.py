@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import unescape
 from itertools import pairwise
+from operator import attrgetter
 from typing import Literal
 
 from langchain_sentence_window._primitives import Span
@@ -47,6 +48,7 @@ _ENDS = ".!?…。！？"
 _INTRODUCING = (":", "：")
 _CLOSING = "\"'”’»)]*_"
 _MARKER = re.compile(r"[\s>#]*(?:(?:[-*+•]|\d{1,3}[.)])\s+)?(?:#{1,6}\s+)?")
+_start = attrgetter("start")
 _WIDE_END = re.compile(r"(?<=[。！？])")
 
 
@@ -174,24 +176,23 @@ def _masked(answer: str, quoted: Sequence[Quoted], cited: Sequence[Cited]) -> st
 def _quotations(
     answer: str, quoted: Sequence[Quoted], cited: Sequence[Cited], sentences: Sequence[Span]
 ) -> Iterator[AnswerQuote]:
-    starts = [each.start for each in cited]
     for number, quote in enumerate(quoted):
-        inner = _within(cited, starts, quote.outer[0], quote.outer[1])
+        inner = _within(cited, quote.outer[0], quote.outer[1])
         before = quoted[number - 1].outer[1] if number else 0
         after = quoted[number + 1].outer[0] if number + 1 < len(quoted) else len(answer)
         low, high = _sentence_at(sentences, quote.outer[0]), _sentence_at(sentences, quote.outer[1] - 1)
         first, last = (sentences[low][0], sentences[high][1]) if low >= 0 else (quote.outer[0], quote.outer[1])
         if quote.is_block:
-            outside = _around_block(answer, quote, cited, starts, sentences)
+            outside = _around_block(answer, quote, cited, sentences)
         else:
-            outside = _within(cited, starts, quote.outer[1], min(last, after))
+            outside = _within(cited, quote.outer[1], min(last, after))
             if not outside and after < last:
                 # Citations after several quotations belong to all of them.
-                outside = _next_group(quoted, number, cited, starts, last)
+                outside = _next_group(quoted, number, cited, last)
             if not outside:
-                outside = _adjacent(answer, cited, starts, quote.outer[1])
+                outside = _adjacent(answer, cited, quote.outer[1])
             if not outside and not inner and before <= first:
-                outside = _within(cited, starts, first, quote.outer[0])
+                outside = _within(cited, first, quote.outer[0])
         if made := _quotation(answer, quote, inner, tuple(outside)):
             yield made
 
@@ -218,11 +219,10 @@ def _quotation(answer: str, quote: Quoted, inner: Sequence[Cited], outside: tupl
 def _claims(
     answer: str, quoted: Sequence[Quoted], cited: Sequence[Cited], sentences: Sequence[Span]
 ) -> Iterator[AnswerQuote]:
-    starts = [each.start for each in cited]
     quotes = [each.outer for each in quoted]
     ends = [end for _, end in quotes]
     for low, high in sentences:
-        within = _within(cited, starts, low, high)
+        within = _within(cited, low, high)
         number = bisect_right(ends, low)
         after = quotes[number][0] if number < len(quotes) else len(answer)
         introduces = number < len(quotes) and answer[low:high].rstrip()[-1:] in _INTRODUCING
@@ -234,33 +234,31 @@ def _claims(
             yield AnswerQuote("claim", start, end, (Reading(text, tuple(within)),))
 
 
-def _within(cited: Sequence[Cited], starts: Sequence[int], start: int, end: int) -> Sequence[Cited]:
-    return cited[bisect_left(starts, start) : bisect_left(starts, end)] if start < end else ()
+def _within(cited: Sequence[Cited], start: int, end: int) -> Sequence[Cited]:
+    return cited[bisect_left(cited, start, key=_start) : bisect_left(cited, end, key=_start)]
 
 
 def _sentence_at(sentences: Sequence[Span], at: int) -> int:
     return bisect_right(sentences, at, key=lambda span: span[0]) - 1
 
 
-def _next_group(
-    quoted: Sequence[Quoted], number: int, cited: Sequence[Cited], starts: Sequence[int], last: int
-) -> Sequence[Cited]:
+def _next_group(quoted: Sequence[Quoted], number: int, cited: Sequence[Cited], last: int) -> Sequence[Cited]:
     """Return the first citations of a sentence after a quotation, up to the quotation after them."""
-    first = bisect_left(starts, quoted[number].outer[1])
+    first = bisect_left(cited, quoted[number].outer[1], key=_start)
     if first >= len(cited) or cited[first].start >= last:
         return ()
-    after = bisect_left(quoted, cited[first].start, key=lambda each: each.start)
+    after = bisect_left(quoted, cited[first].start, key=_start)
     # A citation in a quotation is that quotation's.
     if cited[first].start < quoted[after - 1].outer[1]:
         return ()
     following = quoted[after].outer[0] if after < len(quoted) else last
-    return _within(cited, starts, cited[first].start, min(last, following))
+    return _within(cited, cited[first].start, min(last, following))
 
 
-def _adjacent(answer: str, cited: Sequence[Cited], starts: Sequence[int], at: int) -> Sequence[Cited]:
+def _adjacent(answer: str, cited: Sequence[Cited], at: int) -> Sequence[Cited]:
     """Return the citations that follow a place with nothing but marks and white space between."""
     found = list[Cited]()
-    for each in cited[bisect_left(starts, at) :]:
+    for each in cited[bisect_left(cited, at, key=_start) :]:
         if each.start - at > _MAX_GAP or answer[at : each.start].strip(_BETWEEN):
             break
         found.append(each)
@@ -272,19 +270,17 @@ _MAX_GAP = 20
 _BETWEEN = " \t\n.,;:!?…*_()\"'”’»—–-"
 
 
-def _around_block(
-    answer: str, quote: Quoted, cited: Sequence[Cited], starts: Sequence[int], sentences: Sequence[Span]
-) -> Sequence[Cited]:
+def _around_block(answer: str, quote: Quoted, cited: Sequence[Cited], sentences: Sequence[Span]) -> Sequence[Cited]:
     """Return the citations that follow a block quote at once, else those of the sentence that introduces it."""
     # An attribution in the block's last line cites too.
-    found = [*_within(cited, starts, quote.end, quote.outer[1]), *_adjacent(answer, cited, starts, quote.outer[1])]
+    found = [*_within(cited, quote.end, quote.outer[1]), *_adjacent(answer, cited, quote.outer[1])]
     if found:
         return found
     before = _sentence_at(sentences, quote.outer[0] - 1)
     lead = answer[slice(*sentences[before])].rstrip() if before >= 0 and sentences[before][1] <= quote.outer[0] else ""
-    if _within(cited, starts, quote.start, quote.end) or not lead.endswith(":"):
+    if _within(cited, quote.start, quote.end) or not lead.endswith(":"):
         return ()
-    return _within(cited, starts, *sentences[before])
+    return _within(cited, *sentences[before])
 
 
 def _without(answer: str, lines: Sequence[Span], cited: Sequence[Cited]) -> tuple[str, int, int]:
