@@ -76,7 +76,8 @@ def _check_container(documents: object) -> None:
             f"documents is {shown(documents)}; give the documents that it loads: loader.lazy_load()"
         )
     if isinstance(documents, Mapping) or not isinstance(documents, Iterable):
-        advice = " Collect them first: [each async for each in documents]" if _is_async(documents) else ""
+        is_async = isinstance(documents, AsyncIterable)
+        advice = " Collect them first: [each async for each in documents]" if is_async else ""
         raise InvalidInputError(f"documents is {shown(documents)}; give a list of Documents.{advice}")
 
 
@@ -115,10 +116,6 @@ def as_documents(texts: object, metadatas: object) -> list[Document]:
             raise InvalidInputError(f"metadatas[{position}] is {shown(metadata)}; give a dict. Nothing was done.")
         documents.append(Document(page_content=text, metadata=metadata))
     return documents
-
-
-def _is_async(value: object) -> bool:
-    return isinstance(value, AsyncIterable)
 
 
 def check_document(position: int, document: object) -> None:

@@ -6,13 +6,13 @@ one transaction of a `FaissStore`.
 """
 
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from itertools import chain
 from time import perf_counter
-from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 from langchain_core.documents import Document
 from tqdm.auto import tqdm
@@ -42,6 +42,7 @@ from langchain_sentence_window.embedding.contextual_vectors import NeighborMixed
 from langchain_sentence_window.embedding.embedder import also_on_embedded_texts, counted_texts
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.stores.bm25_index import BM25Index
+from langchain_sentence_window.stores.faiss.store_writer import Replacement
 
 from .indexing import Preparation, Prepared, replace_documents
 from .stored_sentences import sentences_to_change
@@ -146,21 +147,6 @@ def _merged(parts: list[Part], sentences: Sequence[StoredSentence], join: JoinPa
             f"the metadata of document {shown(sentences[0].doc_id)} can't be right, as {error}; delete it and add all "
             "of its parts again"
         ) from None
-
-
-class Replacement(Protocol):
-    """A write that the store prepares; see `StoreAdapter.prepare_replacement`."""
-
-    vectors: Mapping[str, bytes]
-
-    async def make(self, io: IO, *, show_progress: bool) -> None:
-        """Embed and write."""
-
-    async def embed(self, io: IO, known: Mapping[str, bytes], *, show_progress: bool) -> None:
-        """Embed the texts that have no vector."""
-
-    def write_part(self) -> bool:
-        """Write, and return whether that was possible."""
 
 
 _Writing: TypeAlias = tuple[Prepared, Replacement, Future[bool]]

@@ -351,7 +351,7 @@ def found_evidence(
         keys: Keys of metadata that hold names, beside the title, the file name and its folder.
         name_keys: The question's keys that may tell documents apart, with the only word of each.
     """
-    uses: dict[str, dict[str, int]] = {}
+    uses: dict[str, Counter[str]] = {}
     heads: dict[str, list[StoredSentence]] = {}
     names: dict[str, dict[str, None]] = {}
     asked = frozenset(words)
@@ -359,8 +359,7 @@ def found_evidence(
     in_order = sorted(sentences, key=lambda each: each.key)
     for sentence in in_order:
         for word in asked and asked.intersection(words_of(f"{sentence.heading}\n{sentence.text}")):
-            of_word = uses.setdefault(word, {})
-            of_word[sentence.doc_id] = of_word.get(sentence.doc_id, 0) + 1
+            uses.setdefault(word, Counter())[sentence.doc_id] += 1
         if sentence.start < HEAD_CHARS:
             heads.setdefault(sentence.doc_id, []).append(sentence)
         if sentence.doc_id not in names or sentence.source != source:  # all of a document have the same, as a rule

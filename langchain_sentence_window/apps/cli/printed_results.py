@@ -1,7 +1,7 @@
 """Results as text for a terminal: windows with their hits marked, traces, and answers with their citations."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
@@ -18,7 +18,7 @@ from langchain_sentence_window.documents.window_documents import brief_values
 from langchain_sentence_window.documents.window_runs import sentence_numbers, source_span
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.tracing.trace import HitTrace, NameTrace, Trace, WindowTrace, largest_signals
+from langchain_sentence_window.retrieval.tracing.trace import HitTrace, Trace, WindowTrace, largest_signals, name_line
 
 from .opened_index import nearer, nothing_found, written
 from .output import MARKED, STRONG, WEAK, Output, counted, one_line, printable, shortened
@@ -108,7 +108,7 @@ def show_trace(out: Output, trace: Trace) -> None:
     out.line(Text(one_line(trace.query), style=STRONG))
     out.line(Text(one_line(named(trace.settings)), style=WEAK))
     for each in trace.named:
-        out.line(_name(each, trace.searched_as))
+        out.line(name_line(replace(each, doc_id=written(each.doc_id)), trace.searched_as))
     if trace.relevance:
         out.line(f"relevance: {', '.join(f'{name} {value:.3g}' for name, value in trace.relevance.items())}")
     out.line()
@@ -153,11 +153,6 @@ def _hit(hit: HitTrace) -> str:
     ]
     signals = largest_signals(hit.signals, _MAX_SIGNALS)
     return " · ".join([*facts, *([signals] if signals else [])])
-
-
-def _name(name: NameTrace, searched_as: str) -> str:
-    how = f"by its name {name.name!r}" if name.name else f"by {', '.join(name.words)}"
-    return f"names {written(name.doc_id)}, {how}; searched there first as {searched_as!r}"
 
 
 def answer(

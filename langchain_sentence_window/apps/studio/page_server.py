@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import logging
 import mimetypes
 import re
 import secrets
@@ -33,6 +32,7 @@ from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.hosts import LOOPBACK, as_sent, check_token, checked_names, name_list
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.telemetry import LOGGER
 
 from . import library, measured_questions, page_reader, page_state, queries, tuning
 from .page_state import Jobs, Library, Studio, reading
@@ -207,8 +207,6 @@ async def _page(request: Request) -> Response:
     return await _FILES.get_response("index.html", request.scope)
 
 
-logger = logging.getLogger("langchain_sentence_window")
-
 COOKIE = "sentence-window"
 """The beginning of the names of cookies; the port follows, as a browser sends the cookies of one port to all."""
 
@@ -279,7 +277,7 @@ class Guard:
             if has_begun:
                 raise
             # Starlette's own answer would be without the headers.
-            logger.exception("a request of the page failed")
+            LOGGER.exception("a request of the page failed")
             await PlainTextResponse("the server failed; its log says why", 500)(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope) -> Response | None:

@@ -11,7 +11,6 @@ An answer comes as lines: the windows first, then the statements as they come, t
 All places are spans of code points: of the answer, or of a document.
 """
 
-import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -56,6 +55,7 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowEr
 from langchain_sentence_window.ranking.ranking import SIGNALS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import SETTINGS
+from langchain_sentence_window.retrieval.telemetry import LOGGER
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 
 from .page_state import Studio, calling, reading
@@ -166,8 +166,6 @@ def web_address(address: str | None) -> str | None:
     """Return an address of the web; ``None`` for a file's, which browsers don't open from a page of the web."""
     return address if address is not None and address.lower().startswith(("http://", "https://")) else None
 
-
-logger = logging.getLogger("langchain_sentence_window")
 
 MAX_ERROR_CHARS = 500
 """The most characters of a chat model's error that the page shows."""
@@ -285,7 +283,7 @@ def _as_refusal() -> Iterator[None]:
     except SentenceWindowError:
         raise
     except Exception as error:
-        logger.warning("the chat model failed: %r", error)
+        LOGGER.warning("the chat model failed: %r", error)
         raise Refused(502, f"the chat model failed with {type(error).__name__}: {_short(str(error))}") from error
 
 

@@ -4,7 +4,6 @@ An error becomes ``{"error": {"type": ..., "message": ...}}``, which the page sh
 """
 
 import json
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from inspect import signature
 from typing import Any
@@ -16,8 +15,7 @@ from starlette.responses import Response, StreamingResponse
 
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.errors import SentenceWindowError
-
-logger = logging.getLogger("langchain_sentence_window")
+from langchain_sentence_window.retrieval.telemetry import LOGGER
 
 MAX_UNEXPECTED_CHARS = 300
 """The most characters of an unexpected error that the page shows: it may quote anything."""
@@ -94,7 +92,7 @@ def error_dict(error: Exception) -> dict[str, Any]:
         return {"type": "InvalidInputError", "message": _problems(error)}
     if isinstance(error, SentenceWindowError):
         return {"type": type(error).__name__, "message": str(error)}
-    logger.error("a call of the page failed", exc_info=error)
+    LOGGER.error("a call of the page failed", exc_info=error)
     return {"type": type(error).__name__, "message": on_one_line(str(error), MAX_UNEXPECTED_CHARS)}
 
 

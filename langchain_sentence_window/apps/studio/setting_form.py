@@ -22,9 +22,8 @@ RERANKER = "reranker"
 
 def described(retriever: SentenceWindowRetriever) -> dict[str, Any]:
     """Return what a form needs: the fields with the retriever's own values, and the signals of a ranking."""
-    fields = []
-    for name, row in FORM.items():
-        fields.append(
+    return {
+        "fields": [
             {
                 "name": name,
                 "kind": row.control,
@@ -33,9 +32,8 @@ def described(retriever: SentenceWindowRetriever) -> dict[str, Any]:
                 "is_optional": RetrieverSettings.model_fields[name].default is None,
                 "default": default_of(retriever, name),
             }
-        )
-    return {
-        "fields": fields,
+            for name, row in FORM.items()
+        ],
         "signals": [
             {"name": name, "meaning": signal.meaning, "weight": DEFAULT_RANKING.weights.get(name, 0.0)}
             for name, signal in SIGNALS.items()

@@ -151,17 +151,8 @@ class SentenceFate:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fate as dicts, lists and scalars that JSON can hold."""
-        signals = {name: list(both) for name, both in self.signals.items()}
-        advised = [
-            {
-                "written": each.written,
-                "settings": {
-                    name: list(value) if isinstance(value, tuple) else value for name, value in each.settings.items()
-                },
-            }
-            for each in self.advised
-        ]
-        return {**asdict(self), "signals": signals, "tried": list(self.tried), "advised": advised}
+        made: dict[str, Any] = _with_lists(asdict(self))
+        return made
 
     def __str__(self) -> str:
         """Return the fate in a few lines."""
@@ -178,8 +169,9 @@ class SentenceFate:
             _scored("BM25", self.lexical_score, self.lexical_rank, "by words"),
             _scored("score", self.score, self.rank, f"of {self.candidates:,} candidates"),
             *(
-                _scored(name, None if each is None else each.score, None if each is None else each.rank, "")
+                _scored(name, each.score, each.rank, "")
                 for name, each in (("best", self.best), ("last hit", self.last_hit))
+                if each is not None
             ),
         ]
         told = "; ".join(filter(None, scores))
@@ -190,6 +182,13 @@ class SentenceFate:
             parts = (f"{name} {own:+.2f} (last hit {last:+.2f})" for name, (own, last) in largest)
             lines.append(f"pushed down by {', '.join(parts)}")
         return "\n".join([*lines, self.advice])
+
+
+def _with_lists(value: Any) -> Any:
+    """Return a value as JSON has it, with lists in the place of tuples."""
+    if isinstance(value, Mapping):
+        return {key: _with_lists(each) for key, each in value.items()}
+    return [_with_lists(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _scored(name: str, score: float | None, rank: int | None, how: str) -> str:

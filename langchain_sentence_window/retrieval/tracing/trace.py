@@ -259,7 +259,7 @@ class Trace:
         paragraphs = [
             self.query,
             named(self.settings),
-            *(_name_line(each, self.searched_as) for each in self.named),
+            *(name_line(each, self.searched_as) for each in self.named),
             *([f"relevance: {_numbers(self.relevance)}"] if self.relevance else []),
             *([stage_counts(self.counts, self.tokens)] if self.counts else []),
             "\nwindows",
@@ -316,7 +316,8 @@ def _wrapped(text: str) -> str:
     )
 
 
-def _name_line(named: NameTrace, searched_as: str) -> str:
+def name_line(named: NameTrace, searched_as: str) -> str:
+    """Return a line that says how a question names a document."""
     how = f"by its name {named.name!r}" if named.name else f"by {', '.join(named.words)}"
     return f"names {named.doc_id}, {how}; searched there first as {searched_as!r}"
 
