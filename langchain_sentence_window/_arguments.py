@@ -14,6 +14,7 @@ from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
 from ._display import shown
+from ._primitives import STORABLE_ID
 from ._validation import checked_list, gathered
 from .errors import InvalidInputError
 
@@ -247,11 +248,7 @@ def checked_path(path: object) -> Path:
     """
     if isinstance(path, str) or (isinstance(path, PathLike) and not isinstance(path, type)):
         found = Path(path)
-        try:
-            usable = "\0" not in str(found) and bool(str(found).encode())
-        except UnicodeEncodeError:
-            usable = False
-        if usable:
+        if STORABLE_ID.fullmatch(str(found)):
             return found
     raise InvalidInputError(f"the path is {shown(path)}; give the path of a file as a string or a pathlib.Path")
 

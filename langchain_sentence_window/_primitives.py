@@ -1,9 +1,11 @@
-"""Primitives that all folders share: types, marks that end sentences, and what every store can hold.
+"""Primitives that all folders share: types, runs, marks that end sentences, and what every store can hold.
 
 Spans are half-open, ``[start, end)``: cut first, trim, slice last.
 """
 
 import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
 from typing import TypeAlias
 
 import numpy as np
@@ -20,6 +22,25 @@ Vectors: TypeAlias = npt.NDArray[np.float32]
 
 Rows: TypeAlias = npt.NDArray[np.int64]
 """Numbers of rows in the database."""
+
+
+def runs_of(indexes: Iterable[int]) -> Iterator[list[int]]:
+    """Yield the unbroken runs of ascending indexes."""
+    for _, run in groupby(enumerate(indexes), key=lambda each: each[1] - each[0]):
+        yield [index for _, index in run]
+
+
+def grown(run: tuple[int, int], fits: Callable[[int, int], bool]) -> tuple[int, int]:
+    """Extend a run, from its first to its last index, on both sides in turn while it fits."""
+    first, last = run
+    grows = True
+    while grows:
+        grows = False
+        if fits(first, last + 1):
+            last, grows = last + 1, True
+        if fits(first - 1, last):
+            first, grows = first - 1, True
+    return first, last
 
 
 COLONS = (":", "：")

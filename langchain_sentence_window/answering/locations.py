@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._primitives import Span
+from langchain_sentence_window._primitives import Span, grown
 from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.documents import keys
 from langchain_sentence_window.documents.metadata_values import is_index
@@ -402,19 +402,17 @@ def _excerpt(document: Document, sentences: SourceSentences) -> Span:
         return low, high
     hit = best_hit(document)
     touched = sentences.touched(*hit) if hit is not None else range(0)
-    first = last = touched[0] if touched else 0
+    first = touched[0] if touched else 0
     low, high = spans[first]
     if high - low > MAX_EXCERPT_CHARS:
         cut = text.rfind(" ", low + MAX_EXCERPT_CHARS // 2, low + MAX_EXCERPT_CHARS)
         return trim(text, low, cut if cut > 0 else low + MAX_EXCERPT_CHARS)
-    is_open = True
-    while is_open:
-        is_open = False
-        if last + 1 < len(spans) and spans[last + 1][1] - low <= MAX_EXCERPT_CHARS:
-            last, high, is_open = last + 1, spans[last + 1][1], True
-        if first > 0 and high - spans[first - 1][0] <= MAX_EXCERPT_CHARS:
-            first, low, is_open = first - 1, spans[first - 1][0], True
-    return low, high
+
+    def fits(first: int, last: int) -> bool:
+        return first >= 0 and last < len(spans) and spans[last][1] - spans[first][0] <= MAX_EXCERPT_CHARS
+
+    first, last = grown((first, first), fits)
+    return spans[first][0], spans[last][1]
 
 
 @cache

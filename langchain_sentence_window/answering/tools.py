@@ -28,7 +28,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
-from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, Span
+from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, Span, runs_of
 from langchain_sentence_window._validation import checked_flag
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
@@ -332,15 +332,11 @@ def _run_of(found: Sequence[int], sentences: Span, *, bound: bool) -> list[int]:
     Under a filter it is the first unbroken run, as a missing sentence may be forbidden. Without one a gap is damage,
     which raises an error later.
     """
-    inside = sorted(index for index in found if sentences[0] <= index <= sentences[1])
+    there = sorted(found)
+    inside = [index for index in there if sentences[0] <= index <= sentences[1]]
     if not inside or not bound:
-        return sorted(found) if inside else []
-    there, first, last = set(found), inside[0], inside[0]
-    while first - 1 in there:
-        first -= 1
-    while last + 1 in there:
-        last += 1
-    return list(range(first, last + 1))
+        return there if inside else []
+    return next(run for run in runs_of(there) if inside[0] in run)
 
 
 async def _advised(found: Awaitable[list[Document]]) -> list[Document]:

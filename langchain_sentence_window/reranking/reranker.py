@@ -23,7 +23,7 @@ from langchain_sentence_window._checked_settings import (
     CheckedSettings,
 )
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import Span
+from langchain_sentence_window._primitives import Span, grown
 from langchain_sentence_window._validation import checked_min_score, optional_count
 from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
@@ -160,7 +160,7 @@ def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: 
         return first >= 0 and last < len(units) and ends[last + 1] - ends[first] <= max_tokens + 1
 
     found = [i for i, (start, end) in enumerate(units) if any(start < right and left < end for left, right in hits)]
-    runs = [_grown(run, fits) for run in _joined(found, fits)]
+    runs = [grown(run, fits) for run in _joined(found, fits)]
     covered = {i for first, last in runs for i in range(first, last + 1)}
     runs += _joined([i for i in range(len(units)) if i not in covered], fits)
     return [(units[first][0], units[last][1]) for first, last in sorted(set(runs))]
@@ -200,16 +200,3 @@ def _joined(chosen: Sequence[int], fits: Callable[[int, int], bool]) -> list[tup
         else:
             runs.append((i, i))
     return runs
-
-
-def _grown(run: tuple[int, int], fits: Callable[[int, int], bool]) -> tuple[int, int]:
-    """Extend a run on both sides in turn while it fits."""
-    first, last = run
-    grows = True
-    while grows:
-        grows = False
-        if fits(first, last + 1):
-            last, grows = last + 1, True
-        if fits(first - 1, last):
-            first, grows = first - 1, True
-    return first, last

@@ -192,34 +192,26 @@ def show(
     """Show the text of a document as the index holds it."""
     from langchain_sentence_window.documents.keys import SENTENCES
 
-    from .opened_index import (
-        existing_index,
-        find_documents,
-        open_to_read,
-        read_range,
-        read_sentences,
-        show_sentences,
-        written,
-    )
+    from . import opened_index as opened
 
     out = Output(as_json=as_json, quiet=quiet)
-    chosen = None if window is None else read_range(window)
-    with open_to_read(existing_index(index)) as retriever:
-        (named,) = find_documents(retriever, [document])
+    chosen = None if window is None else opened.read_range(window)
+    with opened.open_to_read(opened.existing_index(index)) as retriever:
+        (named,) = opened.find_documents(retriever, [document])
         if chosen is None and not sentences:
             (found,) = retriever.get([named.doc_id])
             out.line(found.page_content)
             out.document({"document": named.doc_id, "text": found.page_content, "metadata": found.metadata})
             return
-        held = read_sentences(retriever, named, chosen)
+        held = opened.read_sentences(retriever, named, chosen)
     if held:
-        show_sentences(out, held, numbered=sentences)
+        opened.show_sentences(out, held, numbered=sentences)
     listed: list[dict[str, Any]] = [
         {"number": each.index, "start": each.start, "end": each.end, "text": each.text} for each in held
     ]
     out.document({"document": named.doc_id, SENTENCES: listed})
     if not held:
-        out.end_without(f"{written(named.doc_id)} has no such sentences.")
+        out.end_without(f"{opened.written(named.doc_id)} has no such sentences.")
 
 
 def rm(

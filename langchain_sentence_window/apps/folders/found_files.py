@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import LONE_SURROGATE
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, StoreError
 from langchain_sentence_window.loaders.file_bytes import LinkedFileError, Root, reason
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
@@ -184,19 +185,11 @@ def _readable(path: str, status: os.stat_result, root: Root | None, found: Found
     suffix = Path(path).suffix.lower()
     if not stat.S_ISREG(status.st_mode) or suffix not in SUFFIXES:
         found.skipped[suffix] += 1
-    elif _is_writable(path):
+    elif LONE_SURROGATE.search(path) is None:
         yield FoundFile(path, status.st_size, status.st_mtime_ns, root)
     else:
         name = os.fsencode(path).decode("utf-8", "backslashreplace")
         found.failed[name] = f"{name} has a name that can't be written as text; rename it"
-
-
-def _is_writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _identity(folder: Path | None) -> tuple[int, int] | None:

@@ -4,7 +4,7 @@ A result says where each passage stands, as structured content and as text.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from pydantic import BaseModel, Field
 
 from langchain_sentence_window._io import ASYNC, IO, arun
-from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, encodable
+from langchain_sentence_window._primitives import STORABLE_ID, SentenceKey, encodable, grown, runs_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.answering.citation_format import on_one_line
 from langchain_sentence_window.answering.conversation import number_of
@@ -94,7 +94,7 @@ async def _excerpt(io: IO, scope: Scope, doc_id: str, passage: Sentences | None)
     there = sorted(index for _, index in read if first <= index <= last)
     if not there:
         return None
-    run = next(_runs(there)) if passage else there[:1]
+    run = next(runs_of(there)) if passage else there[:1]
     chosen = _grown(read, doc_id, (run[0], run[-1]), MAX_FETCHED_SENTENCES - (0 if passage else run[0]))
     document = await _window(io, scope, read, doc_id, chosen)
     before, after = (doc_id, chosen[0] - 1) in read, (doc_id, chosen[1] + 1) in read
@@ -119,7 +119,7 @@ async def _all_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
         if len(found) < _BATCH_SIZE and scope.filter is None:
             break
     return [
-        await _window(io, scope, read, doc_id, (run[0], run[-1])) for run in _runs(sorted(index for _, index in read))
+        await _window(io, scope, read, doc_id, (run[0], run[-1])) for run in runs_of(sorted(index for _, index in read))
     ]
 
 
@@ -132,28 +132,17 @@ def _grown(read: SentencesByKey, doc_id: str, passage: Sentences, most: int) -> 
     """Return the sentences around a passage that fit into `MAX_FETCHED_CHARS`, as many on both sides, if possible."""
     (first, last), (begin, end) = passage, passage
 
-    def fits(left: int, right: int) -> bool:
+    def is_short(left: int, right: int) -> bool:
         return read[doc_id, right].end - read[doc_id, left].start <= MAX_FETCHED_CHARS
 
-    while last > first and not fits(first, last):
+    def fits(left: int, right: int) -> bool:
+        is_near = begin - most <= left and right <= end + most
+        return is_near and (doc_id, left) in read and (doc_id, right) in read and is_short(left, right)
+
+    while last > first and not is_short(first, last):
         last -= 1
     # A passage that was cut goes on after its end, so nothing is added before it.
-    forward, backward = last == end, last == end
-    while forward or backward:
-        forward = forward and (doc_id, last + 1) in read and last + 1 <= end + most and fits(first, last + 1)
-        last += forward
-        backward = backward and (doc_id, first - 1) in read and first - 1 >= begin - most and fits(first - 1, last)
-        first -= backward
-    return first, last
-
-
-def _runs(indexes: Sequence[int]) -> Iterator[Sequence[int]]:
-    """Yield the unbroken runs of sorted numbers."""
-    begin = 0
-    for position in range(1, len(indexes) + 1):
-        if position == len(indexes) or indexes[position] != indexes[position - 1] + 1:
-            yield indexes[begin:position]
-            begin = position
+    return grown((first, last), fits) if last == end else (first, last)
 
 
 MAX_SEARCHES = 8
