@@ -139,6 +139,15 @@ def citation_marks(answer: str) -> Iterator[tuple[Span, tuple[Span, ...]]]:
         yield match.span(), tuple((int(cited[1]), int(cited[2] or cited[1])) for cited in ranges)
 
 
+def spliced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+    """Return a text with other words in the place of stretches, which are given in order, each by its span."""
+    parts, at = list[str](), 0
+    for start, end, new in changes:
+        parts += [text[at:start], new]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
 def without_citations(answer: str) -> str:
     """Return an answer without its citations and the spaces before them."""
     parts, end = list[str](), 0
@@ -289,7 +298,7 @@ def visible(text: str) -> tuple[str, Sequence[int]]:
 
 def escape_tags(text: str) -> str:
     """Write ``&lt;`` for the ``<`` of whatever looks like the beginning of a tag ``<source>`` or ``</source>``."""
-    return _replaced(text, _found(_TAG, text), "&lt;", 1)
+    return spliced(text, ((at, at + 1, "&lt;") for at in _found(_TAG, text)))
 
 
 def escape_leading_numbers(text: str) -> str:
@@ -299,12 +308,13 @@ def escape_leading_numbers(text: str) -> str:
     """
     look, offsets = visible(text)
     numbers = (number for head in _LINE_HEAD.finditer(look) for number in _NUMBER.finditer(look, *head.span()))
-    return _replaced(text, [offsets[number.start()] for number in numbers], "\\", 0)
+    starts = (offsets[number.start()] for number in numbers)
+    return spliced(text, ((at, at, "\\") for at in starts))
 
 
 def escape_numbers(text: str) -> str:
     """Put a backslash before whatever looks like a source's number."""
-    return _replaced(text, _found(_NUMBER, text), "\\", 0)
+    return spliced(text, ((at, at, "\\") for at in _found(_NUMBER, text)))
 
 
 def escaped_offsets(text: str) -> set[int]:
@@ -324,15 +334,3 @@ def _found(pattern: re.Pattern[str], text: str) -> list[int]:
     """Return the offsets in a text at which a pattern is found in its look."""
     look, offsets = visible(text)
     return [offsets[match.start()] for match in pattern.finditer(look)]
-
-
-def _replaced(text: str, offsets: list[int], new: str, length: int) -> str:
-    """Return the text with ``length`` characters at each offset replaced."""
-    if not offsets:
-        return text
-    parts: list[str] = []
-    end = 0
-    for offset in offsets:
-        parts += [text[end:offset], new]
-        end = offset + length
-    return "".join([*parts, text[end:]])

@@ -23,7 +23,7 @@ from langchain_sentence_window.documents.metadata_values import is_index
 from langchain_sentence_window.documents.window_runs import lines_touched, read_span
 from langchain_sentence_window.errors import InvalidInputError
 
-from .citation_format import citation_marks, source_number
+from .citation_format import citation_marks, source_number, spliced
 from .context import SearchResult, search_results
 from .conversation import checked_sources, named_sources, numbered, numbers_of
 from .links import link_to
@@ -134,13 +134,11 @@ def renumber_citations(answer: str, documents: Iterable[Document]) -> tuple[str,
         raise InvalidInputError(f"the answer is {shown(answer)}; give its text, such as message.text")
     sources = checked_sources(documents)
     new: dict[int, int] = {}
-    parts, end = list[str](), 0
-    for (start, after), ranges in citation_marks(answer):
-        numbers = [new.setdefault(number, len(new) + 1) for number in named_sources(ranges, sources)]
-        if numbers:
-            parts += [answer[end:start], source_number(", ".join(map(str, numbers)))]
-            end = after
-    return "".join([*parts, answer[end:]]), [numbered(sources[old - 1], number) for old, number in new.items()]
+    changes: list[tuple[int, int, str]] = []
+    for (start, end), ranges in citation_marks(answer):
+        if numbers := [new.setdefault(number, len(new) + 1) for number in named_sources(ranges, sources)]:
+            changes.append((start, end, source_number(", ".join(map(str, numbers)))))
+    return spliced(answer, changes), [numbered(sources[old - 1], number) for old, number in new.items()]
 
 
 def checked_answer(answer: object) -> AIMessage:

@@ -309,7 +309,7 @@ async def read_sentences(io: IO, scope: Scope, doc_id: str, indexes: range) -> d
     """
     documents = await scope.fetch(io, [(doc_id, index) for index in indexes])
     if documents is None:
-        raise no_reading()
+        raise ToolException("This index can't be read sentence by sentence. Search again instead.")
     return by_key(map(scope.adapter.read, documents))
 
 
@@ -455,11 +455,6 @@ def no_document(given: str) -> ToolException:
     return ToolException(
         f"There is no document {quoted(given)}. Search first, and use the id or the doc_id of a passage that was found."
     )
-
-
-def no_reading() -> ToolException:
-    """Return the error for an index whose store can't fetch by id."""
-    return ToolException("This index can't be read sentence by sentence. Search again instead.")
 
 
 def _cut(text: str, max_chars: int) -> str:

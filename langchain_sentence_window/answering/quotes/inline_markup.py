@@ -1,7 +1,7 @@
 """Inline markup of Markdown and HTML as it is rendered, so that a quotation of the page stands in its source.
 
     >>> text = "See [the *guide*](https://example.com) &amp; ask."
-    >>> "".join(rendered(text))
+    >>> rendered(text)
     'See the guide & ask.'
 
 What isn't sure to be markup stays: ``snake_case``, ``2 * 3 * 4``, ``List<A>``, ``x[i][j]``. Raised and lowered figures
@@ -14,6 +14,7 @@ from html import unescape
 from typing import TypeAlias
 
 from langchain_sentence_window._primitives import UNSPACED, Span
+from langchain_sentence_window.answering.citation_format import spliced
 
 Change: TypeAlias = tuple[int, int, str]
 """A stretch of a text, and what is shown in its place."""
@@ -57,14 +58,9 @@ _MAX_LINE = 1000
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 
 
-def rendered(text: str) -> Iterator[str]:
-    """Yield the stretches of a text as they are shown."""
-    at = 0
-    for start, end, shown in markup(text):
-        yield text[at:start]
-        yield shown
-        at = end
-    yield text[at:]
+def rendered(text: str) -> str:
+    """Return a text as it is shown."""
+    return spliced(text, markup(text))
 
 
 def markup(text: str) -> list[Change]:

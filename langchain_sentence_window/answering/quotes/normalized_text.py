@@ -505,7 +505,7 @@ def agree_in_detail(quote: str, text: str, start: int, end: int) -> bool:
         start: Where the stretch begins that is like it.
         end: Where that ends.
     """
-    one, other = "".join(rendered(quote)), "".join(rendered(text[start:end]))
+    one, other = rendered(quote), rendered(text[start:end])
     ahead = text[start : end + _MAX_CLAUSE]
     are_units = _UNIT.findall(one) == _UNIT.findall(other)
     return are_units and _spell_alike(one, other) and all(each in ahead for each in _TARGET.findall(quote))

@@ -10,6 +10,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr
+from dataclasses import replace
 from io import StringIO
 from itertools import takewhile
 from pathlib import Path
@@ -141,8 +142,7 @@ def load(out: Output, embedding: str | None) -> Embeddings:
 def remember(folder: Path, **changed: Any) -> IndexSettings:
     """Change what an index remembers, and return it."""
     before = read_index_settings(folder)
-    fields = {name: getattr(before, name) for name in IndexSettings.__dataclass_fields__}
-    settings = IndexSettings(**fields | changed)
+    settings = replace(before, **changed)
     if settings != before:
         check_writable(folder)
         write_index_settings(folder, settings)

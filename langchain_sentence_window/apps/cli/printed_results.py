@@ -150,9 +150,9 @@ def _hit(hit: HitTrace) -> str:
         f"score {hit.score:.2f}",
         f"by meaning {ranked(hit.dense_rank, hit.dense_score, 3)}",
         f"by words {ranked(hit.lexical_rank, hit.lexical_score, 1)}",
+        largest_signals(hit.signals, _MAX_SIGNALS),
     ]
-    signals = largest_signals(hit.signals, _MAX_SIGNALS)
-    return " · ".join([*facts, *([signals] if signals else [])])
+    return " · ".join(filter(None, facts))
 
 
 def answer(
