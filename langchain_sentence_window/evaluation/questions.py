@@ -20,6 +20,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import LONE_SURROGATE, STORABLE_ID, SentenceKey, Span
 from langchain_sentence_window._validation import checked_list, gathered, listed
 from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.adapters.store_adapter import batches
 from langchain_sentence_window.documents.part_groups import group_by_name
 from langchain_sentence_window.documents.source_documents import source_names
 from langchain_sentence_window.documents.splitter import SentenceSplitter
@@ -439,8 +440,7 @@ async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str
     missing = dict.fromkeys(doc_ids)
     for scope in {repr(scope.filter): scope for scope in scopes}.values():
         storable = [doc_id for doc_id in missing if STORABLE_ID.fullmatch(doc_id)]
-        for start in range(0, len(storable), ID_BATCH_SIZE):
-            part = storable[start : start + ID_BATCH_SIZE]
+        for part in batches(storable, ID_BATCH_SIZE):
             documents = await _fetched(io, scope, [(doc_id, 0) for doc_id in part])
             if documents is None:
                 return

@@ -12,6 +12,7 @@ embedded, or from any store that holds single sentences and gives their vectors.
 and stored in slices, so memory doesn't grow with the index.
 """
 
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -192,10 +193,7 @@ async def _write(
 
 
 def _check_lengths(adapter: StoreAdapter, sentences: Sequence[Document]) -> None:
-    counts: dict[str, int] = {}
-    for sentence in sentences:
-        name = sentence.metadata[DOC_ID]
-        counts[name] = counts.get(name, 0) + 1
+    counts = Counter(sentence.metadata[DOC_ID] for sentence in sentences)
     for name, count in counts.items():
         if count > MAX_UNSEEN:
             raise InvalidInputError(

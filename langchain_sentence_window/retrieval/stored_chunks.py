@@ -23,7 +23,7 @@ from langchain_sentence_window._arguments import checked_vectorstore
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window._validation import as_integer
+from langchain_sentence_window._validation import as_integer, listed
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter, batches
@@ -90,7 +90,7 @@ class ChunkSurvey:
         if self.unplaced:
             found.append(
                 f"chunks that no number and no overlap places: {sum(self.unplaced.values()):,}, of "
-                f"{_named(self.unplaced)}. They stand where the store lists them, and begin sections. If a key of "
+                f"{listed(self.unplaced)}. They stand where the store lists them, and begin sections. If a key of "
                 "their metadata numbers them, give it as join_parts; else index the files themselves."
             )
         found += [f"of {shown(name)}: {', '.join(each)}" for name, each in list(self.odd.items())[:_MAX_NAMED]]
@@ -408,8 +408,3 @@ def _gap(before: Part, part: Part) -> str:
     if before.end is None or part.start is None or before.identity != part.identity:
         return " "
     return {0: "", 1: " "}.get(part.start - before.end, "\n\n" if part.start > before.end else " ")
-
-
-def _named(names: Mapping[str, object]) -> str:
-    some = ", ".join(shown(name) for name in list(names)[:_MAX_NAMED])
-    return f"{some} and {len(names) - _MAX_NAMED:,} more documents" if len(names) > _MAX_NAMED else some

@@ -54,8 +54,9 @@ def follow(
     remembered = read_index_settings(folder)
     name = embedding_name(embedding or remembered.embedding)
     sources = _joined(remembered.sources, paths)
-    if not delete:
-        _check_there(paths)
+    missing = [] if delete else [path for path in paths if not path.exists()]
+    if missing:
+        raise DocumentReadError(f"there is no file or folder at {shown(str(missing[0]))}; check the path")
     embedder = _embedder(out, folder, name)
     with other_embedders(folder, embedding), made_or_opened(folder, embedder) as retriever:
         # Before, so that the index can go on if it is stopped.
@@ -82,12 +83,6 @@ def _embedder(out: Output, folder: Path, name: str) -> Embeddings:
         if has_vectors:
             return DeferredEmbeddings(lambda: load(out, name))
     return load(out, name)
-
-
-def _check_there(paths: Sequence[Path]) -> None:
-    for path in paths:
-        if not path.exists():
-            raise DocumentReadError(f"there is no file or folder at {shown(str(path))}; check the path")
 
 
 def _sync(out: Output, retriever: SentenceWindowRetriever, paths: Sequence[Path], *, delete: bool) -> SyncResult:

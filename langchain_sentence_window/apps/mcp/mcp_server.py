@@ -87,7 +87,7 @@ def create_mcp_server(
     _check_server(retriever, name, about, text, url)
     _check_timeout(timeout)
     checked_flag("show_again", show_again)
-    server_class = _sdk("mcp.server").MCPServer
+    server_class = _server_class()
     from .mcp_tools import mcp_tools
     from .mcp_transports import PATH, Health
 
@@ -130,8 +130,7 @@ def serve_mcp(
         InvalidInputError: An argument can't be used, or there is no token where one is needed. Nothing was served.
         MissingExtraError: The extra ``mcp`` isn't installed.
     """
-    kind = _sdk("mcp.server").MCPServer
-    if not isinstance(server, kind):
+    if not isinstance(server, _server_class()):
         raise InvalidInputError(f"serve_mcp takes what create_mcp_server returns, not {type(server).__name__}")
     if not isinstance(transport, str) or transport not in get_args(Transport):
         raise InvalidInputError(f"transport is {shown(transport)}; it must be one of {', '.join(get_args(Transport))}")
@@ -166,16 +165,16 @@ def _check_timeout(timeout: object) -> None:
         raise InvalidInputError(f"timeout is {shown(timeout)}; give seconds above 0, or None for no limit")
 
 
-def _sdk(name: str) -> Any:
-    """Import a module of the SDK.
+def _server_class() -> Any:
+    """Import the SDK's server.
 
     Raises:
-        MissingExtraError: It isn't installed, or older than the one that is needed.
+        MissingExtraError: The SDK isn't installed, or older than the one that is needed.
     """
-    module = of_extra(name, "mcp", "mcp")
-    if not hasattr(module, "MCPServer"):  # 1.x
+    library = of_extra("mcp.server", "mcp", "mcp")
+    if not hasattr(library, "MCPServer"):  # 1.x
         raise MissingExtraError("mcp>=2", "mcp")
-    return module
+    return library.MCPServer
 
 
 @contextmanager

@@ -108,13 +108,8 @@ class ReadDocument:
     @cached_property
     def pages(self) -> list[int] | None:
         """For each sentence, the page that it begins on, from 0; ``None`` if the metadata doesn't say it of each."""
-        found: list[int] = []
-        for each in self.sentences:
-            page = page_of(each.source)
-            if page is None:
-                return None
-            found.append(page)
-        return found
+        found = [page for each in self.sentences if (page := page_of(each.source)) is not None]
+        return found if len(found) == len(self.sentences) else None
 
     @property
     def page_count(self) -> int | None:
