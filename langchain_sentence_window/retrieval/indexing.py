@@ -206,13 +206,13 @@ class Prepared(NamedTuple):
     """Documents that are split.
 
     Attributes:
-        doc_ids: Their names; a document without text has no sentence.
         sentences: Their sentence Documents, document by document, in order.
+        doc_ids: Their names; a document without text has no sentence.
         contexts: For each sentence, the text to put before it when it is embedded.
     """
 
-    doc_ids: list[str]
     sentences: list[Document]
+    doc_ids: list[str]
     contexts: list[str]
 
 
@@ -246,7 +246,7 @@ class Preparation:
         sentences = self.splitter.split_joined(joined, self.limits)
         by_id = {} if self.situate is None else {document.doc_id: document.document for document in joined}
         contexts = contexts_of(sentences, by_id, self.situate, headings=self.embed_headings)
-        return Prepared([document.doc_id for document in joined], sentences, contexts)
+        return Prepared(sentences, [document.doc_id for document in joined], contexts)
 
 
 Slice = tuple[Sequence[Document], Vectors]

@@ -81,19 +81,19 @@ async def ingest_documents(
     groups = await io.in_thread(group_documents, documents, join, names)
     groups = await with_known_parts(io, scope, groups, join)
     # In a thread, as `situate` may ask a model.
-    doc_ids, sentences, contexts = await io.in_thread(prepare, groups)
-    write = partial(replace_documents, show_progress=show_progress, bm25_index=bm25_index)
+    prepared = await io.in_thread(prepare, groups)
+    write = partial(replace_documents, io, scope, *prepared, show_progress=show_progress, bm25_index=bm25_index)
     if not LOGGER.isEnabledFor(logging.INFO):
-        await write(io, scope, sentences, doc_ids, contexts)
+        await write()
         return names
-    replaced = await _stored_before(io, scope, doc_ids)
+    replaced = await _stored_before(io, scope, prepared.doc_ids)
     with counted_texts() as embedded:
-        await write(io, scope, sentences, doc_ids, contexts)
+        await write()
     log_ingest(
         scope.adapter.name,
-        documents=len(doc_ids),
-        sentences=len(sentences),
-        embedded=embedded.count if _embeds_here(scope.adapter) else len(sentences),
+        documents=len(prepared.doc_ids),
+        sentences=len(prepared.sentences),
+        embedded=embedded.count if _embeds_here(scope.adapter) else len(prepared.sentences),
         replaced=replaced,
         seconds=perf_counter() - start,
     )
@@ -290,13 +290,10 @@ class _Ingest:
         writing, self._writing = self._writing, None
         await self._io.in_thread(self._splitter.close)
         await self._io.in_thread(self._writer.close)
-        if (
-            writing is not None
-            and not writing[2].cancelled()
-            and writing[2].exception() is None
-            and writing[2].result()
-        ):
-            self._count(writing[0])
+        if writing is not None:
+            prepared, _, written = writing
+            if not written.cancelled() and written.exception() is None and written.result():
+                self._count(prepared)
 
     def note(self) -> str:
         """Tell what was stored."""
@@ -319,18 +316,10 @@ class _Ingest:
         await self._count_replaced(prepared)
         replacement: Replacement | None = None
         if self._scope.filter is None and not (is_last and self._writing is None):
-            replacement = await adapter.prepare_replacement(io, prepared.sentences, prepared.doc_ids, prepared.contexts)
+            replacement = await adapter.prepare_replacement(io, *prepared)
         if replacement is None:
             await self._finish_write()
-            await replace_documents(
-                io,
-                self._scope,
-                prepared.sentences,
-                prepared.doc_ids,
-                prepared.contexts,
-                show_progress=False,
-                bm25_index=self._bm25_index,
-            )
+            await replace_documents(io, self._scope, *prepared, show_progress=False, bm25_index=self._bm25_index)
             self._count(prepared)
             return
         known = self._writing[1].vectors if self._writing is not None else {}

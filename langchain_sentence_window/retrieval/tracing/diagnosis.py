@@ -62,11 +62,12 @@ async def why(
         heading=sentence.heading,
     )
     if await _read(io, request.scope, key, query) is None:
-        reason = "the filter of this call doesn't let it through"
-        advice = await advise(io, replace(request, scope=allowed), reranker, key, outcome="filtered", ranks=OwnRanks())
-        return replace(
-            found, outcome="filtered", reason=reason, advice=advice.text, tried=advice.tried, advised=advice.advised
-        )
+        found = replace(found, outcome="filtered", reason="the filter of this call doesn't let it through")
+        if await _Trials(io, reranker, key).returns(replace(request, scope=allowed)) is None:
+            advice = "Without the filter of this call it isn't returned, either: ask why without it."
+            return replace(found, advice=advice)
+        without = AdvisedSettings("no filter", {"filter": None})
+        return replace(found, advice="Without the filter of this call it is returned.", advised=(without,))
     asked = Query(io, request, reranker)
     with observed(asked):
         await asked.run()
@@ -74,9 +75,7 @@ async def why(
     found = _with_outcome(_ranked(found, asked, ranks), asked, sentence)
     if found.is_shown:
         return replace(found, advice=ranks.sentence(found.rank, found.candidates))
-    advice = await advise(io, request, reranker, key, outcome=found.outcome, ranks=ranks, asked=asked)
-    text = " ".join(filter(None, [ranks.sentence(found.rank, found.candidates), advice.text]))
-    return replace(found, advice=text, tried=advice.tried, advised=advice.advised)
+    return await _advised(found, asked, ranks)
 
 
 async def _read(io: IO, scope: Scope, key: SentenceKey, query: str) -> StoredSentence | None:
@@ -245,21 +244,6 @@ MAX_ADVICE = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """Settings that would return a sentence.
-
-    Attributes:
-        text: A sentence of English.
-        tried: The settings that were tried, as they would be written in a call.
-        advised: Those that returned the sentence.
-    """
-
-    text: str
-    tried: tuple[str, ...] = ()
-    advised: tuple[AdvisedSettings, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class _Trial:
     """A change of a query.
 
@@ -299,41 +283,28 @@ def returned_window(query: Query, key: SentenceKey) -> tuple[int, Window] | None
     return None
 
 
-async def advise(
-    io: IO,
-    request: Request,
-    reranker: BaseDocumentCompressor | None,
-    key: SentenceKey,
-    *,
-    outcome: Outcome,
-    ranks: OwnRanks,
-    asked: Query | None = None,
-) -> Advice:
+async def _advised(found: SentenceFate, asked: Query, ranks: OwnRanks) -> SentenceFate:
     """Try settings that may return a sentence, and name those that do.
 
     Args:
-        io: Makes the calls.
-        request: The query that didn't return it; if the call's filter left it out, the query without that filter.
-        reranker: Ranks the windows; ``None`` for no reranking.
-        key: The document and the index of the sentence.
-        outcome: What became of it.
+        found: What became of it.
+        asked: The query after its run, which didn't return it.
         ranks: How it ranks.
-        asked: The query after its run; ``None`` if it wasn't run.
     """
-    trials = _Trials(io, reranker, key)
-    if asked is None:
-        if await trials.returns(request) is not None:
-            without = AdvisedSettings("no filter", {"filter": None})
-            return Advice("Without the filter of this call it is returned.", advised=(without,))
-        return Advice("Without the filter of this call it isn't returned, either: ask why without it.")
-    good = [trial async for trial in trials.successful(_trials(request, key, outcome, ranks, asked))]
+    key = found.doc_id, found.index
+    trials = _Trials(asked.io, asked.reranker, key)
+    good = [trial async for trial in trials.successful(_trials(asked.request, key, found.outcome, ranks, asked))]
     if good:
-        advised = tuple(AdvisedSettings(each.written, each.settings) for each in good)
         text = f"With {' or '.join(each.written for each in good)} it is returned."
-        return Advice(text, tuple(trials.tried), advised)
-    tried = f" None of these returns it: {'; '.join(trials.tried)}." if trials.tried else ""
-    cure = "Ask with words that it holds." if ranks.lexical_score == 0 else "Ask more closely to what it says."
-    return Advice(f"{cure}{tried}", tuple(trials.tried))
+    else:
+        cure = "Ask with words that it holds." if ranks.lexical_score == 0 else "Ask more closely to what it says."
+        text = cure + (f" None of these returns it: {'; '.join(trials.tried)}." if trials.tried else "")
+    return replace(
+        found,
+        advice=" ".join(filter(None, [ranks.sentence(found.rank, found.candidates), text])),
+        tried=tuple(trials.tried),
+        advised=tuple(AdvisedSettings(each.written, each.settings) for each in good),
+    )
 
 
 class _Trials:

@@ -316,8 +316,7 @@ def hit_traces(query: _ExplainedQuery, outcomes: Outcomes) -> list[HitTrace]:
         traces.append(
             HitTrace(
                 rank,
-                hit.doc_id,
-                hit.index,
+                *key,
                 sentence.start,
                 sentence.end,
                 sentence.text,
