@@ -205,15 +205,11 @@ class QueryMethods(RetrieverSettings):
                 names=now["names"],
                 min_relevance=now["min_relevance"],
             ),
-            k=now["k"],
-            fetch_k=now["fetch_k"],
             policy=read_expansion(now["window"], now["window_key"]),
-            max_tokens=now["max_tokens"],
             count_tokens=count if count is estimate_tokens else checking_counter("count_tokens", count),
-            order=now["order"],
-            min_score=now["min_score"],
             name=self.name,
             settings=now,
+            **{name: now[name] for name in ("k", "fetch_k", "max_tokens", "order", "min_score")},
         )
 
 

@@ -21,7 +21,6 @@ from langchain_sentence_window._arguments import DocumentStream, check_document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.indexed_documents import stored_parts
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.part_groups import (
@@ -38,7 +37,6 @@ from langchain_sentence_window.documents.part_groups import (
 )
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.source_parts import Part
-from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
 from langchain_sentence_window.embedding.embedder import also_on_embedded_texts, counted_texts
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.stores.bm25_index import BM25Index
@@ -90,10 +88,10 @@ async def ingest_documents(
     with counted_texts() as embedded:
         await write()
     log_ingest(
-        scope.adapter.name,
+        scope.adapter,
         documents=len(prepared.doc_ids),
         sentences=len(prepared.sentences),
-        embedded=embedded.count if _embeds_here(scope.adapter) else len(prepared.sentences),
+        embedded=embedded.count,
         replaced=replaced,
         seconds=perf_counter() - start,
     )
@@ -107,11 +105,6 @@ async def _stored_before(io: IO, scope: Scope, doc_ids: Sequence[str]) -> int | 
     except InvalidInputError:  # the filter can't be enforced by id, and the documents will be refused
         return None
     return None if found is None else len(found)
-
-
-def _embeds_here(adapter: StoreAdapter) -> bool:
-    """Return whether texts are embedded by this package and not by the store."""
-    return adapter.mixes_neighbors or isinstance(adapter.embedding, NeighborMixedEmbeddings)
 
 
 async def with_known_parts(io: IO, scope: Scope, groups: Sequence[Group], join: JoinParts) -> list[Group]:
@@ -190,10 +183,10 @@ async def ingest_stream(
             raise
     if LOGGER.isEnabledFor(logging.INFO):
         log_ingest(
-            scope.adapter.name,
+            scope.adapter,
             documents=ingest.documents,
             sentences=ingest.sentences,
-            embedded=embedded.count if _embeds_here(scope.adapter) else ingest.sentences,
+            embedded=embedded.count,
             replaced=ingest.replaced,
             seconds=perf_counter() - start,
         )

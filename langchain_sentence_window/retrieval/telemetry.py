@@ -23,7 +23,9 @@ from langchain_core.vectorstores import VectorStore
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.registry import adapter_of
+from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import SCORE
+from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
 from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.relevance import Relevance
 
@@ -136,25 +138,26 @@ def _log_query(query: Query) -> None:
 
 
 def log_ingest(
-    store: str, *, documents: int, sentences: int, embedded: int, replaced: int | None, seconds: float
+    adapter: StoreAdapter, *, documents: int, sentences: int, embedded: int, replaced: int | None, seconds: float
 ) -> None:
     """Tell in one line what adding documents did.
 
     Args:
-        store: The name of the store's class.
+        adapter: That of the store.
         documents: The documents that were added.
         sentences: Their sentences.
-        embedded: The texts that were embedded; others had vectors.
+        embedded: The texts that were embedded, unless the store embeds, which embeds all; others had vectors.
         replaced: How many of the documents were there before; ``None`` if that isn't known.
         seconds: The time that it took.
     """
+    embeds_here = adapter.mixes_neighbors or isinstance(adapter.embedding, NeighborMixedEmbeddings)
     LOGGER.info(
         "added %s of %s to %s in %.3f s: embedded %s%s",
         _count(documents, "document"),
         _count(sentences, "sentence"),
-        store,
+        adapter.name,
         seconds,
-        _count(embedded, "text"),
+        _count(embedded if embeds_here else sentences, "text"),
         "" if replaced is None else f", replaced {_count(replaced, 'document')}",
     )
 
