@@ -372,21 +372,14 @@ class SentenceWindowStoreTests:
 
     async def _fill_for_two(self, way: Way, store: VectorStore) -> None:
         """Add a document of each of two tenants, and one whose sentences belong to both by turns."""
-        told = [
-            "Acme pays a wage.",
-            "Acme pays late.",
-            "Umbra pays a salary.",
-            "Umbra pays now.",
-            "Acme wins.",
-            "Acme ends.",
-        ]
+        told = "Acme pays a wage. Acme pays late. Umbra pays a salary. Umbra pays now. Acme wins. Acme ends."
         whole = [
             source(name, f"{name.title()} has a salary. {name.title()} has a list.", name) for name in ("acme", "umbra")
         ]
         await way(self.over(store), "add_documents", whole)
         sentences = [
             each.model_copy(update={"metadata": each.metadata | {"tenant": each.page_content.split()[0].lower()}})
-            for each in self.splitter.split_documents([source("both", " ".join(told))])
+            for each in self.splitter.split_documents([source("both", told)])
         ]
         await way(store, "add_documents", sentences, ids=[str(each.id) for each in sentences])
 

@@ -131,17 +131,15 @@ def _show(out: Output, number: int, facts: str, outcome: str, text: str) -> None
 
 def _window(window: WindowTrace) -> str:
     first, last = window.sentences
+    score = "" if window.relevance_score is None else f" ({window.relevance_score:.3f})"
     facts = [
         f"{written(window.doc_id)} {first if first == last else f'{first}–{last}'}",
         f"score {window.score:.2f}",
         f"hits {', '.join(map(str, window.hits))}",
+        "" if window.reranked is None else f"reranked {window.reranked}{score}",
+        f"cut by {', '.join(window.cut)}" if window.cut else "",
     ]
-    if window.reranked is not None:
-        score = "" if window.relevance_score is None else f" ({window.relevance_score:.3f})"
-        facts.append(f"reranked {window.reranked}{score}")
-    if window.cut:
-        facts.append(f"cut by {', '.join(window.cut)}")
-    return " · ".join(facts)
+    return " · ".join(filter(None, facts))
 
 
 def _hit(hit: HitTrace) -> str:
