@@ -19,7 +19,7 @@ from typer.core import TyperGroup
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError, SentenceWindowWarning
 
 from . import options
-from .output import FAILED, MISSING_EXTRA, USAGE, Output, above_bars, counted, one_line
+from .output import FAILED, MISSING_EXTRA, USAGE, Output, above_bars, counted, laid_out, one_line
 from .query_commands import ask, evaluate, explain, fit, mcp, serve, sweep, why
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def ls(
     with open_to_read(existing_index(index)) as retriever:
         documents = retriever.documents(read_filter(filter))
         names = DocumentNames(documents if filter is None else retriever.documents())
-    if documents:
+    if documents and not as_json:
         _list(out, documents, names)
     out.document({"documents": documents})
     if not documents:
@@ -175,7 +175,8 @@ def _list(out: Output, documents: Sequence["IndexedDocument"], names: "DocumentN
     numbers = frozenset(i for i, name in enumerate(told) if name in (SENTENCES, PAGES))
     shrink = [i for name in ("title", "document") for i, each in enumerate(told) if each == name]
     cuts = {0: lambda name, width: names.shown(ids[name], width) if name in ids else name}
-    out.table([list(told), *map(list, zip(*told.values(), strict=True))], numbers=numbers, shrink=shrink, cuts=cuts)
+    rows = [list(told), *map(list, zip(*told.values(), strict=True))]
+    out.table(laid_out(rows, numbers, shrink, out.columns, cuts))
 
 
 def show(

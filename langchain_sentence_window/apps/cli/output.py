@@ -95,18 +95,11 @@ class Output:
             line.rstrip()
             self._print(self._out, text_of(" " * indent) + line if line.plain else line)
 
-    def table(
-        self,
-        rows: Sequence[Sequence[str]],
-        *,
-        numbers: frozenset[int],
-        shrink: Sequence[int],
-        cuts: Mapping[int, Callable[[str, int], str]],
-    ) -> None:
-        """Write rows in columns, the first of which holds titles; see `laid_out`."""
+    def table(self, lines: Sequence[str]) -> None:
+        """Write the lines of a table, the first of which holds titles; see `laid_out`."""
         if self.as_json:
             return
-        for number, line in enumerate(laid_out(rows, numbers, shrink, self.columns, cuts)):
+        for number, line in enumerate(lines):
             self._print(self._out, text_of(line, style=STRONG if number == 0 else ""))
 
     def facts(self, facts: Mapping[str, str]) -> None:
