@@ -7,7 +7,7 @@ there. So a message can cite nothing but what it quotes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ from langchain_sentence_window.errors import InvalidInputError
 
 from .citation_format import citation_marks, source_number, spliced
 from .context import SearchResult, search_results
-from .conversation import checked_sources, named_sources, numbered, numbers_of
+from .conversation import checked_sources, named_sources, numbered
 from .links import link_to
 from .locations import SourceTexts, Stretch, describe_location, doc_id_of, source_address
 
@@ -257,8 +257,7 @@ class _Sources:
 
     @cached_property
     def _results(self) -> list[SearchResult]:
-        numbers = numbers_of(self._sent)
-        return [replace(each, number=numbers[each.number - 1]) for each in search_results(self._sent)]
+        return search_results(self._sent)
 
     @cached_property
     def _by_address(self) -> dict[str, list[int]]:

@@ -6,21 +6,19 @@ who read citations of them.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_documents
-from langchain_sentence_window._primitives import Span, encodable
+from langchain_sentence_window._primitives import encodable
 from langchain_sentence_window.documents.window_documents import read_lead_ins, shown_lead_ins
 from langchain_sentence_window.documents.window_runs import source_span
 
 from .citation_format import MergedSpans, escape_leading_numbers, escape_numbers, escape_tags, source_number
 from .conversation import numbers_of
 from .locations import (
-    SourceSentences,
     Stretch,
     also_in,
     describe_location,
@@ -146,12 +144,11 @@ def tagged(number: int, label: str, text: str) -> str:
     return f"<source>\n{source_number(number)} {escape_numbers(label)}\n{escape_leading_numbers(text)}\n</source>"
 
 
-@dataclass(frozen=True, slots=True)
 class SearchResult:
     """A source as the block that an API is sent.
 
     Attributes:
-        number: The source's number, from 1.
+        number: The source's number.
         document: The source.
         source: Its address or name.
         title: Its title.
@@ -160,13 +157,17 @@ class SearchResult:
         sentences: Its sentences.
     """
 
-    number: int
-    document: Document
-    source: str
-    title: str
-    blocks: Sequence[str]
-    lead_ins: Sequence[tuple[Span, str]]
-    sentences: SourceSentences
+    def __init__(self, number: int, document: Document) -> None:
+        """Cut a source into its blocks."""
+        self.number, self.document = number, document
+        self.source = encodable(source_address(document) or source_name(document))
+        self.title = encodable(source_title(document))
+        self.lead_ins, self.sentences = read_lead_ins(document), sentences_of(document)
+        text = document.page_content
+        # Each block goes on to where the next sentence begins, the first one from the beginning of the text.
+        edges = [0, *(low for low, _ in self.sentences.spans[1:]), len(text)]
+        blocks = [lead_in + GAP for _, lead_in in self.lead_ins] + [text[low:high] for low, high in pairwise(edges)]
+        self.blocks = list(map(encodable, blocks))
 
     def stretches(self, first: int, end: int) -> list[Stretch]:
         """Return what stands in some of its blocks: a stretch for each lead-in, and one for all sentences.
@@ -183,18 +184,6 @@ class SearchResult:
 
 
 def search_results(documents: Sequence[Document]) -> list[SearchResult]:
-    """Return the sources that `as_search_results` writes: those with text, in their order."""
-    return [
-        _search_result(number, document)
-        for number, document in enumerate(documents, 1)
-        if document.page_content.strip()
-    ]
-
-
-def _search_result(number: int, document: Document) -> SearchResult:
-    text, sentences, lead_ins = document.page_content, sentences_of(document), read_lead_ins(document)
-    # Each block goes on to where the next sentence begins, the first one from the beginning of the text.
-    edges = [0, *(low for low, _ in sentences.spans[1:]), len(text)]
-    blocks = [lead_in + GAP for _, lead_in in lead_ins] + [text[low:high] for low, high in pairwise(edges)]
-    source, title = encodable(source_address(document) or source_name(document)), encodable(source_title(document))
-    return SearchResult(number, document, source, title, list(map(encodable, blocks)), lead_ins, sentences)
+    """Return the sources that `as_search_results` writes: those with text, in their order, each with its number."""
+    sources = zip(numbers_of(documents), documents, strict=True)
+    return [SearchResult(number, document) for number, document in sources if document.page_content.strip()]
