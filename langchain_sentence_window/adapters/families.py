@@ -28,14 +28,11 @@ class GetWhereAdapter(StoreAdapter):
         """Get documents within the filter."""
         if filter is None:
             return await super().get(io, ids, None)
-        return await self._documents_where(io, list(ids), filter)
+        return self.documents_of(await self.get_where(io, list(ids), filter))
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Get all documents within the filter."""
-        return await self._documents_where(io, None, filter)
-
-    async def _documents_where(self, io: IO, ids: list[str] | None, filter: Any) -> list[Document]:
-        return self.documents_of(await self.get_where(io, ids, filter))
+        return self.documents_of(await self.get_where(io, None, filter))
 
     def documents_of(self, got: Mapping[str, Any]) -> list[Document]:
         """Make Documents of what the store's ``get`` returns."""

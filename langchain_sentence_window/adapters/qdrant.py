@@ -127,10 +127,9 @@ class QdrantAdapter(StoreAdapter):
         """Scroll through all points within the filter."""
         return [document async for page in self._pages(io, filter) for document in page]
 
-    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+    def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Scroll through all points, which stand in the order of their ids."""
-        async for page in self._pages(io, None):
-            yield page
+        return self._pages(io, None)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Retrieve the dense vectors of points.

@@ -286,7 +286,7 @@ class _Turn:
     """An answer as its steps go on: ``step`` is asked for next, with ``given``, until it is ``None``."""
 
     def __init__(self, asking: _Asking, state: dict[str, Any]) -> None:
-        self._asking, self._state = asking, state
+        self._asking, self._state, self._is_held = asking, state, asking.retries
         self.step: Runnable[Any, Any] | None = asking.ask
         self.given: dict[str, Any] = state
         self._first = list[AddableDict]()
@@ -328,10 +328,6 @@ class _Turn:
         else:
             self._asking.warn(self._output)
             self.step, self.given = self._asking.numbered, self._state
-
-    @property
-    def _is_held(self) -> bool:
-        return self._asking.retries
 
     def _shown(self, parts: Iterable[AddableDict]) -> Iterator[AddableDict]:
         for part in parts:
