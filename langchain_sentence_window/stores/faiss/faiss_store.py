@@ -11,7 +11,7 @@ from langchain_core.runnables import run_in_executor
 
 from langchain_sentence_window._arguments import as_documents, check_order, checked_documents, checked_texts
 from langchain_sentence_window._display import summary_repr
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, OpenFiles, run
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, OpenFiles, run, with_arguments_of
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_neighbor_weights
 from langchain_sentence_window.documents.keys import checked_ids
@@ -312,22 +312,13 @@ class FaissStore(OpenFiles, IndexSearch):
             EmbeddingError: The vectors are unusable, or of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder; nothing was changed.
         """
-        given = checked_documents(sentences), doc_ids, None if contexts is None else checked_texts(contexts), within
-        replacement = run(self.prepare_replacement(BLOCKING, *given))
+        replacement = run(self.prepare_replacement(BLOCKING, sentences, doc_ids, contexts, within))
         run(replacement.make(BLOCKING, show_progress=show_progress))
 
-    async def areplace_documents(
-        self,
-        sentences: Sequence[Document],
-        doc_ids: Sequence[str],
-        *,
-        contexts: Sequence[str] | None = None,
-        within: Filter | None = None,
-        show_progress: bool = False,
-    ) -> None:
+    @with_arguments_of(replace_documents)
+    async def areplace_documents(self, *given: Any, show_progress: bool = False, **settings: Any) -> None:
         """Async version of `replace_documents`."""
-        given = checked_documents(sentences), doc_ids, None if contexts is None else checked_texts(contexts), within
-        replacement = await self.prepare_replacement(ASYNC, *given)
+        replacement = await self.prepare_replacement(ASYNC, *given, **settings)
         await replacement.make(ASYNC, show_progress=show_progress)
 
     def delete(self, ids: list[str] | None = None, *, filter: Filter | None = None, **kwargs: Any) -> bool:
@@ -394,13 +385,15 @@ class FaissStore(OpenFiles, IndexSearch):
 
         The last of several sentences with the same id counts.
         """
+        documents = checked_documents(sentences)
+        texts = None if contexts is None else checked_texts(contexts)
         remove, forbidden = of_documents(checked_ids(doc_ids)), None
         if within is not None:
-            by_id, filtered = with_ids([each.id for each in sentences if each.id]), compile_filter(within)
+            by_id, filtered = with_ids([each.id for each in documents if each.id]), compile_filter(within)
             sql = f"({remove[0]} OR {by_id[0]}) AND NOT ({filtered[0]})"
             forbidden = sql, [*remove[1], *by_id[1], *filtered[1]]
         self._guard.refresh()
-        records: list[Record] = await io.in_thread(to_records, sentences, None, contexts)
+        records: list[Record] = await io.in_thread(to_records, documents, None, texts)
         latest = list({record.id: record for record in records}.values())
         return Replacement(self._session, self._guard, latest, remove=remove, forbidden=forbidden)
 
@@ -418,39 +411,28 @@ class FaissStore(OpenFiles, IndexSearch):
 
     def __repr__(self) -> str:
         """Show the path, the contents and the settings that aren't the default; never raises."""
-        return describe_store(type(self).__name__, self.__dict__.get("_session"), self.__dict__.get("_embedding"))
+        name, session = type(self).__name__, self.__dict__.get("_session")
+        if session is None:  # its construction failed
+            return f"<{name}: not opened>"
+        try:
+            parts = ["closed"] if session.is_closed else list(self._parts())
+        except Exception:  # noqa: BLE001 - a debugger prints stores in any state
+            parts = ["closed" if session.is_closed else "can't be read"]
+        return summary_repr(name, session.folder, parts)
+
+    def _parts(self) -> Iterator[str]:
+        stats = self._session.stats()
+        yield f"documents={stats.documents}"
+        yield f"sentences={stats.sentences}"
+        yield f"index={stats.index_in_use!r}"
+        yield f"embedding={type(self._embedding).__name__}"
+        if stats.neighbor_weights != NEIGHBOR_WEIGHTS:
+            yield f"neighbor_weights={stats.neighbor_weights}"
+        if self._session.is_read_only:
+            yield "read_only=True"
 
     def _reopened(self) -> str:
         path, name = self._session.folder, type(self).__name__
         if path is None:
             return f"keep it in a folder first, with save(path), then {name}.open(path, embedding)"
         return f"{name}.open({str(path)!r}, embedding)"
-
-
-def describe_store(name: str, session: IndexSession | None, embedding: Embeddings | None) -> str:
-    """Describe the path, the contents and the settings of a store that aren't the default; never raises.
-
-    Args:
-        name: The name of the store's class.
-        session: The store's session; ``None`` for a store whose construction failed.
-        embedding: The store's embedder, of which only the class is shown.
-    """
-    if session is None:
-        return f"<{name}: not opened>"
-    try:
-        parts = ["closed"] if session.is_closed else list(_parts(session, embedding))
-    except Exception:  # noqa: BLE001 - a debugger prints stores in any state
-        parts = ["closed" if session.is_closed else "can't be read"]
-    return summary_repr(name, session.folder, parts)
-
-
-def _parts(session: IndexSession, embedding: Embeddings | None) -> Iterator[str]:
-    stats = session.stats()
-    yield f"documents={stats.documents}"
-    yield f"sentences={stats.sentences}"
-    yield f"index={stats.index_in_use!r}"
-    yield f"embedding={type(embedding).__name__}"
-    if stats.neighbor_weights != NEIGHBOR_WEIGHTS:
-        yield f"neighbor_weights={stats.neighbor_weights}"
-    if session.is_read_only:
-        yield "read_only=True"

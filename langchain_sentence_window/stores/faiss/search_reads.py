@@ -96,16 +96,8 @@ class FoundSentences:
             IncompleteWindowError: One isn't a sentence, or its metadata isn't what the splitter writes.
         """
         found = self._found
-        columns = (
-            positions,
-            found.indexes,
-            found.section_keys,
-            found.source_keys,
-            *found.spans,
-            found.starts[0],
-            found.sizes[0],
-        )
-        lines = list(zip(*((each if each is positions else each[positions]).tolist() for each in columns), strict=True))
+        columns = found.indexes, found.section_keys, found.source_keys, *found.spans, found.starts[0], found.sizes[0]
+        lines = list(zip(positions.tolist(), *np.array(columns)[:, positions].tolist(), strict=True))
         # Of each source document, its metadata as JSON; once it was asked for, as it was read.
         sources: dict[int, str | dict[str, Any]] = {reads.NONE: {}}
         asked = sorted({line[3] for line in lines} - {reads.NONE})

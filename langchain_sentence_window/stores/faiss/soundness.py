@@ -126,11 +126,10 @@ class CheckResult:
     def __str__(self) -> str:
         """Return a report, with a line for each problem."""
         counts = f"{_number(self.documents, 'document')}, {_number(self.sentences, 'sentence')}"
-        found = f"{_number(len(self.problems), 'problem')}:" if self.problems else "no problems"
-        lines = [f"{found} {counts}" if not self.problems else found, *(f"- {each}" for each in self.problems)]
+        lines = [f"no problems in {counts}"]
         if self.problems:
-            lines.append(counts)
-        lines[0] = lines[0].replace("no problems ", "no problems in ")
+            found = f"{_number(len(self.problems), 'problem')}:"
+            lines = [found, *(f"- {each}" for each in self.problems), counts]
         return "\n".join([*lines, f"checked: {', '.join(self.checked)}"])
 
 
@@ -163,12 +162,10 @@ def check_folder(folder: Path) -> CheckResult:
     try:
         result = _checked(database, result.with_part("files", _file_problems(folder)))
         if "documents" in result.checked:
-            for name, path, find in (
-                ("vectors", folder, vector_problems),
-                ("words", folder / LEXICAL_FOLDER, word_problems),
-            ):
-                if path.exists() and (path != folder or vector_files(folder)):
-                    result = result.with_part(name, _of_cache(database, path, find))
+            if vector_files(folder):
+                result = result.with_part("vectors", _of_cache(database, folder, vector_problems))
+            if (folder / LEXICAL_FOLDER).exists():
+                result = result.with_part("words", _of_cache(database, folder / LEXICAL_FOLDER, word_problems))
     finally:
         database.close()
     return result
@@ -373,14 +370,15 @@ def word_problems(snapshot: Snapshot, folder: Path) -> Iterator[str]:
     index = None if changes is None else copied_index(folder, kept["files"])
     if index is None or changes is None:
         return  # too far behind to be used, or changed just now
-    searcher, now = index.searcher(), snapshot.rows((f"row <= {changes.last_row:d}", []))
-    removed = changes.removed[changes.removed <= changes.last_row]
-    if not np.array_equal(np.sort(searcher.all_rows()), np.union1d(now, removed)):
+    searcher = index.searcher()
+    if not np.array_equal(np.sort(searcher.all_rows()), _rows_at(snapshot, changes)):
         yield (
             f"{str(folder)!r} doesn't hold the sentences that the database held when it was written; "
             f"{_REBUILT_BY_WORDS}"
         )
-    elif not _has_words(searcher, snapshot.texts_after(0), np.sort(now)[:: len(now) // MAX_COMPARED + 1].tolist()):
+        return
+    now = np.sort(snapshot.rows((f"row <= {changes.last_row:d}", [])))
+    if not _has_words(searcher, snapshot.texts_after(0), now[:: len(now) // MAX_COMPARED + 1].tolist()):
         yield f"{str(folder)!r} holds other words than the database; {_REBUILT_BY_WORDS}"
 
 

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self, TypeVar
 
 from langchain_core.documents import Document
@@ -11,7 +12,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import BLOCKING, IO, run, with_arguments_of
+from langchain_sentence_window._io import IO, with_arguments_of
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import (
     as_number,
@@ -28,10 +29,8 @@ from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from .conversion import to_documents
 from .database.filters import Filter
 from .database.schema import Record
-from .embedder_guard import TEXTS_TO_READ
 from .index_state import IndexState, checked_effort, condition_of
 from .open_index import OpenIndex
-from .origin import UnprovenError
 from .search_reads import Rank
 
 T = TypeVar("T")
@@ -46,23 +45,6 @@ class IndexSearch(OpenIndex):
     def embeddings(self) -> Embeddings:
         """The embedder of texts and queries."""
         return self._embedding
-
-    def similarity_search(
-        self,
-        query: str,
-        k: int = 4,
-        *,
-        filter: Filter | None = None,
-        search_effort: float | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """Find the ``k`` documents most similar to a text; see `similarity_search_with_score`."""
-        return _without_scores(self.similarity_search_with_score(query, k, filter=filter, search_effort=search_effort))
-
-    @with_arguments_of(similarity_search)
-    async def asimilarity_search(self, *given: Any, **settings: Any) -> list[Document]:
-        """Async version of `similarity_search`."""
-        return _without_scores(await self.asimilarity_search_with_score(*given, **settings))
 
     def similarity_search_with_score(
         self,
@@ -90,6 +72,16 @@ class IndexSearch(OpenIndex):
         """
         vector = self._guard.queries.embed(query)
         return self.similarity_search_with_score_by_vector(vector, k, filter=filter, search_effort=search_effort)
+
+    @with_arguments_of(similarity_search_with_score)
+    def similarity_search(self, *given: Any, **settings: Any) -> list[Document]:
+        """Find the ``k`` documents most similar to a text; see `similarity_search_with_score`."""
+        return _without_scores(self.similarity_search_with_score(*given, **settings))
+
+    @with_arguments_of(similarity_search_with_score)
+    async def asimilarity_search(self, *given: Any, **settings: Any) -> list[Document]:
+        """Async version of `similarity_search`."""
+        return _without_scores(await self.asimilarity_search_with_score(*given, **settings))
 
     @with_arguments_of(similarity_search_with_score)
     async def asimilarity_search_with_score(
@@ -392,11 +384,7 @@ class IndexSearch(OpenIndex):
             IndexMismatchError: The store's vectors are from another embedder.
             StoreError: The lexical index is out of date and can't be written.
         """
-        while True:
-            try:
-                return self._session.read(work, dense=True, words=words)
-            except UnprovenError:
-                run(self._guard.prove(BLOCKING, TEXTS_TO_READ))
+        return self._guard.run_proven(partial(self._session.read, work, dense=True, words=words))
 
 
 def _scored(found: Sequence[tuple[Record, float]]) -> list[tuple[Document, float]]:

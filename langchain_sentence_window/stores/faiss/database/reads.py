@@ -20,7 +20,7 @@ from langchain_sentence_window.embedding.vectors import NOWHERE, Positions
 from langchain_sentence_window.errors import StoreError
 
 from .conditions import Condition
-from .schema import from_halves
+from .schema import IS_ONE_OF, from_halves
 
 BATCH_SIZE = 300
 """Rows of one statement. Old releases of SQLite take no more than 999 parameters; some statements take each thrice."""
@@ -29,24 +29,15 @@ _SIZES = (10, 20, 50, 100, 150, 200, 250, BATCH_SIZE)
 """The numbers of parameters that statements have, few, as SQLite's module keeps a compiled statement for each."""
 
 
-def select_rows(execute: Callable[..., sqlite3.Cursor], sql: str, rows: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-    """Run a statement for some rows, and yield what it finds.
+def select_lines(execute: Callable[..., sqlite3.Cursor], sql: str, rows: Sequence[int]) -> Iterator[list[Any]]:
+    """Run a statement that returns one JSON array of all lines, and yield these.
+
+    Python lets other threads run at each line that it takes from SQLite, and waits for them.
 
     Args:
         execute: Runs a statement.
         sql: The statement, with ``{}`` where the parameters stand in the parentheses behind ``IN``.
         rows: The rows, as many as needed.
-    """
-    for start in range(0, len(rows), BATCH_SIZE):
-        part = rows[start : start + BATCH_SIZE]
-        marks, parameters = filled(part)
-        yield from execute(sql.format(marks), parameters)
-
-
-def select_lines(execute: Callable[..., sqlite3.Cursor], sql: str, rows: Sequence[int]) -> Iterator[list[Any]]:
-    """Run a statement that returns one JSON array of all lines, and yield these.
-
-    Python lets other threads run at each line that it takes from SQLite, and waits for them.
 
     Raises:
         StoreError: The database has a text there that isn't one.
@@ -108,7 +99,7 @@ _NEIGHBORS = """
     WHERE other.section = hit.section
     ORDER BY hit.sentence_index
 """
-_TEXTS = "SELECT document, sentence_index, section, text FROM sentences WHERE row IN ({})"
+_TEXTS = f"SELECT document, sentence_index, section, text FROM sentences WHERE {IS_ONE_OF.format('row')}"  # noqa: S608
 _PLACES = """
     SELECT json_group_array(json_array(
         row, CASE WHEN section_key IS NULL THEN id ELSE ifnull(doc_id, '') END, ifnull(sentence_index, 0)
@@ -130,7 +121,7 @@ def neighbors(execute: Execute, rows: Sequence[int], reach: int) -> list[tuple[i
 
 def texts_by_place(execute: Execute, rows: Sequence[int]) -> dict[Place, bytes]:
     """Return the stored texts of rows by their places; rows that don't exist are left out."""
-    return {(document, index, section): text for document, index, section, text in select_rows(execute, _TEXTS, rows)}
+    return {(document, index, section): text for document, index, section, text in execute(_TEXTS, [json.dumps(rows)])}
 
 
 def places_of(execute: Execute, rows: Sequence[int]) -> dict[int, tuple[str, int]]:
@@ -321,22 +312,8 @@ def found_rows(execute: Execute, rows: Rows, *, beside: bool) -> FoundRows:
     order = np.argsort(numbers[0], kind="stable")
     order = order[np.searchsorted(numbers[0][order], rows)]
     names, own, shared = ([column[at] for at in order.tolist()] for column in columns[11:])
-    row, document, index, section, section_key, source_key = numbers[:6, order]
-    found = FoundRows(
-        row,
-        document,
-        index,
-        section,
-        section_key,
-        source_key,
-        names,
-        numbers[9:, order],
-        own,
-        shared,
-        stored,
-        starts[:, order],
-        numbers[6:9, order],
-    )
+    spans, sizes = numbers[9:, order], numbers[6:9, order]
+    found = FoundRows(*numbers[:6, order], names, spans, own, shared, stored, starts[:, order], sizes)
     is_sentence = (found.section_keys != NONE).tolist()
     if not all(name and text for name, text, known in zip(names, shared, is_sentence, strict=True) if known):
         raise damaged("metadata that its sentences share")

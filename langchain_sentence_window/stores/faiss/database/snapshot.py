@@ -116,10 +116,9 @@ class Snapshot:
 
     def unknown_keys(self, keys: Iterable[str]) -> list[str]:
         """Return the keys that no Document has in its metadata."""
-        return [key for key in keys if not any(map(self._holds, having_key(key)))]
+        return [key for key in keys if not any(self._holds(*asked) for asked in having_key(key))]
 
-    def _holds(self, asked: tuple[str, Sequence[Any]]) -> bool:
-        sql, parameters = asked
+    def _holds(self, sql: str, parameters: Sequence[Any]) -> bool:
         return self.execute(f"SELECT 1 FROM {sql} LIMIT 1", parameters).fetchone() is not None  # noqa: S608
 
     # Sentences
