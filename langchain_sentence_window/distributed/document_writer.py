@@ -2,9 +2,9 @@
 
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from langchain_core.documents import Document
 
@@ -22,6 +22,8 @@ from langchain_sentence_window.retrieval.indexing import Prepared
 
 from .bulk_writer import MakeStore, OpenStore, checked_store_maker
 from .document_rows import DocumentRows, MakeEmbedding, checked_maker, checked_splitter, fingerprint
+
+T = TypeVar("T")
 
 Status: TypeAlias = Literal["written", "unchanged", "pending", "failed", "stopped"]
 """Tells a document's fate. ``pending``: a dry run would have written it. ``stopped``: the store didn't answer."""
@@ -218,18 +220,15 @@ class DocumentWriter:
 
     def write(self, groups: Sequence[Group]) -> Iterator[Outcome]:
         """Write documents whose parts are grouped; yield what became of each, a batch at a time."""
-        for batch in _batches(groups):
+        for batch in in_parts(groups, _chars, BATCH_CHARS):
             yield from self._write_batch(batch)
 
     def _write_batch(self, batch: Sequence[Group]) -> list[Outcome]:
         try:
             marks = self._store.calling(self._open)
-            prints = (
-                {group.doc_id: fingerprint(self._described, group.doc_id, group.parts) for group in batch}
-                if marks
-                else {}
-            )
-            known = set[str]()
+            prints, known = dict[str, str](), set[str]()
+            if marks:
+                prints = {group.doc_id: fingerprint(self._described, group.doc_id, group.parts) for group in batch}
             if marks and not self._force:
                 known = self._store.calling(lambda: self._store.complete(prints, self._namespace))
         except InvalidInputError:
@@ -269,9 +268,7 @@ class DocumentWriter:
             if len(groups) == 1:
                 return [_outcome(groups[0], "failed", sentences, error=error)]
             return [outcome for group in groups for outcome in self._written([group], prints)]
-        counts = dict.fromkeys(prepared.doc_ids, 0)
-        for sentence in prepared.sentences:
-            counts[sentence.metadata[DOC_ID]] += 1
+        counts = Counter(sentence.metadata[DOC_ID] for sentence in prepared.sentences)
         status: Any = "pending" if self._is_dry else "written"
         return [
             _outcome(group, status if count or group.doc_id in emptied else "unchanged", count)
@@ -311,16 +308,17 @@ class DocumentWriter:
         return {**self.__dict__, "_store": OpenStore(self._make, self._settings), "_rows": None}
 
 
-def _batches(groups: Sequence[Group]) -> Iterator[list[Group]]:
-    batch, chars = list[Group](), 0
-    for group in groups:
-        if batch and chars >= BATCH_CHARS:
-            yield batch
-            batch, chars = [], 0
-        batch.append(group)
-        chars += _chars(group)
-    if batch:
-        yield batch
+def in_parts(items: Iterable[T], size_of: Callable[[T], int], most: int) -> Iterator[list[T]]:
+    """Yield items in lists, each of which ends with the item that brings their sizes to ``most`` or more."""
+    part, size = list[T](), 0
+    for item in items:
+        if part and size >= most:
+            yield part
+            part, size = [], 0
+        part.append(item)
+        size += size_of(item)
+    if part:
+        yield part
 
 
 def _outcome(group: Group, status: Any, sentences: int = 0, *, error: Exception | None = None) -> Outcome:

@@ -28,7 +28,7 @@ from langchain_sentence_window.documents.part_groups import (
 from langchain_sentence_window.documents.source_documents import JSON, MetadataFitter
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
-from .document_writer import DocumentWriter, Outcome, describe_error
+from .document_writer import DocumentWriter, Outcome, describe_error, in_parts
 from .ingest_files import load_bytes, load_path
 
 BLOCK_BYTES = 100_000
@@ -43,6 +43,9 @@ FILES_OF_A_TASK = 16
 
 BUCKETS_OF_A_CPU = 4
 """Buckets in which the parts of documents are brought together; each must fit into the memory of a worker."""
+
+AS_TABLES: Mapping[str, Any] = {"batch_size": None, "batch_format": "pyarrow", "zero_copy_batch": True}
+"""How a stage takes the rows of a Dataset: each block as it is."""
 
 _USAGE = "RAY_USAGE_STATS_ENABLED"
 _LOGGER = "ray.data"
@@ -128,7 +131,7 @@ def dataset_of(
         return _of_dataset(given, join, whole_documents=whole_documents, cpus=cpus), None
     if given and isinstance(given[0], Document):
         groups = group_documents(fitted_to_json(given), join)
-        rows = [(pack(each.doc_id, [part.document for part in each.parts]), b"") for each in groups]
+        rows = [_packed(each) for each in groups]
         return data.from_arrow(_blocks(rows, workers.most)), len(groups)
     import pyarrow as pa
 
@@ -151,11 +154,9 @@ def outcomes(
     written = dataset.map_batches(
         WriteDocuments,
         fn_constructor_args=(writer, join),
-        batch_size=None,
-        batch_format="pyarrow",
-        zero_copy_batch=True,
         num_cpus=workers.num_cpus,
         compute=data.ActorPoolStrategy(**pool),
+        **AS_TABLES,
         **gpus,
     )
     tables = iter(written.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0))
@@ -205,8 +206,7 @@ def _of_dataset(dataset: Any, join: JoinParts, *, whole_documents: bool, cpus: i
     if whole_documents:
         return _mapped(dataset, ReadRows(join, None), cpus)
     buckets = cpus * BUCKETS_OF_A_CPU
-    as_tables: dict[str, Any] = {"batch_size": None, "batch_format": "pyarrow", "zero_copy_batch": True}
-    rows = dataset.map_batches(ReadRows(join, buckets), **as_tables)
+    rows = dataset.map_batches(ReadRows(join, buckets), **AS_TABLES)
     grouped = rows.groupby(BUCKET, num_partitions=buckets)
     # Before there are workers, as these and a shuffle would wait for each other's processors.
     return grouped.map_groups(gather, fn_args=(join,), batch_format="pyarrow").materialize()
@@ -216,24 +216,14 @@ def _mapped(dataset: Any, stage: Any, cpus: int) -> Any:
     """Apply a stage in tasks that take no processor from the workers, which hold all of them."""
     from ray.data import TaskPoolStrategy
 
-    compute = TaskPoolStrategy(size=cpus)
-    return dataset.map_batches(
-        stage, batch_size=None, batch_format="pyarrow", zero_copy_batch=True, num_cpus=0, compute=compute
-    )
+    return dataset.map_batches(stage, num_cpus=0, compute=TaskPoolStrategy(size=cpus), **AS_TABLES)
 
 
 def _blocks(rows: Sequence[tuple[bytes, bytes]], workers: int) -> list[Any]:
     """Cut packed documents into tables of about `BLOCK_BYTES`, or less if there are few."""
     share = sum(len(packed) for packed, _ in rows) // (workers * TASKS_OF_A_WORKER)
     most = min(BLOCK_BYTES, max(MIN_BLOCK_BYTES, share))
-    tables, part, size = [], list[tuple[bytes, bytes]](), 0
-    for row in rows:
-        if part and size >= most:
-            tables.append(packed_table(part))
-            part, size = [], 0
-        part.append(row)
-        size += len(row[0])
-    return [*tables, packed_table(part)]
+    return [packed_table(part) for part in in_parts(rows, lambda row: len(row[0]), most)]
 
 
 DOCUMENT, OUTCOME, BUCKET = "document", "outcome", "bucket"
@@ -253,8 +243,7 @@ class ReadFiles:
 
     def __call__(self, table: Any) -> Any:
         """Read a table with paths, and their roots or the files' bytes."""
-        rows = table.to_pylist()
-        return packed_table([self._read(row) for row in rows])
+        return packed_table([self._read(row) for row in table.to_pylist()])
 
     def _read(self, row: Mapping[str, Any]) -> tuple[bytes, bytes]:
         path = str(row[PATH])
@@ -262,8 +251,8 @@ class ReadFiles:
             documents = load_bytes(row[BYTES], path) if BYTES in row else load_path(path, row[ROOT])
             (group,) = group_documents(documents, True if self._join is False else self._join)
         except Exception as error:  # noqa: BLE001 - one odd file mustn't keep the others out
-            return b"", pack_outcome(Outcome(path, "failed", error=describe_error(error)))
-        return pack(group.doc_id, [part.document for part in group.parts]), b""
+            return _failed(path, error)
+        return _packed(group)
 
 
 class ReadRows:
@@ -277,19 +266,17 @@ class ReadRows:
         """Pack each row, with the bucket of the document that it is, or is a part of."""
         import pyarrow as pa
 
-        packed, failed, buckets = [], [], []
+        rows, buckets = [], []
         for row in table.to_pylist():
             try:
                 document = document_of(row)
                 name = document_ids([document], self._join)[0]
-                packed.append(pack(name, [document]))
-                failed.append(b"")
+                rows.append((pack(name, [document]), b""))
             except Exception as error:  # noqa: BLE001
                 name = str(row.get(ID) or shown(row))
-                packed.append(b"")
-                failed.append(pack_outcome(Outcome(name, "failed", error=describe_error(error))))
+                rows.append(_failed(name, error))
             buckets.append(zlib.crc32(name.encode("utf-8", "surrogatepass")) % (self._buckets or 1))
-        made = packed_table(list(zip(packed, failed, strict=True)))
+        made = packed_table(rows)
         return made if self._buckets is None else made.append_column(BUCKET, pa.array(buckets, pa.int32()))
 
 
@@ -304,11 +291,9 @@ def gather(table: Any, join: JoinParts) -> Any:
             by_name.setdefault(group.doc_id, []).append(group.parts[0].document)
     for name, documents in by_name.items():
         try:
-            groups = group_documents(documents, join)
+            made += [_packed(each) for each in group_documents(documents, join)]
         except InvalidInputError as error:
-            made.append((b"", pack_outcome(Outcome(name, "failed", error=describe_error(error)))))
-            continue
-        made += [(pack(each.doc_id, [part.document for part in each.parts]), b"") for each in groups]
+            made.append(_failed(name, error))
     return packed_table(made)
 
 
@@ -379,6 +364,14 @@ def unpack(packed: bytes, join: Any) -> Group:
     name, *parts = json.loads(packed)
     documents = [Document(id=id_, page_content=text, metadata=metadata) for id_, text, metadata in parts]
     return group_by_name(documents, join, [name] * len(documents))[0]
+
+
+def _packed(group: Group) -> tuple[bytes, bytes]:
+    return pack(group.doc_id, [part.document for part in group.parts]), b""
+
+
+def _failed(name: str, error: Exception) -> tuple[bytes, bytes]:
+    return b"", pack_outcome(Outcome(name, "failed", error=describe_error(error)))
 
 
 def pack_outcome(outcome: Outcome) -> bytes:

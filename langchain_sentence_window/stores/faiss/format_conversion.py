@@ -5,7 +5,6 @@ interrupted, the next opening goes on with it. When it is complete, it takes the
 or not at all, and the old one stays beside it under another name.
 """
 
-import secrets
 import sqlite3
 import warnings
 import zlib
@@ -235,7 +234,7 @@ def _finish(connection: sqlite3.Connection, facts: Mapping[str, Any], times: Map
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[Transaction]:
     connection.execute("BEGIN IMMEDIATE")
-    transaction = Transaction(connection, secrets.randbits(62))
+    transaction = Transaction(connection)
     yield transaction
     transaction.finish()
     connection.execute("COMMIT")

@@ -222,7 +222,7 @@ class LexicalIndex:
         """
         import tantivy  # on use, as a program may search another store
 
-        self._owner = owner
+        self._owner, self._library = owner, tantivy
         builder = tantivy.SchemaBuilder()
         # Signed, as a Python int in an unsigned field crashes tantivy's writer.
         builder.add_integer_field(_ROW, indexed=True, fast=True)
@@ -243,8 +243,6 @@ class LexicalIndex:
             removed: The rows; those that don't exist are ignored. ``None`` removes all, and what is remembered of them.
             added: The rows to add, and their texts.
         """
-        import tantivy
-
         writer = None
         try:
             try:
@@ -254,7 +252,7 @@ class LexicalIndex:
                 for row in () if removed is None else removed.tolist():
                     writer.delete_documents_by_term(_ROW, row)
                 for row, text in added:
-                    document = tantivy.Document()
+                    document = self._library.Document()
                     document.add_integer(_ROW, row)
                     document.add_text(_TEXT, indexed(text))
                     writer.add_document(document)
@@ -269,13 +267,14 @@ class LexicalIndex:
     def searcher(self) -> "LexicalSearcher":
         """Return a searcher of the current state, which later changes don't affect."""
         self._index.reload()
-        return LexicalSearcher(self._schema, self._analyzer, self._index.searcher(), self._owner)
+        return LexicalSearcher(self._library, self._schema, self._analyzer, self._index.searcher(), self._owner)
 
 
 @dataclass(eq=False)
 class LexicalSearcher:
     """A searcher of one state of a lexical index, for any number of threads; the owner keeps its files."""
 
+    _library: Any
     _schema: Any
     _analyzer: Any
     _searcher: Any
@@ -294,17 +293,13 @@ class LexicalSearcher:
         Returns:
             ``(row, BM25 score)``, best first, ties by row.
         """
-        import tantivy
-
         read = dict.fromkeys(self._analyzer.analyze(indexed(query)))
         words = dict.fromkeys(each if self._searcher.doc_freq(_TEXT, each) else in_other_number(each) for each in read)
         if not words or (allowed is not None and not len(allowed)):
             return []
         k = min(k, self._searcher.num_docs) or 1
-        should = tantivy.Occur.Should
-        any_word = tantivy.Query.boolean_query(
-            [(should, tantivy.Query.term_query(self._schema, _TEXT, word, "freq")) for word in words]
-        )
+        should = self._library.Occur.Should
+        any_word = self._library.Query.boolean_query([(should, self._holding(word)) for word in words])
         if allowed is None:
             pairs = with_tied(lambda count: self._run(any_word, count), k)
         elif len(allowed) <= _MAX_ROWS_IN_QUERY:
@@ -335,14 +330,11 @@ class LexicalSearcher:
             most: The most texts to look at; if more hold the word, no row is returned.
             allowed: The rows to count, in order; ``None`` for all.
         """
-        import tantivy
-
         word = encodable(plain(word).strip())
         count = int(self._searcher.doc_freq(_TEXT, word))
         if not 0 < count <= most:
             return count, np.empty(0, dtype=np.int64)
-        query = tantivy.Query.term_query(self._schema, _TEXT, word, "freq")
-        unscored = tantivy.Query.const_score_query(query, 0.0)
+        unscored = self._library.Query.const_score_query(self._holding(word), 0.0)
         found = self._searcher.search(unscored, count, count=False).hits
         if allowed is not None:
             rows = self._rows(found)
@@ -354,30 +346,26 @@ class LexicalSearcher:
 
     def all_rows(self) -> Rows:
         """Return all rows, in any order."""
-        import tantivy
-
-        every = tantivy.Query.all_query()
+        every = self._library.Query.all_query()
         return self._rows(self._searcher.search(every, max(1, self._searcher.num_docs), count=False).hits)
 
     def known(self, rows: Rows) -> Rows:
         """Return those of some rows that are there, in any order."""
-        import tantivy
-
         if not len(rows):
             return rows
-        these = tantivy.Query.term_set_query(self._schema, _ROW, rows.tolist())
+        these = self._library.Query.term_set_query(self._schema, _ROW, rows.tolist())
         return self._rows(self._searcher.search(these, len(rows), count=False).hits)
 
     def has_words(self, row: int, text: str) -> bool:
         """Return whether a row's text has all words of another text."""
-        import tantivy
-
         words = list(dict.fromkeys(self._analyzer.analyze(indexed(text))))[:_MAX_WORDS_COMPARED]
-        must = tantivy.Occur.Must
-        terms = [tantivy.Query.term_query(self._schema, _TEXT, word, "freq") for word in words]
-        of_row = tantivy.Query.term_query(self._schema, _ROW, row)
-        every = tantivy.Query.boolean_query([(must, each) for each in (of_row, *terms)])
+        must = self._library.Occur.Must
+        of_row = self._library.Query.term_query(self._schema, _ROW, row)
+        every = self._library.Query.boolean_query([(must, each) for each in (of_row, *map(self._holding, words))])
         return bool(self._searcher.search(every, 1, count=False).hits)
+
+    def _holding(self, word: str) -> Any:
+        return self._library.Query.term_query(self._schema, _TEXT, word, "freq")
 
     def _rows(self, hits: Sequence[tuple[Any, Any]]) -> Rows:
         return np.array(self._searcher.fast_field_values(_ROW, [address for _, address in hits]), dtype=np.int64)
@@ -397,8 +385,6 @@ class LexicalSearcher:
         return list(zip(rows, [score for score, _ in hits], strict=True))
 
     def _within(self, query: Any, allowed: Rows) -> Any:
-        import tantivy
-
-        must = tantivy.Occur.Must
-        rows = tantivy.Query.term_set_query(self._schema, _ROW, allowed.tolist())
-        return tantivy.Query.boolean_query([(must, query), (must, tantivy.Query.const_score_query(rows, 0.0))])
+        must, queries = self._library.Occur.Must, self._library.Query
+        rows = queries.term_set_query(self._schema, _ROW, allowed.tolist())
+        return queries.boolean_query([(must, query), (must, queries.const_score_query(rows, 0.0))])

@@ -387,7 +387,7 @@ def _compare_part(
         index = make_faiss_index("Flat", vectors.shape[1])
         index.add(vectors)
         with threads_for(1):
-            cosines, _ = compare_in_blocks(index, questions, min(k, len(vectors)))
+            cosines = compare_in_blocks(index, questions, min(k, len(vectors)))
         best = -np.sort(-np.concatenate([best, np.minimum(cosines, 1)], axis=1), axis=1)[:, :k]
     return place, best
 

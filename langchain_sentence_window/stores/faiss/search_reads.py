@@ -252,11 +252,9 @@ def _whole(
         sources[source_key] = source
     section, own = read_metadata([found.section_metadata[at] or "{}", found.metadata(at) or "{}"])
     start, end = found.spans[:, at].tolist()
-    places = (
-        {}
-        if start == reads.NONE
-        else {keys.SENTENCE_INDEX: int(found.indexes[at]), keys.START_INDEX: start, keys.END_INDEX: end}
-    )
+    places: dict[str, Any] = {}
+    if start != reads.NONE:
+        places = {keys.SENTENCE_INDEX: int(found.indexes[at]), keys.START_INDEX: start, keys.END_INDEX: end}
     return read_parts(own_values(source) | section | places | own, text, id_)
 
 

@@ -250,7 +250,7 @@ class IndexSession:
 
         def count(state: IndexState) -> StoreStats:
             snapshot, vectors = state.snapshot, self._vectors
-            in_use = vectors.in_use(snapshot)
+            in_use, (index, _) = vectors.in_use(snapshot), vectors.current
             return StoreStats(
                 documents=snapshot.count_documents(),
                 sentences=snapshot.state.sentences,
@@ -260,8 +260,8 @@ class IndexSession:
                 index_reason=in_use.reason,
                 index_to_come=vectors.to_come(),
                 neighbor_weights=self.weights,
-                tombstones=vectors.tombstones,
-                rebuild_saves=vectors.wasted_bytes,
+                tombstones=0 if index is None else index.tombstones,
+                rebuild_saves=0 if index is None else index.wasted_bytes,
                 generation=snapshot.state.generation,
                 staged_texts=snapshot.count_staged(),
             )

@@ -7,7 +7,6 @@ the writer apart there.
 Callers pass their reads and writes as functions. Wherever an exception occurs, all that a function held is released.
 """
 
-import secrets
 import sqlite3
 import weakref
 from collections.abc import Callable, Iterator
@@ -217,7 +216,7 @@ class Database:
             try:
                 try:
                     connection = connections.begin_writing()
-                    transaction = Transaction(connection, secrets.randbits(62))
+                    transaction = Transaction(connection)
                     result = work(transaction)
                     head = transaction.head if transaction.finish() else None
                     connection.execute("COMMIT")

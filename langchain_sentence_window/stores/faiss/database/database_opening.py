@@ -1,7 +1,6 @@
 """Creating the SQLite file of a store, and checking that one is sound before anything is written to it."""
 
 import os
-import secrets
 import sqlite3
 from contextlib import closing, suppress
 from functools import cache
@@ -34,7 +33,7 @@ def make_tables(connection: sqlite3.Connection) -> None:
     for statement in SCHEMA:
         execute(statement)
     execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-    transaction = Transaction(connection, secrets.randbits(62))
+    transaction = Transaction(connection)
     transaction.begin()
     transaction.assign_birth()
     execute("COMMIT")

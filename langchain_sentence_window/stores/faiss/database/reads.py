@@ -312,8 +312,10 @@ def found_rows(execute: Execute, rows: Rows, *, beside: bool) -> FoundRows:
     order = np.argsort(numbers[0], kind="stable")
     order = order[np.searchsorted(numbers[0][order], rows)]
     names, own, shared = ([column[at] for at in order.tolist()] for column in columns[11:])
+    row, document, index, section, section_key, source_key = numbers[:6, order]
+    stands = row, document, index, section, section_key, source_key
     spans, sizes = numbers[9:, order], numbers[6:9, order]
-    found = FoundRows(*numbers[:6, order], names, spans, own, shared, stored, starts[:, order], sizes)
+    found = FoundRows(*stands, names, spans, own, shared, stored, starts[:, order], sizes)
     is_sentence = (found.section_keys != NONE).tolist()
     if not all(name and text for name, text, known in zip(names, shared, is_sentence, strict=True) if known):
         raise damaged("metadata that its sentences share")

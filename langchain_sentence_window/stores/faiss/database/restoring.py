@@ -125,7 +125,7 @@ def _made_another(path: Path) -> Head:
     """Make a copy count as another database, and return its head."""
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        transaction = Transaction(connection, secrets.randbits(62))
+        transaction = Transaction(connection)
         transaction.assign_birth()
         head = transaction.head
         connection.execute("COMMIT")

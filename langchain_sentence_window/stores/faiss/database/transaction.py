@@ -28,10 +28,10 @@ _HAS_NO_SENTENCES = "NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.documen
 class Transaction(Snapshot):
     """Reads the database and writes to it."""
 
-    def __init__(self, connection: sqlite3.Connection, token: int) -> None:
-        """Write through a connection in a transaction, with a random number drawn for it."""
+    def __init__(self, connection: sqlite3.Connection, token: int | None = None) -> None:
+        """Write through a connection in a transaction, with a random number for it, which is drawn if none is given."""
         super().__init__(connection)
-        self._token = token
+        self._token = secrets.randbits(62) if token is None else token
         self._time = time.time_ns() // 1_000
         self._left: dict[str, set[int]] = {"source": set(), "section": set()}
         self._before: schema.State | None = None

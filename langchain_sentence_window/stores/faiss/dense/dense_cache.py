@@ -13,17 +13,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-
-from langchain_sentence_window.embedding.vectors import mix_neighbors, normalized
+from langchain_sentence_window.embedding.vectors import normalized
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError, Gate, within
-from langchain_sentence_window.stores.faiss.database.reads import vectors_in_order
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 
-from .dense_index import TRAINING_SAMPLE_SIZE, DenseIndex, IndexMaker, Step, load_index, remove_others, save_index
+from .dense_index import (
+    TRAINING_SAMPLE_SIZE,
+    DenseIndex,
+    IndexMaker,
+    Step,
+    load_index,
+    of_documents,
+    remove_others,
+    save_index,
+)
 from .faiss_factory import Choice, choose, is_automatic, make_faiss_index
 from .fine_vectors import DamagedRecordError
 from .quantized import QuantizedIndex
@@ -88,27 +94,11 @@ class VectorCache:
         self._change = BackgroundChange(database.name)
         self._damaged: set[str] = set()
 
-    @property
-    def tombstones(self) -> int:
-        """The number of removed vectors that still take up memory."""
-        index, _ = self.current
-        return 0 if index is None else index.tombstones
-
-    @property
-    def wasted_bytes(self) -> int:
-        """The bytes of memory that tombstones take up."""
-        index, _ = self.current
-        return 0 if index is None else index.wasted_bytes
-
     def in_use(self, snapshot: Snapshot) -> Choice:
         """Return the index that is searched, or that the next search makes or loads, and why."""
         index, _ = self.current
         dimension, count = snapshot.fact("dimension") or 0, snapshot.state.sentences
-        if index is None:
-            saved = self._wanted(snapshot)
-            present = None if saved is None else saved["index"]
-        else:
-            present = index.name
+        present = index.name if index is not None else (self._wanted(snapshot) or {}).get("index")
         chosen = choose(self._asked, dimension, count, present)
         if index is None or index.name == chosen.name:
             return chosen
@@ -223,15 +213,12 @@ class VectorCache:
             return None
         index.remove(changes.removed)
         is_mixed = len(self._weights) > 1
-        if is_mixed:
+        if is_mixed and changes.documents:
             # All sentences of a changed document may have new neighbors.
             numbers = ",".join(map(str, sorted(changes.documents)))
-            of_changed = f"document IN ({numbers})", list[Any]()
-            changed = snapshot.rows(of_changed)
-            if len(changed):
-                index.remove(changed)
-                for rows, vectors, positions in vectors_in_order(snapshot.execute, of_changed):
-                    index.add(rows, np.ascontiguousarray(mix_neighbors(vectors, positions, self._weights)))
+            index.remove(snapshot.rows((f"document IN ({numbers})", [])))
+            for rows, vectors in of_documents(snapshot, changes.documents, self._weights):
+                index.add(rows, vectors)
         for rows, vectors in snapshot.vectors_after(changes.last_row, of_no_document=is_mixed):
             index.add(rows, normalized(vectors))
         return index, snapshot.version

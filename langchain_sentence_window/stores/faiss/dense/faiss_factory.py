@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import Rows, Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.stores.faiss.database.locks import has_lost_threads
 
@@ -255,8 +255,8 @@ _BLOCK_SIZE = 16
 fork: if another thread forks meanwhile, the call never ends."""
 
 
-def compare_in_blocks(index: Any, vectors: Vectors, k: int) -> tuple[Vectors, Rows]:
-    """Find the vectors of an array of codes that are nearest to each of several.
+def compare_in_blocks(index: Any, vectors: Vectors, k: int) -> Vectors:
+    """Compare vectors with those of an array of codes.
 
     Args:
         index: The FAISS index, with at least ``k`` vectors.
@@ -264,11 +264,10 @@ def compare_in_blocks(index: Any, vectors: Vectors, k: int) -> tuple[Vectors, Ro
         k: The number of results for each, above 0.
 
     Returns:
-        Cosines and positions, both of shape ``(n, k)``, best first.
+        The highest cosines of each, shape ``(n, k)``, best first.
     """
     slices = [vectors[start : start + _BLOCK_SIZE] for start in range(0, len(vectors), _BLOCK_SIZE)]
-    found = [index.search(each, k) for each in slices]
-    return np.concatenate([cosines for cosines, _ in found]), np.concatenate([positions for _, positions in found])
+    return np.concatenate([index.search(each, k)[0] for each in slices])
 
 
 Number = TypeVar("Number", bound=np.generic)

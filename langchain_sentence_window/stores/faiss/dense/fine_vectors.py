@@ -309,15 +309,18 @@ class FineVectors:
 
     @property
     def is_appending(self) -> bool:
-        """Whether vectors are appended to the file, which is ours."""
+        """Whether vectors are appended to the file, which is ours, as none comes before them in memory."""
         return self.file is not None and self.file.is_ours and not self.in_memory
 
     def add(self, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(n, dimension)``: to the file, or to memory if the disk is full."""
         for start in range(0, len(vectors), BLOCK_SIZE):
             records = encoded(vectors[start : start + BLOCK_SIZE], self._type)
-            if not self._is_appended(records):
-                self._added.append(records)
+            if self.file is not None and self.is_appending:
+                with suppress(OSError):
+                    self.file.append(records)
+                    continue
+            self._added.append(records)
 
     def cosines(self, vector: Vectors, positions: Rows) -> tuple[Vectors, Vectors]:
         """Compare a unit vector with some of these.
@@ -374,16 +377,6 @@ class FineVectors:
         """Read all vectors from the file that `write` returned."""
         if file is not self.file:
             self.file, self._added = file, GrowableArray(np.empty(0, dtype=self._type))
-
-    def _is_appended(self, records: Records) -> bool:
-        """Append records to the file, if it is ours and nothing comes before them in memory."""
-        if self.file is None or not self.is_appending:
-            return False
-        try:
-            self.file.append(records)
-        except OSError:
-            return False
-        return True
 
     @property
     def _saved(self) -> int:

@@ -13,7 +13,7 @@ The row at each position is kept as stretches in which rows count up one by one,
 """
 
 import weakref
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -46,18 +46,9 @@ Flags = npt.NDArray[np.bool_]
 NO_POSITION = -1
 
 
-class Compared(NamedTuple):
-    """Vectors that were compared with another.
-
-    Attributes:
-        rows: The rows, each once, in any order.
-        cosines: The cosines by their records.
-        errors: How far off these may be.
-    """
-
-    rows: Rows
-    cosines: Vectors
-    errors: Vectors
+Compared: TypeAlias = tuple[Rows, Vectors, Vectors]
+"""Rows that were compared with a vector, each once, in any order; their cosines by their records; and how far off these
+may be."""
 
 
 class QuantizedIndex:
@@ -206,10 +197,6 @@ class QuantizedIndex:
 
     # Machinery
 
-    def _check(self, vector: Vectors) -> None:
-        if len(vector) != self.dimension:
-            raise wrong_size(len(vector), self.dimension)
-
     def _positions_of(self, rows: Rows) -> Rows:
         """Return the positions of some rows; those without a vector are left out."""
         at = self._positions.positions_of(rows)
@@ -217,11 +204,12 @@ class QuantizedIndex:
         return np.asarray(at[self._is_live.filled[at]])
 
     def _compared(self, vector: Vectors, positions: Rows) -> Compared:
-        return Compared(self._positions.rows_at(positions), *self.fine.cosines(vector, positions))
+        return self._positions.rows_at(positions), *self.fine.cosines(vector, positions)
 
     def _candidates(self, vector: Vectors, k: int, allowed: Rows | None, effort: float, per_result: int) -> Rows:
         """Return the positions to compare again, in rising order."""
-        self._check(vector)
+        if len(vector) != self.dimension:
+            raise wrong_size(len(vector), self.dimension)
         matching, bits = (len(self), None) if allowed is None else self._selected(allowed)
         wanted = (MIN_CANDIDATES + per_result * k) * (2 if clusters_of(self.faiss_index) > 1 else 1) * effort
         if matching <= max(k, MAX_COMPARED_DIRECTLY, wanted):
@@ -347,9 +335,13 @@ class RowPositions:
         self._runs.append(self._run(start, len(self._rows)))
         while len(self._runs) > 1:
             before, last = self._runs[-2:]
-            if not self._follows(before, last) and before.end - before.start >= 2 * (last.end - last.start):
+            if self._follows(before, last):
+                merged = _Run(before.start, last.end, None, None)
+            elif before.end - before.start < 2 * (last.end - last.start):
+                merged = self._run(before.start, last.end)
+            else:
                 break
-            self._runs[-2:] = [self._merged(before, last)]
+            self._runs[-2:] = [merged]
 
     def positions_of(self, rows: Rows) -> Rows:
         """Return the latest position of each of some rows; `NO_POSITION` for a row that was never added."""
@@ -374,13 +366,6 @@ class RowPositions:
             return False
         last_before, first = self._rows.at(np.array([before.end - 1, last.start]))
         return bool(last_before < first)
-
-    def _merged(self, before: _Run, last: _Run) -> _Run:
-        return (
-            _Run(before.start, last.end, None, None)
-            if self._follows(before, last)
-            else self._run(before.start, last.end)
-        )
 
     def _run(self, start: int, end: int) -> _Run:
         rows = self._rows.between(start, end)

@@ -155,10 +155,8 @@ class VectorIndex:
 
         def find(wanted: int) -> list[tuple[int, float]]:
             wanted = min(wanted, found)
-            (pairs,) = self._nearest(vector[None, :], wanted, live, effort)
-            if len(pairs) < wanted:
-                (pairs,) = self._nearest(vector[None, :], wanted, live, math.inf)
-            return pairs
+            pairs = self._nearest(vector, wanted, live, effort)
+            return pairs if len(pairs) == wanted else self._nearest(vector, wanted, live, math.inf)
 
         with faiss_factory.threads_for(1):
             return with_tied(find, k)
@@ -206,10 +204,13 @@ class VectorIndex:
         at = self._by_row[np.minimum(np.searchsorted(filled, rows, sorter=self._by_row), len(filled) - 1)]
         return np.asarray(at[filled[at] == rows])
 
-    def _nearest(self, vectors: Vectors, k: int, live: Any, effort: float) -> list[list[tuple[int, float]]]:
+    def _nearest(self, vector: Vectors, k: int, live: Any, effort: float) -> list[tuple[int, float]]:
         """Search along the graph or in the nearest clusters; compare with all live vectors if the effort is infinite.
 
         An array of codes is always compared as a whole.
+
+        Returns:
+            ``(row, cosine)``, best first, ties by row.
         """
         index, faiss, settings = self.faiss_index, self._library, dict[str, Any]()
         if self._clusters:
@@ -226,20 +227,14 @@ class VectorIndex:
             # FAISS holds only pointers to both, which stay in variables until it has searched.
             bits = np.packbits(live, bitorder="little")
             settings["sel"] = faiss.IDSelectorBitmap(bits)
-        return self._pairs(*index.search(vectors, k, params=kind(**settings) if settings else None))
+        scores, positions = index.search(vector[None, :], k, params=kind(**settings) if settings else None)
+        found = zip(positions[0].tolist(), self._rows.filled[positions[0]].tolist(), scores[0].tolist(), strict=True)
+        pairs = [(row, min(score, 1.0)) for position, row, score in found if position >= 0]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
 
     def _storage(self) -> Any:
         """Return the vectors of an HNSW index, without its graph."""
         return self._library.downcast_index(self.faiss_index.storage)
-
-    def _pairs(self, scores: Vectors, positions: Rows) -> list[list[tuple[int, float]]]:
-        """Return ``(row, cosine)`` of scores and positions of shape ``(n, k)``, best first; negative ones are none."""
-        found = zip(positions.tolist(), self._rows.filled[positions].tolist(), scores.tolist(), strict=True)
-        pairs = (
-            [(row, min(score, 1.0)) for position, row, score in zip(*line, strict=True) if position >= 0]
-            for line in found
-        )
-        return [sorted(of_one, key=lambda pair: (-pair[1], pair[0])) for of_one in pairs]
 
     # The file
 
