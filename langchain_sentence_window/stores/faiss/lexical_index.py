@@ -299,7 +299,9 @@ class LexicalSearcher:
             return []
         k = min(k, self._searcher.num_docs) or 1
         should = self._library.Occur.Should
-        any_word = self._library.Query.boolean_query([(should, self._holding(word)) for word in words])
+        any_word = self._library.Query.boolean_query(
+            [(should, self._library.Query.term_query(self._schema, _TEXT, word, "freq")) for word in words]
+        )
         if allowed is None:
             pairs = with_tied(lambda count: self._run(any_word, count), k)
         elif len(allowed) <= _MAX_ROWS_IN_QUERY:
@@ -334,7 +336,8 @@ class LexicalSearcher:
         count = int(self._searcher.doc_freq(_TEXT, word))
         if not 0 < count <= most:
             return count, np.empty(0, dtype=np.int64)
-        unscored = self._library.Query.const_score_query(self._holding(word), 0.0)
+        query = self._library.Query.term_query(self._schema, _TEXT, word, "freq")
+        unscored = self._library.Query.const_score_query(query, 0.0)
         found = self._searcher.search(unscored, count, count=False).hits
         if allowed is not None:
             rows = self._rows(found)
@@ -360,12 +363,10 @@ class LexicalSearcher:
         """Return whether a row's text has all words of another text."""
         words = list(dict.fromkeys(self._analyzer.analyze(indexed(text))))[:_MAX_WORDS_COMPARED]
         must = self._library.Occur.Must
+        terms = [self._library.Query.term_query(self._schema, _TEXT, word, "freq") for word in words]
         of_row = self._library.Query.term_query(self._schema, _ROW, row)
-        every = self._library.Query.boolean_query([(must, each) for each in (of_row, *map(self._holding, words))])
+        every = self._library.Query.boolean_query([(must, each) for each in (of_row, *terms)])
         return bool(self._searcher.search(every, 1, count=False).hits)
-
-    def _holding(self, word: str) -> Any:
-        return self._library.Query.term_query(self._schema, _TEXT, word, "freq")
 
     def _rows(self, hits: Sequence[tuple[Any, Any]]) -> Rows:
         return np.array(self._searcher.fast_field_values(_ROW, [address for _, address in hits]), dtype=np.int64)

@@ -80,7 +80,9 @@ class OpenIndex(VectorStore):
         Raises:
             InvalidInputError: The ids aren't a list of strings.
         """
-        return self.get_by_ids_within(ids, {})
+        wanted = checked_ids(ids)
+        found = self._session.read(lambda state: state.snapshot.by_ids(wanted))
+        return to_documents([found[id_] for id_ in dict.fromkeys(wanted) if id_ in found])
 
     def get_by_ids_within(self, ids: Sequence[str], filter: Filter) -> list[Document]:
         """Fetch the documents that match a filter, in the order of the ids.

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
@@ -191,13 +191,18 @@ class IndexSession:
         result = within(gates, partial(self._database.transact, work))
         self._rows_behind += rows_added
         if not is_part or self._rows_behind >= MAX_ROWS_BEHIND:
-            self.catch_up_after_parts()
+            if self._vectors.current[0] is not None:
+                self._vectors.catch_up(self._calls)
+            self._catch_up_words()
         return result
 
     def catch_up_after_parts(self) -> None:
         """Bring the caches up to date after writes of which each was a part; small writes leave words to a search."""
         if self._vectors.current[0] is not None:
             self._vectors.catch_up(self._calls)
+        self._catch_up_words()
+
+    def _catch_up_words(self) -> None:
         rows, self._rows_behind = self._rows_behind, 0
         if rows >= MIN_ROWS_TO_CATCH_UP:
             with suppress(StoreError):  # the next search by words tries again
@@ -364,7 +369,7 @@ class IndexSession:
         register_for_forks(self)
 
     def _read_at(
-        self, work: Callable[[IndexState], T], snapshot: Snapshot, *, dense: bool, words: bool
+        self, work: Callable[[IndexState], T], snapshot: Snapshot, *, dense: bool = False, words: bool = False
     ) -> tuple[T] | Callable[[], None]:
         """Run a function of one state; return what brings a cache to that state if one that it searches isn't."""
         index = searcher = None
@@ -382,16 +387,21 @@ class IndexSession:
     def _read_alone(self, work: Callable[[IndexState], T], *, words: bool) -> tuple[T] | Callable[[], None]:
         """Run a function of one state, to which a cache is brought meanwhile: others write faster than it can read."""
 
-        def read_after(advance: Callable[[Any], object], state: Snapshot) -> tuple[T] | Callable[[], None]:
-            advance(state)
-            return self._read_at(work, state, dense=not words, words=words)
+        def read_words(snapshot: Snapshot) -> tuple[T] | Callable[[], None]:
+            self._lexical.advance_to_read(snapshot)
+            return self._read_at(work, snapshot, words=True)
 
-        if not words:
-            read_vectors = partial(read_after, self._vectors.advance)
-            return self._vectors.lock.write(lambda: self._database.read(read_vectors))
-        if self.is_read_only:
-            return self._database.read(partial(read_after, self._lexical.advance_to_read))
-        return self._lexical.change(partial(read_after, self._lexical.advance))
+        def write_words(transaction: Transaction) -> tuple[T] | Callable[[], None]:
+            self._lexical.advance(transaction)
+            return self._read_at(work, transaction, words=True)
+
+        def read_vectors(snapshot: Snapshot) -> tuple[T] | Callable[[], None]:
+            self._vectors.advance(snapshot)
+            return self._read_at(work, snapshot, dense=True)
+
+        if words:
+            return self._database.read(read_words) if self.is_read_only else self._lexical.change(write_words)
+        return self._vectors.lock.write(lambda: self._database.read(read_vectors))
 
 
 def _close(gate: AccessLock, database: Database, vectors: VectorCache, lexical: LexicalCache) -> None:

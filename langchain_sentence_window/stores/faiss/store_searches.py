@@ -3,7 +3,6 @@
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any, Self, TypeVar
 
 from langchain_core.documents import Document
@@ -12,7 +11,7 @@ from langchain_core.runnables import run_in_executor
 from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import IO, with_arguments_of
+from langchain_sentence_window._io import BLOCKING, IO, run, with_arguments_of
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import (
     as_number,
@@ -29,8 +28,10 @@ from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from .conversion import to_documents
 from .database.filters import Filter
 from .database.schema import Record
+from .embedder_guard import TEXTS_TO_READ
 from .index_state import IndexState, checked_effort, condition_of
 from .open_index import OpenIndex
+from .origin import UnprovenError
 from .search_reads import Rank
 
 T = TypeVar("T")
@@ -384,7 +385,11 @@ class IndexSearch(OpenIndex):
             IndexMismatchError: The store's vectors are from another embedder.
             StoreError: The lexical index is out of date and can't be written.
         """
-        return self._guard.run_proven(partial(self._session.read, work, dense=True, words=words))
+        while True:
+            try:
+                return self._session.read(work, dense=True, words=words)
+            except UnprovenError:
+                run(self._guard.prove(BLOCKING, TEXTS_TO_READ))
 
 
 def _scored(found: Sequence[tuple[Record, float]]) -> list[tuple[Document, float]]:

@@ -13,23 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from langchain_sentence_window.embedding.vectors import normalized
+import numpy as np
+
+from langchain_sentence_window.embedding.vectors import mix_neighbors, normalized
 from langchain_sentence_window.stores.faiss.database.database import Database
 from langchain_sentence_window.stores.faiss.database.locks import AccessLock, ClosedError, Gate, within
+from langchain_sentence_window.stores.faiss.database.reads import vectors_in_order
 from langchain_sentence_window.stores.faiss.database.schema import Version
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 
-from .dense_index import (
-    TRAINING_SAMPLE_SIZE,
-    DenseIndex,
-    IndexMaker,
-    Step,
-    load_index,
-    of_documents,
-    remove_others,
-    save_index,
-)
+from .dense_index import TRAINING_SAMPLE_SIZE, DenseIndex, IndexMaker, Step, load_index, remove_others, save_index
 from .faiss_factory import Choice, choose, is_automatic, make_faiss_index
 from .fine_vectors import DamagedRecordError
 from .quantized import QuantizedIndex
@@ -213,12 +207,15 @@ class VectorCache:
             return None
         index.remove(changes.removed)
         is_mixed = len(self._weights) > 1
-        if is_mixed and changes.documents:
+        if is_mixed:
             # All sentences of a changed document may have new neighbors.
             numbers = ",".join(map(str, sorted(changes.documents)))
-            index.remove(snapshot.rows((f"document IN ({numbers})", [])))
-            for rows, vectors in of_documents(snapshot, changes.documents, self._weights):
-                index.add(rows, vectors)
+            of_changed = f"document IN ({numbers})", list[Any]()
+            changed = snapshot.rows(of_changed)
+            if len(changed):
+                index.remove(changed)
+                for rows, vectors, positions in vectors_in_order(snapshot.execute, of_changed):
+                    index.add(rows, np.ascontiguousarray(mix_neighbors(vectors, positions, self._weights)))
         for rows, vectors in snapshot.vectors_after(changes.last_row, of_no_document=is_mixed):
             index.add(rows, normalized(vectors))
         return index, snapshot.version
