@@ -171,12 +171,9 @@ def _gutters(runs: list[Run]) -> list[float]:
     """Return where columns may be parted: before left sides that several runs share, most runs first."""
     left = min(run.x0 for run in runs)
     width = max(run.x1 for run in runs) - left
-    counts: dict[int, int] = {}
-    for run in runs:
-        if _MARGIN * width < run.x0 - left < (1 - _MARGIN) * width:
-            place = round(run.x0 / _ALIGNED)
-            counts[place] = counts.get(place, 0) + 1
-    places = sorted((place for place in counts if counts[place] >= MIN_COLUMN_LINES), key=lambda each: -counts[each])
+    inner = [run.x0 for run in runs if _MARGIN * width < run.x0 - left < (1 - _MARGIN) * width]
+    counts = Counter(round(x0 / _ALIGNED) for x0 in inner)
+    places = [place for place, count in counts.most_common() if count >= MIN_COLUMN_LINES]
     lefts = [_ALIGNED * (place - 0.5) for place in places[:_MAX_CANDIDATES]]
     gutters = [middle(runs, x) for x in lefts if sum(run.x1 <= x for run in runs) >= MIN_COLUMN_LINES]
     return list(dict.fromkeys(gutters))

@@ -9,10 +9,10 @@ if other pages have the same line near the same end, up to numbers that count th
 import re
 import threading
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from .columns import Gutter, common_gutters, find_gutter
 from .hyphens import Vocabulary
@@ -221,7 +221,8 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
     found: list[set[int]] = []
     for page, lines in enumerate(pages):
         known = tops[page] | feet[page] | outermost[page]
-        outer = {*_from_outside(range(len(lines)), known), *_from_outside(range(len(lines) - 1, -1, -1), known)}
+        order = range(len(lines))
+        outer = {*takewhile(known.__contains__, order), *takewhile(known.__contains__, reversed(order))}
         found.append(outer | {i for i in numbers[page] if lines[i].is_alone or i in sure[page]})
     _add_beside(pages, found, numbers)
     if len(pages) > FEW_PAGES:
@@ -230,13 +231,6 @@ def running_lines(pages: Sequence[Sequence[EdgeLine]]) -> list[frozenset[int]]:
     _keep_once(pages, found)
     _keep_numbers(pages, found)
     return [frozenset(each) for each in found]
-
-
-def _from_outside(order: Iterable[int], known: set[int]) -> Iterator[int]:
-    for i in order:
-        if i not in known:
-            return
-        yield i
 
 
 def _add_usual(pages: Sequence[Sequence[EdgeLine]], found: list[set[int]]) -> None:

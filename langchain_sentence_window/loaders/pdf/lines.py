@@ -176,10 +176,8 @@ def cut_line(line: Line, count: int) -> tuple[Line, Line]:
     # A file may draw what stands on the left after what stands on the right.
     first = {at for start, end in line.words[:count] for at in range(start, end)}
     for run in line.runs:
-        before, after = (
-            [word for word in run.words if word[0] in first],
-            [word for word in run.words if word[0] not in first],
-        )
+        before = [word for word in run.words if word[0] in first]
+        after = [word for word in run.words if word[0] not in first]
         if before and after:
             left.append(part_of(line.ink, run, before))
             right.append(part_of(line.ink, run, after))

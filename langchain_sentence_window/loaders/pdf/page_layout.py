@@ -140,12 +140,10 @@ def _rules_for(ink: Ink, page: PageRuns) -> Boxes:
     """Return the ruling lines of a page, mirrored if the ink is; none if it is turned."""
     if ink.turns:
         return page.rules[:0]
-    width = page.characters.width
-    return (
-        np.column_stack([width - page.rules[:, 2], page.rules[:, 1], width - page.rules[:, 0], page.rules[:, 3]])
-        if ink.is_mirrored
-        else page.rules
-    )
+    if not ink.is_mirrored:
+        return page.rules
+    width, (x0, y0, x1, y1) = page.characters.width, page.rules.T
+    return np.column_stack([width - x1, y0, width - x0, y1])
 
 
 def _is_rule(ink: Ink, run: Run) -> bool:
@@ -215,12 +213,9 @@ def _joins_over_notes(found: list[Paragraph], paragraph: Paragraph, right: float
     body = found[end - 1]
     before, after = body.lines[-1], paragraph.lines[0]
     is_full = before.x1 > right - _MAX_RAGGED * before.size
-    if (
-        body.kind not in (PROSE, LIST_ITEM)
-        or after.base > before.base
-        or not is_full
-        or not goes_on(body, after, right)
-    ):
+    if body.kind not in (PROSE, LIST_ITEM) or not is_full:
+        return False
+    if after.base > before.base or not goes_on(body, after, right):
         return False
     body.lines.extend(paragraph.lines)
     found[end - 1 :] = [*found[end:], body]

@@ -11,7 +11,7 @@ before paragraphs, tables of contents, signatures, addresses. When in doubt it i
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
@@ -306,8 +306,9 @@ def find_aligned_tables(ink: Ink, runs: Sequence[Run]) -> tuple[list[Table], lis
     return tables, [run for run in runs if id(run) not in taken]
 
 
-def _regions(lines: Sequence[Line]) -> Iterator[_Region]:
-    """Yield the longest stretches of lines in which no gutter ends."""
+def _regions(lines: Sequence[Line]) -> list[_Region]:
+    """Return the longest stretches of lines in which no gutter ends."""
+    regions: list[_Region] = []
     region: _Region | None = None
     for line in lines:
         before = region.lines[-1] if region is not None else line
@@ -334,12 +335,10 @@ def _regions(lines: Sequence[Line]) -> Iterator[_Region]:
             if not is_young and not is_below_names and own > 1 and 2 * count >= len(region.gutters):
                 region.lines.append(line)  # a text is too long for its column
                 continue
-        if region is not None and len(region.lines) >= MIN_ROWS:
-            yield region
         gaps = _gaps(line)
         region = _Region([line], [(-inf, line.x0), *gaps, (line.x1, inf)]) if gaps else None
-    if region is not None and len(region.lines) >= MIN_ROWS:
-        yield region
+        regions += [region] if region else []
+    return [region for region in regions if len(region.lines) >= MIN_ROWS]
 
 
 def _inner(white: list[_Gap]) -> list[_Gap]:

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MAX_LEVEL, PROSE, TABLE_ROW, title_key
 from langchain_sentence_window.splitting.structure import PAGE_NUMBER
@@ -342,8 +342,7 @@ def mark_headings(
         The paragraphs; a heading that only has a number ("ARTICLE IV") is joined to the heading after it.
     """
     made: list[Paragraph] = []
-    for number, paragraph in enumerate(paragraphs):
-        below = paragraphs[number + 1] if number + 1 < len(paragraphs) else None
+    for paragraph, below in zip_longest(paragraphs, paragraphs[1:]):
         level = _level(paragraph, type_, outline)
         if level and below is not None and _is_name(paragraph, below, type_):
             level = 0
@@ -498,11 +497,7 @@ def _level(  # noqa: PLR0911 - one question after the other
     known = outline.get(title_key(text))
     if known:
         return min(MAX_LEVEL, known + 1)
-    if (
-        paragraph.kind == LIST_ITEM
-        or any(each.search(text) for each in (_SIGNATURE, _NO_HEADING))
-        or _DATE.fullmatch(text)
-    ):
+    if paragraph.kind == LIST_ITEM or _SIGNATURE.search(text) or _NO_HEADING.search(text) or _DATE.fullmatch(text):
         return 0
     label, number = _LABELED.match(text), _NUMBERED.match(text)
     match = label or number
@@ -517,12 +512,7 @@ def _level(  # noqa: PLR0911 - one question after the other
     if len(title) > MAX_CHARS or _ends_otherwise(title, is_numbered=match is not None, is_capital=is_capital):
         return 0
     is_note = not label and not is_bold and not is_large and _is_note(lines[0], title, number, type_)
-    if (
-        is_note
-        or _QUESTION.search(title)
-        or any(_has_columns(line) for line in lines)
-        or not (match or _begins_title(title))
-    ):
+    if is_note or _QUESTION.search(title) or any(map(_has_columns, lines)) or not (match or _begins_title(title)):
         return 0
     if label:
         is_heading = not title or is_bold or is_large or is_capital or _is_title(title)

@@ -6,9 +6,10 @@ The text of a page depends on the pages around it too: on running heads, and on 
 import hashlib
 import warnings
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -143,33 +144,31 @@ def _load_file(path: Path | bytes, name: str, password: str | None) -> Iterator[
                 page_label=labels[number] if labels else None,
                 about=about,
             )
-        pictures = [number for number in without_text if file.shows_picture(number)]
-        # A blank page of a file with text is no page that is missing.
-        _warn_of_attachments(name, file.attachments())
-        if forms := file.unread_forms():
-            pages = _listed([str(number + 1) for number in forms])
-            message = f"{name} has form fields that can't be read on pages {pages}, counted from 1; print it as a PDF"
-            warnings.warn(message, SentenceWindowWarning, stacklevel=3)
-        _warn_of_pages(name, pictures if has_text else without_text, file.page_count, are_pictures=bool(pictures))
+        for remark in _remarks(file, without_text, has_text=has_text):
+            warnings.warn(f"{name} has {remark}", SentenceWindowWarning, stacklevel=3)
 
 
-def _warn_of_attachments(name: str, attached: list[str]) -> None:
-    if attached:
-        listed = _listed([shown(each) for each in attached])
-        message = f"{name} has attached files, which aren't read: {listed}; save them, and load them as well"
-        warnings.warn(message, SentenceWindowWarning, stacklevel=4)
+def _remarks(file: "PdfFile", without_text: list[int], *, has_text: bool) -> Iterator[str]:
+    """Yield what a file has that isn't read, and which pages have no text."""
+    pictures = [number for number in without_text if file.shows_picture(number)]
+    if attached := file.attachments():
+        yield f"attached files, which aren't read: {_listed(map(shown, attached))}; save them, and load them as well"
+    if forms := file.unread_forms():
+        yield f"form fields that can't be read on pages {_from_one(forms)}, counted from 1; print it as a PDF"
+    # A blank page of a file with text is no page that is missing.
+    if pages := pictures if has_text else without_text:
+        cure = "they show pictures, so recognize their text first (OCR)" if pictures else "they are empty"
+        yield f"no text on pages {_from_one(pages)} of {file.page_count}, counted from 1; {cure}"
+    if not file.page_count:
+        yield "no pages"
 
 
-def _warn_of_pages(name: str, pages: list[int], page_count: int, *, are_pictures: bool) -> None:
-    if not pages and page_count:
-        return
-    listed = _listed([str(number + 1) for number in pages])
-    cure = "they show pictures, so recognize their text first (OCR)" if are_pictures else "they are empty"
-    which = f"no text on pages {listed} of {page_count}, counted from 1; {cure}" if pages else "no pages"
-    warnings.warn(f"{name} has {which}", SentenceWindowWarning, stacklevel=4)
+def _from_one(pages: list[int]) -> str:
+    return _listed(str(number + 1) for number in pages)
 
 
-def _listed(names: list[str]) -> str:
+def _listed(given: Iterable[str]) -> str:
+    names = list(given)
     more = f" and {len(names) - MAX_LISTED_PAGES} more" if len(names) > MAX_LISTED_PAGES else ""
     return ", ".join(names[:MAX_LISTED_PAGES]) + more
 
@@ -268,9 +267,9 @@ class PdfFile:
         with PDFIUM_LOCK, ExitStack() as opened:
             page = raw.FPDF_LoadPage(self.document.raw, number)
             opened.callback(raw.FPDF_ClosePage, page)
-            notes = read_notes(page)
-            self._attached |= dict.fromkeys(notes.attached)
-            filled = self._form.load_page(number, page) if notes.has_text else None
+            has_text, attached = read_notes(page)
+            self._attached |= dict.fromkeys(attached)
+            filled = self._form.load_page(number, page) if has_text else None
             if filled:
                 page = filled
                 opened.callback(raw.FPDF_ClosePage, page)
@@ -427,9 +426,7 @@ class PdfFile:
     def _read_outline(self) -> dict[int, dict[str, int]]:
         found: dict[int, dict[str, int]] = defaultdict(dict)
         with PDFIUM_LOCK:
-            for count, entry in enumerate(self.document.get_toc()):
-                if count >= _MAX_OUTLINE:
-                    break
+            for entry in islice(self.document.get_toc(), _MAX_OUTLINE):
                 destination = entry.get_dest()
                 page = destination.get_index() if destination else None
                 key = title_key(entry.get_title())

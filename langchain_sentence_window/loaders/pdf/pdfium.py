@@ -223,12 +223,14 @@ def read_rules(page: Any, frame: PageFrame) -> Boxes:
         ``(n, 4)``, thin boxes in points of the page as it is shown; none if the page draws too much.
     """
     raw = pdfium_raw()
-    found: list[tuple[float, float, float, float]] = []
+    paths, found = 0, list[tuple[float, float, float, float]]()
     try:
-        for path, matrix in _paths(raw, page):
-            found += _rules_of(raw, path, matrix)
-            if len(found) > MAX_PATHS:
-                return np.zeros((0, 4))
+        for each, kind, matrix in _objects(raw, page):
+            if kind == raw.FPDF_PAGEOBJ_PATH:
+                paths += 1
+                found += _rules_of(raw, each, matrix)
+            if max(paths, len(found)) > MAX_PATHS:
+                raise _TooManyError
     except _TooManyError:
         return np.zeros((0, 4))
     boxes = frame.show(found)
@@ -338,17 +340,6 @@ class _TooManyError(Exception):
     """The page draws more than is read."""
 
 
-def _paths(raw: Any, page: Any) -> Iterator[tuple[Any, _Matrix]]:
-    """Yield the paths of a page and its forms, each with the matrix of its form."""
-    paths = 0
-    for each, kind, matrix in _objects(raw, page):
-        if kind == raw.FPDF_PAGEOBJ_PATH:
-            paths += 1
-            if paths > MAX_PATHS:
-                raise _TooManyError
-            yield each, matrix
-
-
 def _objects(raw: Any, page: Any) -> Iterator[tuple[Any, int, _Matrix]]:
     """Yield what a page and its forms draw but text, each with its kind and the matrix of its form."""
     seen = 0
@@ -440,26 +431,17 @@ _MAX_NAME_BYTES = 4096
 _MAX_LOST = 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class PageNotes:
-    """The facts that the annotations of a page tell.
-
-    Attributes:
-        has_text: Whether there are form fields, or texts that were written onto the page.
-        attached: The names of files that are attached to it.
-    """
-
-    has_text: bool
-    attached: list[str]
-
-
-def read_notes(page: Any) -> PageNotes:
+def read_notes(page: Any) -> tuple[bool, list[str]]:
     """Read what the annotations of a page hold.
 
     Hold `PDFIUM_LOCK` meanwhile.
 
     Args:
         page: The handle of the page, from PDFium.
+
+    Returns:
+        Whether there are form fields, or texts that were written onto the page; and the names of files that are
+        attached to it.
     """
     raw = pdfium_raw()
     has_text, attached = False, list[str]()
@@ -473,7 +455,7 @@ def read_notes(page: Any) -> PageNotes:
             length = raw.FPDFAttachment_GetName(file, ctypes.cast(name, ctypes.POINTER(ctypes.c_ushort)), len(name))
             attached.append(name.raw[: max(0, min(length, len(name)) - 2)].decode("utf-16-le", "replace"))
         raw.FPDFPage_CloseAnnot(note)
-    return PageNotes(has_text, attached)
+    return has_text, attached
 
 
 def _letters_of(page: Any) -> Counter[int]:

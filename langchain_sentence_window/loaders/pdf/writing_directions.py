@@ -115,9 +115,7 @@ class _Rows:
         self._bases = np.concatenate([seen.bases, spaces.bases])
         self._sizes = np.maximum(np.concatenate([seen.sizes, spaces.sizes]), 1.0)
         self._codes = seen.codes
-        self._is_arabic = any(
-            unicodedata.bidirectional(chr(min(code, sys.maxunicode))) == "AL" for code in np.unique(seen.codes).tolist()
-        )
+        self._is_arabic = any(_kind(code) == "AL" for code in np.unique(seen.codes).tolist())
         self._after_gap = seen.after_gap
         self._marks = self._find_marks()
 
@@ -199,10 +197,7 @@ class _Rows:
     def _turned_around(self, indexes: list[int]) -> list[int]:
         """Return characters in the other order, their boxes turned around in the place that they take."""
         low, high = self.boxes[indexes, 0].min(), self.boxes[indexes, 2].max()
-        self.boxes[indexes, 0], self.boxes[indexes, 2] = (
-            low + high - self.boxes[indexes, 2],
-            low + high - self.boxes[indexes, 0],
-        )
+        self.boxes[np.ix_(indexes, [0, 2])] = low + high - self.boxes[np.ix_(indexes, [2, 0])]
         return indexes[::-1]
 
     def _find_marks(self) -> dict[int, list[int]]:
