@@ -132,8 +132,7 @@ class _Known:
         if begins or not self.blocks:
             self.blocks.append(replace(block, start=start, end=self.length))
         else:
-            last = self.blocks[-1]
-            self.blocks[-1] = replace(last, end=self.length)
+            self.blocks[-1] = replace(self.blocks[-1], end=self.length)
 
 
 def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key: str | None = None) -> list[Part]:

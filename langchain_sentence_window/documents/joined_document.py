@@ -178,13 +178,18 @@ def read_spans(written: str, metadata: Mapping[str, Any], text: str, start: int)
 
 def cut_spans(spans: Iterable[PartSpan], start: int, end: int) -> str:
     """Write the spans of a sentence, cut from those of its window."""
-    written: list[list[Any]] = []
+    return _as_json([[span.start, span.end, dict(span.identity)] for span in cut_parts(spans, start, end)])
+
+
+def cut_parts(spans: Iterable[PartSpan], start: int, end: int) -> list[PartSpan]:
+    """Cut places in parts to those of a span of the source, none empty."""
+    found: list[PartSpan] = []
     for span in spans:
         low, high = max(start, span.source_start), min(end, span.source_end)
         if low < high:
-            own = low - span.source_start + span.start
-            written.append([own, own + high - low, dict(span.identity)])
-    return _as_json(written)
+            moved = span.start - span.source_start
+            found.append(PartSpan(span.identity, low + moved, high + moved, low))
+    return found
 
 
 def joined_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:

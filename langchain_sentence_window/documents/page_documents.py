@@ -20,7 +20,7 @@ import sys
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from langchain_core.documents import Document
@@ -197,8 +197,7 @@ class _Stretch:
 
 
 def _pieces(text: str, stretches: Sequence[_Stretch], first: int, low: int, high: int) -> Iterator[PagePiece]:
-    for index in range(first, len(stretches)):
-        each = stretches[index]
+    for each in islice(stretches, first, None):
         if each.start >= high:
             return
         start, end, moved = max(low, each.start), min(high, each.end), each.own_start - each.start

@@ -131,11 +131,8 @@ def read_parts(metadata: Mapping[str, Any], text: str, id_: Callable[[], str | N
 
 
 def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
-    doc_id, index, own = (
-        checked(metadata, keys.DOC_ID, str),
-        number(metadata, keys.SENTENCE_INDEX),
-        own_metadata(metadata),
-    )
+    doc_id, index = checked(metadata, keys.DOC_ID, str), number(metadata, keys.SENTENCE_INDEX)
+    own = own_metadata(metadata)
     # Without ids from a store. They are told by their length first, as working out the id takes longer than all else.
     if any(isinstance(value, str) and len(value) == keys.ID_LENGTH for value in own.values()):
         id_ = keys.sentence_id(doc_id, index)
@@ -150,9 +147,7 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
         separator=checked(metadata, keys.SEPARATOR, str, " "),
         kind=checked(metadata, keys.KIND, str, PROSE),
         heading=checked(metadata, keys.HEADING, str, ""),
-        lead_in=None
-        if metadata.get(keys.LEAD_IN) is None
-        else _index(metadata, keys.LEAD_IN),  # the usual case, quickly
+        lead_in=_index(metadata, keys.LEAD_IN) if keys.LEAD_IN in metadata else None,
         text=text,
         source=own,
         line=(_index(metadata, keys.START_LINE) or 0) if keys.START_LINE in metadata else 0,
@@ -197,58 +192,48 @@ def _pieces(metadata: Mapping[str, Any]) -> Span | None:
 
 
 def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
-    """Return the sentences of an inline window, which share the section and heading path of that sentence."""
-    held = read_window(metadata)
-    if not sentence.section_start <= held[0].index <= held[-1].index < sentence.section_end or not any(
-        _is_same(each, sentence) for each in held
-    ):
+    """Return the sentences of an inline window, which share the section and heading path of that sentence.
+
+    Raises:
+        KeyError: A key is missing.
+        ValueError: A value can't be what the module `source_documents` wrote.
+    """
+    text = checked(metadata, keys.WINDOW_TEXT, str)
+    at, first = number(metadata, keys.WINDOW_START), number(metadata, keys.WINDOW_FIRST)
+    spans = [_span(span) for span in checked(metadata, keys.WINDOW_SPANS, str).split()]
+    ends = [end for span in spans for end in span]
+    if not spans or [0, *ends, len(text)] != sorted([0, *ends, len(text)]):
+        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}")
+    separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
+    separators.append(checked(metadata, keys.WINDOW_SEPARATOR, str, " "))
+    if not all(map(is_separator, separators)):
+        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}, and leaves out text")
+    own = (sentence.start - at, sentence.end - at)
+    is_in_section = sentence.section_start <= first and first + len(spans) <= sentence.section_end
+    if not is_in_section or (sentence.index, own) not in enumerate(spans, first) or text[slice(*own)] != sentence.text:
         raise ValueError(
             f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}, and the sentence isn't in that window"
         )
-    start, text = number(metadata, keys.WINDOW_START), checked(metadata, keys.WINDOW_TEXT, str)
-    line = sentence.line and sentence.line - line_breaks(text, 0, sentence.start - start)
+    line = sentence.line and sentence.line - line_breaks(text, 0, own[0])
     parts: list[PartSpan] = []
     if keys.WINDOW_PARTS in metadata:
-        parts = read_spans(checked(metadata, keys.WINDOW_PARTS, str), {}, text, start)
+        parts = read_spans(checked(metadata, keys.WINDOW_PARTS, str), {}, text, at)
     return tuple(
         replace(
             sentence,
-            index=each.index,
-            start=each.start,
-            end=each.end,
-            separator=each.separator,
+            index=index,
+            start=at + start,
+            end=at + end,
+            separator=separator,
             # Of others than the sentence itself a window doesn't hold these.
-            kind=sentence.kind if each.index == sentence.index else "",
-            lead_in=sentence.lead_in if each.index == sentence.index else None,
-            text=each.text,
-            line=line and line + line_breaks(text, 0, each.start - start),
-            part_spans=cut_spans(parts, each.start, each.end) if parts else "",
+            kind=sentence.kind if index == sentence.index else "",
+            lead_in=sentence.lead_in if index == sentence.index else None,
+            text=text[start:end],
+            line=line and line + line_breaks(text, 0, start),
+            part_spans=cut_spans(parts, at + start, at + end) if parts else "",
         )
-        for each in held
+        for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class InlineSentence:
-    """A sentence of an inline window.
-
-    Attributes:
-        index: Its index among the document's sentences, from 0.
-        start: First code point in the source.
-        end: One past its last code point.
-        separator: What stands between it and the next sentence of the document: white space, perhaps with markup.
-        text: Its text.
-    """
-
-    index: int
-    start: int
-    end: int
-    separator: str
-    text: str
-
-
-def _is_same(one: InlineSentence, sentence: StoredSentence) -> bool:
-    return (one.index, one.start, one.end, one.text) == (sentence.index, sentence.start, sentence.end, sentence.text)
 
 
 def by_key(sentences: Iterable[StoredSentence]) -> dict[SentenceKey, StoredSentence]:
@@ -272,29 +257,6 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
 def is_separator(text: str) -> bool:
     """Return whether what stands between two sentences holds nothing but white space and markup of any format."""
     return not text.strip() or is_markup(text) or is_left_out(text)
-
-
-def read_window(metadata: Mapping[str, Any]) -> list[InlineSentence]:
-    """Read the sentences of the window that `source_documents` wrote.
-
-    Raises:
-        KeyError: A key is missing.
-        ValueError: A value can't be what was written so.
-    """
-    text = checked(metadata, keys.WINDOW_TEXT, str)
-    at, first = number(metadata, keys.WINDOW_START), number(metadata, keys.WINDOW_FIRST)
-    spans = [_span(span) for span in checked(metadata, keys.WINDOW_SPANS, str).split()]
-    ends = [end for span in spans for end in span]
-    if not spans or [0, *ends, len(text)] != sorted([0, *ends, len(text)]):
-        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}")
-    separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
-    separators.append(checked(metadata, keys.WINDOW_SEPARATOR, str, " "))
-    if not all(map(is_separator, separators)):
-        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}, and leaves out text")
-    return [
-        InlineSentence(index, at + start, at + end, separator, text[start:end])
-        for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)
-    ]
 
 
 def _span(written: str) -> Span:

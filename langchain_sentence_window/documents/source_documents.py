@@ -281,10 +281,8 @@ class MetadataFitter:
                 if key in untouched:
                     kept[key] = value
                     continue
-                if key == keys.DOC_ID and not isinstance(value, SCALARS):
-                    kept |= (
-                        {} if value is None else {key: keys.storable_text(value)}
-                    )  # the same name as if not converted
+                if key == keys.DOC_ID and not isinstance(value, SCALARS):  # the same name as if not converted
+                    kept |= {} if value is None else {key: keys.storable_text(value)}
                     continue
                 try:
                     name, converted = json_item(key, value, kept)

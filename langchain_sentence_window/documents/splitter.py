@@ -120,7 +120,6 @@ class SentenceSplitter(BaseDocumentTransformer):
             raise InvalidInputError(
                 f"join_parts is {shown(join_parts)}; it must be True, False, or the metadata key that numbers parts"
             )
-        self._join_parts = join_parts
         self._inline_window = None if inline_window is None else window_size(inline_window)
         self._cut: dict[str, Any] = {
             "structure": structure,
@@ -168,7 +167,8 @@ class SentenceSplitter(BaseDocumentTransformer):
     @property
     def join_parts(self) -> "JoinParts":
         """Whether the parts of a source are joined; the metadata key that numbers them, if the user gave one."""
-        return self._join_parts
+        given: JoinParts = self._settings["join_parts"]
+        return given
 
     def spans(self, text: str) -> list[Span]:
         """Find the sentences of a text.

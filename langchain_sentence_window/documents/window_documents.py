@@ -22,7 +22,7 @@ from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.windows.geometry import Window
 
 from . import keys
-from .joined_document import as_entries, shared_metadata
+from .joined_document import as_entries, cut_parts, shared_metadata
 from .metadata_values import SCALARS, own_values
 from .sentence_documents import SentencesByKey, StoredSentence, by_key
 from .source_parts import line_breaks
@@ -38,7 +38,7 @@ from .window_fields import (
     places_in,
     window_lines,
 )
-from .window_runs import cut_parts, lines_touched, read_parts, source_span
+from .window_runs import lines_touched, read_parts, source_span
 
 
 def window_document(window: Window, sentences: SentencesByKey) -> Document:
@@ -197,11 +197,8 @@ def read_lead_ins(document: Document) -> list[tuple[Span, str]]:
     found = list[tuple[Span, str]]()
     for each in given if isinstance(given, list) else []:
         values = each if isinstance(each, dict) else {}
-        start, end, text = (
-            as_integer(values.get(keys.START_INDEX)),
-            as_integer(values.get(keys.END_INDEX)),
-            values.get(keys.TEXT),
-        )
+        start, end = (as_integer(values.get(key)) for key in (keys.START_INDEX, keys.END_INDEX))
+        text = values.get(keys.TEXT)
         if isinstance(text, str) and text.strip() and start is not None and end == start + len(text):
             found.append(((start, end), text))
     return found

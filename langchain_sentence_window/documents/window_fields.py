@@ -175,6 +175,26 @@ class WindowField:
     brief: Callable[[Any], str] | None = None
 
 
+def _of_parts(
+    key: str, read: Callable[[Sequence[PartSpan]], list[Any]], *, is_kept: bool = False, is_on_page: bool = True
+) -> WindowField:
+    """Return a field that is read from the places of a window in the parts of its document.
+
+    Args:
+        key: Its key.
+        read: Reads the value from places.
+        is_kept: Whether a stretch whose places aren't known keeps the value of a window on one page.
+        is_on_page: See `WindowField`.
+    """
+    return WindowField(
+        key=key,
+        make=lambda new: read(new.parts) or None,
+        join=lambda joined: read(joined.parts) or None if joined.parts else joined.holder.document.metadata.get(key),
+        cut=lambda cut: _cut_pages(cut, key, read) if is_kept else (read(cut.parts or ()) or None),
+        is_on_page=is_on_page,
+    )
+
+
 FIELDS: tuple[WindowField, ...] = (
     WindowField(key=keys.DOC_ID, make=lambda new: new.window.doc_id, join=None, cut=None),
     WindowField(
@@ -256,31 +276,10 @@ FIELDS: tuple[WindowField, ...] = (
         ),
         cut=left_out,
     ),
-    WindowField(
-        key=keys.PARTS,
-        make=lambda new: (new.parts and as_entries(new.parts)) or None,
-        join=lambda joined: _joined_pages(joined, keys.PARTS, as_entries),
-        cut=lambda cut: as_entries(cut.parts or ()) or None,
-        is_on_page=False,
-    ),
-    WindowField(
-        key=keys.PAGES,
-        make=lambda new: (new.parts and pages_of(new.parts)) or None,
-        join=lambda joined: _joined_pages(joined, keys.PAGES, pages_of),
-        cut=lambda cut: _cut_pages(cut, keys.PAGES, pages_of),
-    ),
-    WindowField(
-        key=keys.PAGE_LABELS,
-        make=lambda new: (new.parts and page_labels_of(new.parts)) or None,
-        join=lambda joined: _joined_pages(joined, keys.PAGE_LABELS, page_labels_of),
-        cut=lambda cut: _cut_pages(cut, keys.PAGE_LABELS, page_labels_of),
-    ),
-    WindowField(
-        key=keys.TIMES,
-        make=lambda new: (new.parts and times_of(new.parts)) or None,
-        join=lambda joined: _joined_pages(joined, keys.TIMES, times_of),
-        cut=lambda cut: times_of(cut.parts or ()) or None,
-    ),
+    _of_parts(keys.PARTS, as_entries, is_on_page=False),
+    _of_parts(keys.PAGES, pages_of, is_kept=True),
+    _of_parts(keys.PAGE_LABELS, page_labels_of, is_kept=True),
+    _of_parts(keys.TIMES, times_of),
     WindowField(
         key=keys.LINES,
         make=lambda new: window_lines(new.first, new.last),
@@ -440,10 +439,6 @@ def _joined_sentences(runs: Sequence[WindowRun]) -> list[list[int]]:
     for run in runs:
         sentences += run.sentences[len(sentences) - (run.first - runs[0].first) :]
     return [list(each) for each in sentences]
-
-
-def _joined_pages(joined: JoinedRuns, key: str, read: Callable[[Sequence[PartSpan]], list[Any]]) -> Any:
-    return read(joined.parts) or None if joined.parts else joined.holder.document.metadata.get(key)
 
 
 def _joined_lines(runs: Sequence[WindowRun]) -> list[int] | None:

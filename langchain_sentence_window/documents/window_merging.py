@@ -17,12 +17,12 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError
 
-from .joined_document import PartSpan
+from .joined_document import PartSpan, cut_parts
 from .keys import DOC_ID, END_INDEX, START_INDEX, WINDOW_ID
 from .metadata_values import own_values
 from .window_documents import counts_anew, unite_equal
 from .window_fields import FIELDS, CountTokens, JoinedRuns, estimate_tokens
-from .window_runs import RunHit, WindowRun, cut_parts, fit, is_rising, read_run
+from .window_runs import RunHit, WindowRun, fit, is_rising, read_run
 
 
 def merge_windows(windows: Iterable[Document], *, count_tokens: CountTokens = estimate_tokens) -> list[Document]:
@@ -121,7 +121,7 @@ class _Group:
         hits = self._hits[at:]
         known = {(hit.index, hit.start, hit.end) for hit in hits}
         hits += [hit for hit in run.hits if (hit.index, hit.start, hit.end) not in known]
-        hits.sort(key=_index)
+        hits.sort(key=lambda hit: hit.index)
         if not is_rising([*self._hits[max(0, at - 1) : at], *hits]):
             return False
         self._hits[at:] = hits
@@ -140,10 +140,6 @@ def _groups(runs: Iterable[WindowRun]) -> list[_Group]:
             reaching.append(_Group(run))
             groups.append(reaching[-1])
     return groups
-
-
-def _index(hit: RunHit) -> int:
-    return hit.index
 
 
 def agree(one: WindowRun, other: WindowRun) -> bool:

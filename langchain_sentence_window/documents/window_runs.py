@@ -170,17 +170,6 @@ def read_parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
     return tuple(found)
 
 
-def cut_parts(spans: Iterable[PartSpan], start: int, end: int) -> list[PartSpan]:
-    """Cut places in parts to those of a span of the source, none empty."""
-    found: list[PartSpan] = []
-    for span in spans:
-        low, high = max(start, span.source_start), min(end, span.source_end)
-        if low < high:
-            moved = span.start - span.source_start
-            found.append(PartSpan(span.identity, low + moved, high + moved, low))
-    return found
-
-
 def _spans(given: object) -> tuple[Span, ...] | None:
     """Read a list of spans; ``None`` if it can't be read."""
     spans = [read_span(each) for each in given] if isinstance(given, list) else []

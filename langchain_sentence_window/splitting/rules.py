@@ -138,18 +138,15 @@ def last_word(text: str, low: int, end: int) -> str:
 def _breaks_off(text: str, dash: "re.Match[str]", language: Language) -> bool:
     """Return whether speech breaks off at a dash: "We need a — Do you have any?"."""
     starter = _word_at(text, dash.end()).partition("'")[0].partition("’")[0].lower()
-    return (
-        starter in language.starters and last_word(text, 0, dash.start()).lower().replace("’", "'") in language.hanging
-    )
+    broken = last_word(text, 0, dash.start()).lower().replace("’", "'")
+    return starter in language.starters and broken in language.hanging
 
 
 def _farewell_end(text: str, start: int, language: Language) -> int:
     """Return where the name after a letter's farewell begins, as in "Regards, Debra"; 0 if there is none."""
     comma = text.find(", ", start, start + _MAX_FAREWELL_CHARS)
-    is_farewell = (
-        comma > 0 and text[start:comma].lower() in language.farewells and text[comma + 2 : comma + 3].isupper()
-    )
-    return comma + 2 if is_farewell else 0
+    name, is_farewell = comma + 2, comma > 0 and text[start:comma].lower() in language.farewells
+    return name if is_farewell and text[name : name + 1].isupper() else 0
 
 
 def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, *, is_casual: bool) -> bool:
@@ -235,9 +232,8 @@ def _full_stop_ends(text: str, match: "re.Match[str]", sentence: int, word: str,
     if lower in language.times:
         return first.isupper() and (starts or not _is_front(text, sentence, stop, language))
     if lower in language.soft:
-        is_acronym = (
-            next_word.isupper() and not text[max(sentence, stop - _MAX_FRONT_CHARS) : stop].isupper()
-        )  # "art. 106 segg. LEF"
+        before = text[max(sentence, stop - _MAX_FRONT_CHARS) : stop]
+        is_acronym = next_word.isupper() and not before.isupper()  # "art. 106 segg. LEF"
         return first.isupper() and not is_acronym and next_word.lower() not in language.abbreviations
     if lower in language.closing:
         return starts

@@ -337,10 +337,8 @@ def _runs(lines: Sequence[str], syntax: Syntax) -> Iterator[_Run]:
         if found:
             yield found
         elif line and waiting is None:
-            waiting, chars = (
-                _Run(at, at + 1, _STATEMENTS, indent + bool(_CLOSER.match(line)), is_decorator=is_decorator),
-                0,
-            )
+            indent += bool(_CLOSER.match(line))
+            waiting, chars = _Run(at, at + 1, _STATEMENTS, indent, is_decorator=is_decorator), 0
         elif line and waiting is not None:
             waiting = replace(waiting, end=at + 1)
         chars += len(line)
@@ -367,10 +365,8 @@ class _Reader:
             while end < len(self.lines) and self._is_comment(self.lines[end].strip()):
                 end += 1
             return _Run(at, end, _COMMENT, indent)
-        opened = (
-            next((quotes for quotes in _QUOTES if line.count(quotes) % 2), None) if self.syntax.is_indented else None
-        )
-        if opened:  # a text that is a value
+        quotes = _QUOTES if self.syntax.is_indented else ()
+        if opened := next((each for each in quotes if line.count(each) % 2), ""):  # a text that is a value
             return _Run(at, self._closed(at, "", opened), _STATEMENTS, indent)
         match = self._signature(at, line) if self.syntax.signature else None
         if match is None:

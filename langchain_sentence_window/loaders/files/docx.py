@@ -444,10 +444,6 @@ def _fraction(element: Any) -> str:
     return f"{_whole(_part(element, 'num'))}{bar}{_whole(_part(element, 'den'))}"
 
 
-def _sum(element: Any) -> str:
-    return f"{_option(element, 'chr', '∫')}{_scripts(element)} {_part(element, 'e')}"
-
-
 def _root(element: Any) -> str:
     degree, inside = _part(element, "deg"), _part(element, "e")
     return f"√({degree}&{inside})" if degree else f"√({inside})"
@@ -468,10 +464,6 @@ def _matrix(element: Any) -> str:
     return "[" + "; ".join(", ".join(_parts(row, "e")) for row in rows) + "]"
 
 
-def _accented(element: Any) -> str:
-    return _whole(_part(element, "e")) + _option(element, "chr", "\u0302")
-
-
 def _barred(element: Any) -> str:
     return _whole(_part(element, "e")) + ("\u0305" if _option(element, "pos", "bot") == "top" else "\u0332")
 
@@ -482,12 +474,12 @@ _FORMS: dict[str, Callable[[Any], str]] = {
     "sPre": lambda element: f"{_scripts(element)} {_part(element, 'e')}",
     "limLow": lambda element: _part(element, "e") + _scripts(element, below="lim"),
     "limUpp": lambda element: _part(element, "e") + _scripts(element, above="lim"),
-    "nary": _sum,
+    "nary": lambda element: f"{_option(element, 'chr', '∫')}{_scripts(element)} {_part(element, 'e')}",
     "rad": _root,
     "func": _function,
     "d": _enclosed,
     "m": _matrix,
     "eqArr": lambda element: "; ".join(_parts(element, "e")),
-    "acc": _accented,
+    "acc": lambda element: _whole(_part(element, "e")) + _option(element, "chr", "\u0302"),
     "bar": _barred,
 }

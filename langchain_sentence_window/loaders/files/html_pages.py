@@ -29,6 +29,7 @@ from langchain_sentence_window.splitting.blocks import (
 
 from . import html_elements
 from .boilerplate import find_content
+from .html_elements import WrittenBlock
 
 MAX_TAGS = 2_000_000
 """Tags of the largest HTML file that is read."""
@@ -296,10 +297,10 @@ class BlockWriter:
             if self._table.cells:
                 self._table.cells[-1].append(" ".join(text.split()))
         elif html_elements.is_code(element, text):
-            self._write(html_elements.WrittenBlock(CODE, text))
+            self._write(WrittenBlock(CODE, text))
         else:
             for paragraph in re.split(r"\n[ \t\r]*+\n\s*+", text.strip()):
-                self._write(html_elements.WrittenBlock(PROSE, paragraph.strip()))
+                self._write(WrittenBlock(PROSE, paragraph.strip()))
 
     def _end_row(self, table: _Table) -> None:
         cells, table.cells = [" ".join(each) for each in table.cells], []
@@ -307,13 +308,13 @@ class BlockWriter:
             return
         if sum(map(len, cells)) > MAX_ROW_CHARS:
             for cell in filter(None, cells):
-                self._write(html_elements.WrittenBlock(PROSE, cell))
+                self._write(WrittenBlock(PROSE, cell))
             return
         row = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
         if not table.rows:
             row += "\n|" + " --- |" * len(cells)
         table.rows += 1
-        self._write(html_elements.WrittenBlock(TABLE_ROW, row, goes_on=table.rows > 1))
+        self._write(WrittenBlock(TABLE_ROW, row, goes_on=table.rows > 1))
 
     def _add(self, text: str | None) -> None:
         if not text:
@@ -338,23 +339,20 @@ class BlockWriter:
             if self._table.cells:
                 self._table.cells[-1].append(on_one_line)
             else:  # a caption
-                self._write(html_elements.WrittenBlock(PROSE, text))
+                self._write(WrittenBlock(PROSE, text))
         elif self._in_label and len(on_one_line) <= html_elements.MAX_LABEL_CHARS:
             self._end_label()
             self._label = on_one_line.rstrip(":")
         elif self._level:
             is_heading = len(on_one_line) <= MAX_MARKED_HEADING_CHARS - MAX_LEVEL - 1
-            self._write(
-                html_elements.WrittenBlock(HEADING, on_one_line, self._level)
-                if is_heading
-                else html_elements.WrittenBlock(PROSE, text)
-            )
+            heading = WrittenBlock(HEADING, on_one_line, self._level)
+            self._write(heading if is_heading else WrittenBlock(PROSE, text))
         elif self._lists and not self._in_plain_list():
             self._add_item(text)
         elif is_bold and len(text) <= MAX_HEADING_CHARS - 4 and not {"\n", "*"} & set(text):
-            self._write(html_elements.WrittenBlock(PROSE, f"**{text}**"))
+            self._write(WrittenBlock(PROSE, f"**{text}**"))
         else:
-            self._write(html_elements.WrittenBlock(PROSE, text))
+            self._write(WrittenBlock(PROSE, text))
 
     def _in_plain_list(self) -> bool:
         """Return whether a list that is open holds headings; lists in it are then plain, too."""
@@ -369,9 +367,9 @@ class BlockWriter:
             if own.number is None and outer.number is not None:  # such as a term in an item that has a number
                 marker, indent = outer.marker, outer.indent
             outer.marker = ""
-        self._write(html_elements.WrittenBlock(LIST_ITEM, text, marker=marker, indent=indent))
+        self._write(WrittenBlock(LIST_ITEM, text, marker=marker, indent=indent))
 
-    def _write(self, block: html_elements.WrittenBlock) -> None:
+    def _write(self, block: WrittenBlock) -> None:
         if self._label and (block.kind == PROSE or (block.kind == LIST_ITEM and not block.marker)):
             block, self._label = replace(block, text=f"{self._label}: {block.text}"), ""
         self._end_label()
@@ -381,7 +379,7 @@ class BlockWriter:
         """Write a label that no paragraph follows."""
         label, self._label = self._label, ""
         if label:
-            self._write(html_elements.WrittenBlock(PROSE, f"{label}:"))
+            self._write(WrittenBlock(PROSE, f"{label}:"))
 
 
 def _heading_level(element: Any) -> int:
