@@ -252,11 +252,7 @@ def _united_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
     united: list[PartSpan] = []
     for span in sorted(spans, key=lambda span: span.source_start):
         last = united[-1] if united else None
-        if (
-            last is not None
-            and last.identity == span.identity
-            and last.start - last.source_start == span.start - span.source_start
-        ):
+        if last and (last.identity, last.start - last.source_start) == (span.identity, span.start - span.source_start):
             united[-1] = last._replace(end=max(last.end, span.end))
         else:
             united.append(span)

@@ -74,12 +74,8 @@ def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Blo
         return Block(start, end, LIST_ITEM)
     if match := wiki_heading(text, start, end):
         return Block(start, end, HEADING, match[1].count("="))
-    if (
-        may_be_heading
-        and end - start <= MAX_HEADING_CHARS
-        and text[end - 1] not in ".!?;:,"
-        and "\n" not in text[start:end]
-    ):
+    is_line = end - start <= MAX_HEADING_CHARS and "\n" not in text[start:end]
+    if may_be_heading and is_line and text[end - 1] not in ".!?;:,":
         if match := _NUMBERED_HEADING.match(text, start, end):
             return Block(start, end, HEADING, min(MAX_LEVEL, 2 + match[0].strip(" .").count(".")))
         if text[start:end].isupper() and sum(map(str.isalpha, text[start:end])) > _MIN_CAPITALS:

@@ -103,11 +103,8 @@ class _Marker:
 
     def follows(self, other: "_Marker") -> bool:
         """Return whether an item with this marker can stand in one list with an earlier item."""
-        if (
-            len(self.value) == len(other.value) == 1
-            and self.value.isalpha()
-            and ord(self.value) == ord(other.value) + 1
-        ):
+        are_letters = len(self.value) == len(other.value) == 1 and self.value.isalpha()
+        if are_letters and ord(self.value) == ord(other.value) + 1:
             return True  # "(h)", "(i)", where the second is a Roman number too
         return self.style == other.style and self.value.isupper() == other.value.isupper()
 

@@ -330,8 +330,5 @@ def join_marker_blocks(text: str, blocks: Iterable[Block]) -> Iterator[Block]:
 
 def _is_clause_number(text: str, block: Block) -> bool:
     """Return whether a block is a marker with a number or letter, not a bullet or an ellipsis."""
-    return (
-        text[block.start] not in _BULLETS
-        and not text.startswith(_ELLIPSES, block.start)
-        and is_marker(text, block.start, block.end)
-    )
+    is_mark = text[block.start] in _BULLETS or text.startswith(_ELLIPSES, block.start)
+    return not is_mark and is_marker(text, block.start, block.end)

@@ -111,11 +111,8 @@ class _Lines:
 
 def _is_capitals(text: str, block: Block) -> bool:
     """Return whether a block is a heading without a mark, as a message in capitals may look like one."""
-    return (
-        block.kind == HEADING
-        and text[block.start] not in _MARKS_OF_MARKDOWN
-        and "\n" not in text[block.start : block.end]
-    )
+    is_marked = text[block.start] in _MARKS_OF_MARKDOWN
+    return block.kind == HEADING and not is_marked and "\n" not in text[block.start : block.end]
 
 
 def _stamped(lines: _Lines) -> list[int]:
@@ -129,10 +126,10 @@ def _stamped(lines: _Lines) -> list[int]:
 
 
 def _bracketed(lines: _Lines) -> list[int]:
-    speakers = _with_text_below(lines.text, lines.speakers(BRACKETED))
+    speakers = _with_text_below(lines, BRACKETED)
     if len(speakers) >= MIN_STAMPED:
         return _starts(speakers)
-    speakers = _with_text_below(lines.text, lines.speakers(CLOCKED))
+    speakers = _with_text_below(lines, CLOCKED)
     return _starts(speakers) if _has_few_names(speakers) else []
 
 
@@ -143,13 +140,9 @@ def _timed(lines: _Lines) -> list[int]:
 
 def _named(lines: _Lines) -> list[int]:
     speakers = [each for each in lines.speakers(NAMED) if _is_name(lines.text[each.start : each.end])]
-    is_transcript = (
-        _has_few_names(speakers)
-        and _take_turns(speakers)
-        and _are_dense(lines.text, speakers)
-        and _speak_in_sentences(lines.text, speakers)
-    )
-    return _starts(speakers) if is_transcript else []
+    if not (_has_few_names(speakers) and _take_turns(speakers) and _are_dense(lines.text, speakers)):
+        return []
+    return _starts(speakers) if _speak_in_sentences(lines.text, speakers) else []
 
 
 def _starts(speakers: Sequence[Speaker]) -> list[int]:
@@ -162,9 +155,9 @@ def _is_name(written: str) -> bool:
     return not any(word[0].islower() and (len(word) > _MAX_PARTICLE_CHARS or word is words[0]) for word in words)
 
 
-def _with_text_below(text: str, speakers: Sequence[Speaker]) -> list[Speaker]:
+def _with_text_below(lines: _Lines, form: "re.Pattern[str]") -> list[Speaker]:
     """Return the speakers whose next line isn't blank."""
-    return [each for each in speakers if _body(text, each.end, each.end + _MAX_LOOK_CHARS)]
+    return [each for each in lines.speakers(form) if _body(lines.text, each.end, each.end + _MAX_LOOK_CHARS)]
 
 
 def _body(text: str, start: int, end: int) -> str:

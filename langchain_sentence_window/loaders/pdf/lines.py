@@ -1,10 +1,10 @@
 """Lines: the visible characters of a page, turned to run from left to right, as runs side by side and as lines."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +15,6 @@ from .characters import HYPHEN, PageCharacters, has_any, runs_left
 from .characters import CharacterBoxes as Boxes
 from .pdfium import Mask, turned_back
 from .writing_directions import Letters, Places, to_right
-
-_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,21 +92,6 @@ class Run:
     figures: int
 
 
-class _Once(Generic[_Value]):
-    """A property that is computed once; `functools.cached_property` of Python 3.11 takes a lock each time."""
-
-    def __init__(self, compute: Callable[[Any], _Value]) -> None:
-        self._compute = compute
-        self.__doc__ = compute.__doc__
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    def __get__(self, instance: Any, owner: type | None = None) -> _Value:
-        value = instance.__dict__[self._name] = self._compute(instance)
-        return value
-
-
 @dataclass(eq=False)
 class Line:
     """The runs of one line of one column, from left to right.
@@ -136,7 +119,7 @@ class Line:
             main = run if run.letters > main.letters else main
         self.base, self.size = main.base, main.size
 
-    @_Once
+    @cached_property
     def words(self) -> list[Span]:
         """Return half-open ranges of the ink's characters, one for each word."""
         if len(self.runs) == 1:
@@ -152,17 +135,17 @@ class Line:
             right = run.x1
         return words
 
-    @_Once
+    @cached_property
     def text(self) -> str:
         """Return the words, with one space between them."""
         return self.ink.text_of(self.words)
 
-    @_Once
+    @cached_property
     def bold(self) -> float:
         """Return the share of bold characters, from 0 to 1."""
         return sum(run.bold for run in self.runs) / sum(run.letters for run in self.runs)
 
-    @_Once
+    @cached_property
     def first_width(self) -> float:
         """Return the points of the first word's width."""
         start, end = self.words[0]

@@ -7,7 +7,7 @@ import hashlib
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -346,14 +346,10 @@ class PdfFile:
             DocumentReadError: The page is damaged.
         """
         try:
-            with PDFIUM_LOCK:
-                page = self.document[number]
-                try:
-                    across, down = (max(1.0, side) for side in page.get_size())
-                    scale = min(width / across, (max_pixels / (across * down)) ** 0.5)
-                    return page.render(scale=scale).to_pil()
-                finally:
-                    page.close()
+            with PDFIUM_LOCK, closing(self.document[number]) as page:
+                across, down = (max(1.0, side) for side in page.get_size())
+                scale = min(width / across, (max_pixels / (across * down)) ** 0.5)
+                return page.render(scale=scale).to_pil()
         except (pdfium().PdfiumError, IndexError) as error:
             raise DocumentReadError(
                 f"page {number + 1} of {self.name} can't be shown: the file is damaged; repair it or write it anew"

@@ -161,11 +161,9 @@ class PdfProcess:
                 reply, payload = child.answer(request, data, limit)
             except EOFError as error:
                 self._end()
-                cause = (
-                    f"reading it takes more than {limit:,.0f} seconds"
-                    if child.is_late
-                    else f"it crashes its reader, or takes more than {self.memory_bytes // 1024**2:,} MiB of memory"
-                )
+                cause = f"it crashes its reader, or takes more than {self.memory_bytes // 1024**2:,} MiB of memory"
+                if child.is_late:
+                    cause = f"reading it takes more than {limit:,.0f} seconds"
                 raise DocumentReadError(
                     f"{pdf.name} can't be read: {cause}; write it anew with another program, or leave it out"
                 ) from error

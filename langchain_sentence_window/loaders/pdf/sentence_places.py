@@ -10,6 +10,7 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -366,11 +367,8 @@ def _picture(document: Any, number: int, scale: float, marks: Sequence[tuple[_Co
     """Return a picture of a page on which the marked places are colored as with a marker, so that text stays black."""
     from PIL import Image, ImageChops, ImageDraw
 
-    page = document[number]
-    try:
+    with closing(document[number]) as page:
         picture = page.render(scale=scale).to_pil().convert("RGB")
-    finally:
-        page.close()
     layer = Image.new("RGB", picture.size, "white")
     draw = ImageDraw.Draw(layer)
     for color, boxes in marks:
@@ -385,17 +383,11 @@ def _annotated(document: Any, marks: _Marks) -> bytes:
     """Return a PDF with an annotation for each sentence on each page; what was there before stays as it is."""
     raw = pdfium_raw()
     for number, sentences in marks.items():
-        page = document[number]
-        try:
+        with closing(document[number]) as page:
             frame = read_frame(page.raw)
             for color, boxes in sentences:
-                points = [
-                    (box.x0 * frame.width, box.y0 * frame.height, box.x1 * frame.width, box.y1 * frame.height)
-                    for box in boxes
-                ]
-                _annotate(raw, page.raw, color, frame.unshow(points))
-        finally:
-            page.close()
+                fractions = np.array([[box.x0, box.y0, box.x1, box.y1] for box in boxes])
+                _annotate(raw, page.raw, color, frame.unshow(fractions * ([frame.width, frame.height] * 2)))
     written = io.BytesIO()
     document.save(written, flags=raw.FPDF_INCREMENTAL)
     return written.getvalue()
