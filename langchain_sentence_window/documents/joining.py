@@ -17,7 +17,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 from langchain_sentence_window._primitives import Span
@@ -471,6 +471,7 @@ _NUMBER = "#"
 _MIN_LETTERS = 2
 _MIN_SHARE_NOT_FALLING = 0.75
 _MAX_DIGITS = 9
+_LINE = re.compile(r"[^\n]+")
 _DIGITS = re.compile(r"\d+|\b[ivxlc]{1,7}\b")
 _PAGE_NUMBER = re.compile(
     r"(?:page|p\.|pg\.?)?[\s–—|-]*(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?[\s–—|-]*", re.IGNORECASE
@@ -486,8 +487,8 @@ def body_spans(pages: Sequence[str]) -> list[Span]:
     Returns:
         For each page the trimmed span of what is left; an empty span if nothing is.
     """
-    tops = [list(_edge(page, from_end=False)) for page in pages]
-    bottoms = [list(_edge(page, from_end=True)) for page in pages]
+    lines = [_lines(page) for page in pages]
+    tops, bottoms = [_edge(each) for each in lines], [_edge(each[::-1]) for each in lines]
     heads, feet = _repeated(pages, tops), _repeated(pages, bottoms)
     spans: list[Span] = []
     for page, top, bottom in zip(pages, tops, bottoms, strict=True):
@@ -498,24 +499,15 @@ def body_spans(pages: Sequence[str]) -> list[Span]:
     return spans
 
 
-def _edge(page: str, *, from_end: bool) -> Iterator[Span]:
-    """Yield the trimmed spans of the first lines of a page that aren't blank, or of the last ones, outermost first."""
-    low, high = 0, len(page)
-    for _ in range(MAX_EDGE_LINES):
-        low, high = trim(page, low, high)
-        if low == high:
-            return
-        if from_end:
-            start, end = max(low, page.rfind("\n", low, high) + 1), high
-            high = start
-        else:
-            cut = page.find("\n", low, high)
-            start, end = low, high if cut < 0 else cut
-            low = end
-        start, end = trim(page, start, end)
-        if end - start > MAX_LINE_CHARS:
-            return
-        yield start, end
+def _lines(page: str) -> list[Span]:
+    """Return the trimmed spans of the lines of a page that aren't blank."""
+    spans = (trim(page, *line.span()) for line in _LINE.finditer(page))
+    return [span for span in spans if span[0] < span[1]]
+
+
+def _edge(lines: Sequence[Span]) -> list[Span]:
+    """Return the outermost of lines, up to one that is too long for a head or a foot."""
+    return list(takewhile(lambda span: span[1] - span[0] <= MAX_LINE_CHARS, lines[:MAX_EDGE_LINES]))
 
 
 def _repeated(pages: Sequence[str], edges: Sequence[Sequence[Span]]) -> set[str]:

@@ -217,11 +217,7 @@ def _stretches(window: Document, start: int) -> Iterator[_Stretch]:
         if not isinstance(part, Mapping):
             raise _wrong(PARTS, parts)
         page, low, high = _index(part, PAGE), _index(part, START_INDEX), _index(part, END_INDEX)
-        at = end
-        while SPAN not in part and text[at : at + 1].isspace():
-            at += 1
-        if SPAN in part:
-            at = _span(part[SPAN], SPAN)[0] - start
+        at = _span(part[SPAN], SPAN)[0] - start if SPAN in part else trim(text, end, len(text))[0]
         before, end = end, at + high - low
         if not before <= at < end <= len(text):
             raise _wrong(PARTS, parts)

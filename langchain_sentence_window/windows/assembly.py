@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Literal, TypeAlias, TypeVar
 
 from langchain_sentence_window._display import shown
@@ -507,11 +508,8 @@ class _GrowingWindows:
 
     def _readable(self, window: Window, indexes: range, reached: int) -> int:
         """Return how far the sentences of a section can be read."""
-        for index in indexes:
-            if self.lookup((window.doc_id, index)) is None:
-                break
-            reached = index
-        return reached
+        readable = takewhile(lambda index: self.lookup((window.doc_id, index)) is not None, indexes)
+        return [reached, *readable][-1]
 
 
 @dataclass(slots=True)

@@ -264,13 +264,8 @@ def _repeated(edges: list[list[tuple[int, EdgeLine]]], contents: list[str]) -> l
             continue
         on_pages = len({contents[page] for page, _, _ in places})
         for page, i, line in _agreeing(key, places, page_count):
-            if on_pages >= MIN_PAGES or (
-                page_count <= FEW_PAGES
-                and any(
-                    contents[other] != contents[page] and abs(each.y - line.y) < _SAME_PLACE
-                    for other, _, each in places
-                )
-            ):
+            near = (contents[other] for other, _, each in places if abs(each.y - line.y) < _SAME_PLACE)
+            if on_pages >= MIN_PAGES or (page_count <= FEW_PAGES and len(set(near)) > 1):
                 found[page].add(i)
     return found
 

@@ -332,7 +332,7 @@ def page_inks(page: PageCharacters) -> Iterator[Ink]:
         return
     boxes = page.boxes
     height = boxes[:, 3] - boxes[:, 1]
-    middle_x, middle_y = boxes[:, [0, 2]].mean(axis=1), boxes[:, [1, 3]].mean(axis=1)
+    middles = (boxes[:, :2] + boxes[:, 2:]) / 2
     quarters = np.rint(page.angles / 90).astype(np.int64) % 4
     skew = np.abs((page.angles + 45) % 90 - 45)
     spaces = _IS_SPACE[np.minimum(page.codes, len(_IS_SPACE) - 1)] & (page.codes != HYPHEN)
@@ -342,10 +342,7 @@ def page_inks(page: PageCharacters) -> Iterator[Ink]:
         & ~page.hidden
         & (np.maximum(height, boxes[:, 2] - boxes[:, 0]) >= MIN_HEIGHT)
         & (skew <= _MAX_SKEW)
-        & (middle_x >= 0)
-        & (middle_x <= page.width)
-        & (middle_y >= 0)
-        & (middle_y <= page.height)
+        & ((middles >= 0) & (middles <= np.array([page.width, page.height], np.float32))).all(axis=1)
     )
     seen = np.flatnonzero(visible)
     again = printed_again(page.codes[seen], boxes[seen], page.sizes[seen])

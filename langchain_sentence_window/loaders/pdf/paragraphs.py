@@ -163,9 +163,8 @@ def goes_on_below(last: Paragraph, after: Line, right: float) -> bool:
     before = last.lines[-1]
     if not after.text[0].islower() or has_marker(after.text) or _size_changes(before, after) or is_entry(before):
         return False
-    if not _is_long(last):
-        return False
-    return before.text.endswith(",") or (before.text[-1].isalnum() and not _stops_early(before, after, right))
+    is_open = before.text.endswith(",") or (before.text[-1].isalnum() and not _stops_early(before, after, right))
+    return is_open and _is_long(last)
 
 
 def _is_long(paragraph: Paragraph) -> bool:
@@ -575,9 +574,7 @@ def _is_title(title: str) -> bool:
     words = [word for word in words if word]
     if not words or len(title) > _MAX_TITLE_CHARS or not words[0][0].isupper():
         return False
-    if re.search(r"[.!?]\s+\S", title):
-        return False
-    if words[-1] in _SMALL_WORDS or any(word in _VERBS for word in words):
+    if re.search(r"[.!?]\s+\S", title) or words[-1] in _SMALL_WORDS or not _VERBS.isdisjoint(words):
         return False
     small = sum(word[0].islower() and word not in _SMALL_WORDS for word in words)
     return small <= len(words) // 5

@@ -412,12 +412,9 @@ class PdfFile:
     def _neighbor(self, number: int, step: int) -> PageLayout | None:
         """Return the layout of the nearest page with text before or after a page."""
         textless = self.facts().textless
-        number += step
-        while 0 <= number < self.page_count:
-            if number not in textless and (layout := self._layout(number)).paragraphs:
-                return layout
-            number += step
-        return None
+        others = range(number + step, self.page_count if step > 0 else -1, step)
+        layouts = (self._layout(other) for other in others if other not in textless)
+        return next((layout for layout in layouts if layout.paragraphs), None)
 
     def _read_outline(self) -> dict[int, dict[str, int]]:
         found: dict[int, dict[str, int]] = defaultdict(dict)
