@@ -347,13 +347,8 @@ def _name(part: Part) -> _Name:
 _MAX_SHOWN = 3
 
 
-def warn_of_parts(joined: Iterable[JoinedDocument], *, stacklevel: int = 3) -> None:
-    """Warn once of parts that are missing, came twice or in another order.
-
-    Args:
-        joined: The documents.
-        stacklevel: Which caller the warning names, as of ``warnings.warn``.
-    """
+def warn_of_parts(joined: Iterable[JoinedDocument]) -> None:
+    """Warn once of parts of some documents that are missing, came twice or in another order."""
     odd = [document for document in joined if document.remarks]
     if not odd:
         return
@@ -367,5 +362,5 @@ def warn_of_parts(joined: Iterable[JoinedDocument], *, stacklevel: int = 3) -> N
         f"the parts of a document were joined as well as possible ({'; '.join(odd_parts)}{more}); give all parts "
         "of a source in one call, each once, or switch joining off with SentenceSplitter(join_parts=False)",
         SentenceWindowWarning,
-        stacklevel=stacklevel,
+        stacklevel=3,
     )

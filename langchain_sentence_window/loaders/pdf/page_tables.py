@@ -434,11 +434,8 @@ def _lists_pages(columns: list[list[str]]) -> bool:
 
 def _holds_figures(column: list[str]) -> bool:
     body = column[1:] or column
-    return sum(map(_is_figure, body)) >= max(_MIN_FIGURES, _FIGURES_SHARE * len(body))
-
-
-def _is_figure(text: str) -> bool:
-    return _has_figures(text) or bool(_FIGURE_MARK.search(text))
+    figures = [text for text in body if _has_figures(text) or _FIGURE_MARK.search(text)]
+    return len(figures) >= max(_MIN_FIGURES, _FIGURES_SHARE * len(body))
 
 
 def _has_figures(text: str) -> bool:
