@@ -122,7 +122,7 @@ def sentences_on_pages(window: Document) -> list[PagedSentence]:
     text = window.page_content
     start = as_integer(window.metadata.get(START_INDEX)) or 0
     stretches = list(_stretches(window, start))
-    ends = [each.end for each in stretches]
+    ends = [at + len(stretch.text) for at, stretch in stretches]
     hits = {(low - start, high - start) for low, high in _hits(window.metadata)}
     return [
         PagedSentence(
@@ -185,30 +185,22 @@ def _page_spans(metadata: Mapping[str, Any]) -> list[tuple[int, str | None, int,
     return [(_index(metadata, PAGE), _label(metadata), *span, 0)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    """A stretch of a window on one page: where it starts in the page's text, and its ends in the window's text."""
-
-    page: int
-    label: str | None
-    own_start: int
-    start: int
-    end: int
-
-
-def _pieces(text: str, stretches: Sequence[_Stretch], first: int, low: int, high: int) -> Iterator[PagePiece]:
-    for each in islice(stretches, first, None):
-        if each.start >= high:
+def _pieces(
+    text: str, stretches: Sequence[tuple[int, PagePiece]], first: int, low: int, high: int
+) -> Iterator[PagePiece]:
+    for at, stretch in islice(stretches, first, None):
+        if at >= high:
             return
-        start, end, moved = max(low, each.start), min(high, each.end), each.own_start - each.start
-        yield PagePiece(each.page, each.label, start + moved, end + moved, text[start:end])
+        start, end, moved = max(low, at), min(high, at + len(stretch.text)), stretch.start - at
+        yield PagePiece(stretch.page, stretch.label, start + moved, end + moved, text[start:end])
 
 
-def _stretches(window: Document, start: int) -> Iterator[_Stretch]:
+def _stretches(window: Document, start: int) -> Iterator[tuple[int, PagePiece]]:
+    """Yield the stretches of a window on one page each, and where each begins in the window's text."""
     metadata, text = window.metadata, window.page_content
     parts = metadata.get(PARTS)
     if parts is None:
-        yield _Stretch(_index(metadata, PAGE), _label(metadata), start, 0, len(text))
+        yield 0, PagePiece(_index(metadata, PAGE), _label(metadata), start, start + len(text), text)
         return
     if not isinstance(parts, list | tuple):
         raise _wrong(PARTS, parts)
@@ -221,7 +213,7 @@ def _stretches(window: Document, start: int) -> Iterator[_Stretch]:
         before, end = end, at + high - low
         if not before <= at < end <= len(text):
             raise _wrong(PARTS, parts)
-        yield _Stretch(page, _label(part), low, at, end)
+        yield at, PagePiece(page, _label(part), low, high, text[at:end])
 
 
 def _sentences(window: Document, start: int, hits: set[Span]) -> list[Span]:

@@ -106,7 +106,7 @@ def parse_markdown(text: str, *, indented_code: bool, body: int = 0, layout: str
     parted = [
         block for block in blocks if block.kind != PROSE or not _RULE_ALONE.fullmatch(text, block.start, block.end)
     ]
-    return list(_attach_wordless(text, parted or blocks[:1]))
+    return _attach_wordless(text, parted or blocks[:1])
 
 
 def _unread_front_matter_lines(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> int:
@@ -151,28 +151,27 @@ def _parsed(text: str, indented_code: bool) -> Iterator[tuple[int, int, str, int
             yield first, stop, _WHOLE_KINDS[token.type], 0
 
 
-def _attach_wordless(text: str, blocks: Sequence[Block]) -> Iterator[Block]:
+def _attach_wordless(text: str, blocks: Sequence[Block]) -> list[Block]:
     """Join blocks without a word to the block before; the first ones to a block that begins in the next line."""
-    waiting: Block | None = None
-    is_wordless = False  # the waiting one
+    found: list[Block] = []
+    is_wordless = False  # the last one
     for block in blocks:
         # A symbol such as an emoji counts too; it may be a heading.
         has_word = any(each.isalnum() or unicodedata.category(each) == "So" for each in text[block.start : block.end])
-        if waiting is None:
-            waiting, is_wordless = block, not has_word
-        elif not has_word:
-            waiting = Block(waiting.start, block.end, waiting.kind, waiting.level)
+        last = found[-1] if found else None
+        if last and not has_word:
+            found[-1] = Block(last.start, block.end, last.kind, last.level)
         elif (
-            is_wordless
+            last
+            and is_wordless
             and block.kind != HEADING
-            and len(text[waiting.end : block.start].rstrip(" \t").splitlines()) <= 1
+            and len(text[last.end : block.start].rstrip(" \t").splitlines()) <= 1
         ):
-            waiting, is_wordless = Block(waiting.start, block.end, block.kind, block.level), False
+            found[-1], is_wordless = Block(last.start, block.end, block.kind, block.level), False
         else:
-            yield waiting
-            waiting, is_wordless = block, False
-    if waiting is not None:
-        yield waiting
+            found.append(block)
+            is_wordless = not has_word
+    return found
 
 
 @functools.cache

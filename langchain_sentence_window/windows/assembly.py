@@ -53,8 +53,7 @@ def arrange(ranked: Sequence[T], order: Order, position: Callable[[T], tuple[str
             f"{shown(ranked)} can't be sorted in the order {shown(order)}; give a list, and one of {', '.join(ORDERS)}"
         )
     if order == "document":
-        documents = list(dict.fromkeys(position(item)[0] for item in ranked))
-        rank = {doc_id: i for i, doc_id in enumerate(documents)}
+        rank = {doc_id: i for i, doc_id in enumerate(dict.fromkeys(position(item)[0] for item in ranked))}
         return sorted(ranked, key=lambda item: (rank[position(item)[0]], position(item)[1]))
     if order == "edges":
         return [*ranked[0::2], *reversed(ranked[1::2])]

@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import accumulate, islice
+from itertools import accumulate, groupby, islice
 from typing import Any, NamedTuple, TypeAlias
 
 from langchain_sentence_window._lazy import of_extra
@@ -484,16 +484,10 @@ class InlineText:
 
 def _paragraphs(written: str) -> Iterator[list[str]]:
     """Yield the lines of each paragraph, without needless white space; a blank line parts paragraphs."""
-    lines: list[str] = []
-    for line in written.split("\n"):
-        words = " ".join(line.split())
-        if words:
-            lines.append(words)
-        elif lines:
-            yield lines
-            lines = []
-    if lines:
-        yield lines
+    lines = (" ".join(line.split()) for line in written.split("\n"))
+    for has_words, paragraph in groupby(lines, key=bool):
+        if has_words:
+            yield list(paragraph)
 
 
 # What would be a heading, a quote, code, HTML or an underline at the beginning of a line.
