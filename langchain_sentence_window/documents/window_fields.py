@@ -188,7 +188,7 @@ def _of_parts(
     """
     return WindowField(
         key=key,
-        make=lambda new: read(new.parts) or None,
+        make=lambda new: (new.parts and read(new.parts)) or None,
         join=lambda joined: read(joined.parts) or None if joined.parts else joined.holder.document.metadata.get(key),
         cut=lambda cut: _cut_pages(cut, key, read) if is_kept else (read(cut.parts or ()) or None),
         is_on_page=is_on_page,

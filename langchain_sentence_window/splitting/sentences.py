@@ -363,7 +363,10 @@ def fit_sizes(text: str, spans: Sequence[Span], min_chars: int, max_chars: int |
         joined.append((start, spans[-1][1]))
     if max_chars is None:
         return joined
-    return [piece for start, end in joined for piece in pieces(text, start, end, _cuts(text, start, end, max_chars))]
+    fitted: list[Span] = []
+    for start, end in joined:
+        fitted += pieces(text, start, end, _cuts(text, start, end, max_chars) if end - start > max_chars else ())
+    return fitted
 
 
 def cut_at_clauses(text: str, span: Span, max_chars: int | None) -> list[Span]:
