@@ -187,7 +187,8 @@ def test_paths_are_taken_as_they_are(server: Running, path: str) -> None:
 )
 def test_odd_requests_get_a_refusal_or_nothing(server: Running, request_line: str) -> None:
     answer = server.send(f"{request_line}\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode(), ends=True)
-    assert not answer or status(answer) >= 400 or b"Sentence window" in answer
+    # A page may end after its headers, as the server stops when the other side has closed.
+    assert not answer or status(answer) >= 400 or b"x-frame-options: DENY" in answer
     assert b"Traceback" not in answer
 
 
