@@ -18,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 RESOLUTIONS = ("lowest-direct", "highest")
+MAX_SECONDS = 900
 
 BASE = """
 from langchain_core.documents import Document
@@ -75,7 +76,8 @@ async def asked():
     sent = []
     scope = {"type": "http", "method": "GET", "path": "/", "raw_path": b"/", "query_string": b"", "scheme": "http",
              "headers": [(b"host", b"localhost:8321")], "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 8321)}
-    async def receive(): return {"type": "http.request", "body": b"", "more_body": False}
+    received = [{"type": "http.request", "body": b"", "more_body": False}]
+    async def receive(): return received.pop() if received else await asyncio.Event().wait()  # stays connected
     async def send(message): sent.append(message)
     await create_studio(retriever)(scope, receive, send)
     return sent
@@ -181,7 +183,12 @@ def used(package: Path, extra: str, resolution: str, python: str, folder: Path) 
         [*uv, "pip", "install", "--python", str(interpreter), "--resolution", resolution, wanted],
         [str(interpreter), "-c", program],
     ):
-        done = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(
+                command, cwd=place, env=environment, capture_output=True, text=True, check=False, timeout=MAX_SECONDS
+            )
+        except subprocess.TimeoutExpired:
+            return f"{command[0]} took more than {MAX_SECONDS} seconds"
         if done.returncode:
             return done.stdout + done.stderr
     return None
