@@ -233,11 +233,9 @@ def within(gates: Sequence[Gate], work: Callable[[], T]) -> T:
     try:
         try:
             try:
+                # Not a loop within this one: from Python 3.13 on, an exception where it jumps back would pass by `finally`.
                 for gate in gates:
-                    pause = _MIN_PAUSE_SECONDS
-                    while not gate._begin(token):
-                        time.sleep(pause)
-                        pause = min(pause * 1.5, _MAX_PAUSE_SECONDS)
+                    _wait_until(partial(gate._begin, token))
                 return work()
             finally:
                 for gate in inside_out:
