@@ -172,11 +172,11 @@ def _read(content: bytes) -> IndexSettings:
         raise InvalidInputError(f"version is {shown(version)}; it must be a whole number above 0")
     is_later = version > VERSION
     unknown: dict[str, Any] = {"version": version} if is_later else {}
-    unknown |= {key: found.pop(key) for key in found.keys() - {"embedding", "sources", "retriever"}}
+    unknown |= {key: found.pop(key) for key in list(found) if key not in ("embedding", "sources", "retriever")}
     settings = found.get("retriever")
     if isinstance(settings, dict):
         others = {name: settings[name] for name in settings if not _is_known(name, settings[name], is_later=is_later)}
-        found["retriever"] = {name: settings[name] for name in settings.keys() - others.keys()}
+        found["retriever"] = {name: settings[name] for name in settings if name not in others}
         unknown |= {"retriever": others} if others else {}
     return IndexSettings(**found, unknown=unknown)
 

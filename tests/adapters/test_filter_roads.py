@@ -298,7 +298,7 @@ def test_a_key_is_converted_as_values_are(words: WordEmbeddings, key: Any) -> No
         ({"ago": timedelta(1)}, "the metadata 'ago': .* can't be stored as JSON: it is of type timedelta; convert it"),
         ({"n": [1, np.nan]}, "the metadata 'n': .* can't be stored as JSON: it isn't finite"),
         ({"a": np.array([1, 2])}, "the metadata 'a': .* of type ndarray; convert it"),
-        ({"day": np.datetime64("NaT")}, "the metadata 'day': .* of type datetime64; convert it"),
+        ({"day": np.datetime64("NaT", "s")}, "the metadata 'day': .* of type datetime64; convert it"),
         ({7: 1}, "the metadata 7: 1 can't be stored as JSON: its key isn't a string; convert it"),
         ({"2026-05-01": 1, date(2026, 5, 1): 2}, "can't be stored as JSON: another key becomes the same string"),
     ],

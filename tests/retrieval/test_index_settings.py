@@ -51,6 +51,13 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert len(text.splitlines()) > 20  # for readers
 
 
+def test_settings_keep_their_order(tmp_path: Path) -> None:
+    names = ["min_score", "k", "max_tokens", "fetch_k", "lexical_weight"]
+    for order in (names, names[::-1]):
+        write_index_settings(tmp_path, IndexSettings(retriever=dict.fromkeys(order, 1)))
+        assert list(read_index_settings(tmp_path).retriever) == order
+
+
 def test_settings_are_their_own(tmp_path: Path) -> None:
     window = {"legal": [3, 5]}
     settings = IndexSettings(retriever={"window": window})
