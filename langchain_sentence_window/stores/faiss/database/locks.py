@@ -233,7 +233,7 @@ def within(gates: Sequence[Gate], work: Callable[[], T]) -> T:
     try:
         try:
             try:
-                # Waiting isn't a loop here: in Python 3.13, an exception at its jumps would pass by the `finally` below.
+                # Waiting isn't a loop here: in Python 3.13, an exception at its jumps would pass by `finally`.
                 for gate in gates:
                     _wait_until(partial(gate._begin, token))
                 return work()
