@@ -371,13 +371,14 @@ def word_problems(snapshot: Snapshot, folder: Path) -> Iterator[str]:
     if index is None or changes is None:
         return  # too far behind to be used, or changed just now
     searcher = index.searcher()
-    if not np.array_equal(np.sort(searcher.all_rows()), _rows_at(snapshot, changes)):
+    known = _rows_at(snapshot, changes)
+    if not np.array_equal(np.sort(searcher.all_rows()), known):
         yield (
             f"{str(folder)!r} doesn't hold the sentences that the database held when it was written; "
             f"{_REBUILT_BY_WORDS}"
         )
         return
-    now = np.sort(snapshot.rows((f"row <= {changes.last_row:d}", [])))
+    now = np.setdiff1d(known, changes.removed)
     if not _has_words(searcher, snapshot.texts_after(0), now[:: len(now) // MAX_COMPARED + 1].tolist()):
         yield f"{str(folder)!r} holds other words than the database; {_REBUILT_BY_WORDS}"
 
