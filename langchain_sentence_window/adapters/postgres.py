@@ -97,7 +97,7 @@ class WordSearch:
 
 
 _full_texts: WeakKeyDictionary[Any, FullText] = WeakKeyDictionary()
-"""What is known of the words of each store that searches by words."""
+"""Holds what is known of the words of each store that searches by words."""
 
 
 class FullTextQueries:

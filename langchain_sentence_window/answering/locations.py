@@ -36,7 +36,7 @@ from langchain_sentence_window.splitting.blocks import trim
 from .citation_format import on_one_line
 
 MAY_NOT_ANSWER = "These passages may not answer the question."
-"""What people and models are told above windows whose ``relevance`` is low."""
+"""Stands above windows whose ``relevance`` is low, for people and models."""
 
 
 def doubt_about(windows: Sequence[Document]) -> str:

@@ -48,7 +48,7 @@ COVERAGE_WEIGHT = 9.0
 """The weight of a coverage of 1."""
 
 CODE_WEIGHT = 2.4
-"""What is added where the first candidates are source code, which is farther from any question than prose is."""
+"""Added where the first candidates are source code, which is farther from any question than prose is."""
 
 SIZE_WEIGHT = -1.05
 """The weight of the logarithm of the number of sentences: the more there are, the closer is the closest of unrelated
@@ -87,7 +87,7 @@ _EQUAL = 1e-9  # values that differ by less, as a share of the largest, differ o
 
 
 class Unrelated(NamedTuple):
-    """What tells how close a sentence must be that has to do with a query.
+    """Tells how close a sentence must be that has to do with a query.
 
     Attributes:
         cosine: The cosine of the query with sentences that have little to do with it, below 1.
@@ -115,7 +115,7 @@ def unrelated_to(query: Vectors, sample: Vectors, sentences: int) -> Unrelated |
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """What a query has to do with what was found.
+    """Tells what a query has to do with what was found.
 
     Attributes:
         probability: How likely it is that it is answered, from 0 to 1; ``None`` if nothing tells.

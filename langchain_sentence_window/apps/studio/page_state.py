@@ -92,7 +92,7 @@ def check_writable(studio: Studio) -> None:
 
 
 Handler: TypeAlias = Callable[..., Awaitable[object]]
-"""What answers a call: it takes the studio, and the arguments of the call by the names of its parameters."""
+"""Answers a call: it takes the studio, and the arguments of the call by the names of its parameters."""
 
 Changed: TypeAlias = tuple[Studio, object]
 """The studio that the page works on from now on, and the answer of the call."""
