@@ -15,6 +15,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import lru_cache
 from typing import Any
 
 from langchain_core.retrievers import LangSmithRetrieverParams
@@ -112,6 +113,11 @@ def _tracer() -> Any:
     provider = trace.get_tracer_provider()
     if isinstance(provider, trace.ProxyTracerProvider | trace.NoOpTracerProvider):
         return None
+    return _tracer_of(provider)
+
+
+@lru_cache(maxsize=1)  # a provider makes a new one at each call
+def _tracer_of(provider: Any) -> Any:
     return provider.get_tracer(_PACKAGE, sys.modules[_PACKAGE].__version__)
 
 
