@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+UPGRADE = "pip install --upgrade langchain-sentence-window"
+"""The command for who has an earlier version than what is read."""
+
 MAX_CHARS = 80
 """Characters of a string that a message shows."""
 

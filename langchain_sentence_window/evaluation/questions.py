@@ -15,7 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 
 from langchain_sentence_window._arguments import checked_documents, checked_path
-from langchain_sentence_window._display import shown
+from langchain_sentence_window._display import UPGRADE, shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import LONE_SURROGATE, STORABLE_ID, SentenceKey, Span
 from langchain_sentence_window._validation import checked_list, gathered, listed
@@ -166,8 +166,7 @@ def parse_questions(text: str, where: str) -> list[Record]:
         if later:
             warnings.warn(
                 f"a later version of this package wrote {later:,} of {len(found):,} questions of {where}; what this "
-                "version doesn't know of them is kept, and isn't used. To use it: pip install --upgrade "
-                "langchain-sentence-window",
+                f"version doesn't know of them is kept, and isn't used. To use it: {UPGRADE}",
                 SentenceWindowWarning,
                 stacklevel=2,
             )

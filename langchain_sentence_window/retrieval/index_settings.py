@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from langchain_sentence_window._display import shown
+from langchain_sentence_window._display import UPGRADE, shown
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.embedding.named_embedders import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
@@ -116,7 +116,7 @@ def read_index_settings(folder: str | PathLike[str]) -> IndexSettings:
     if names:
         warnings.warn(
             f"{str(path)!r} sets {listed(sorted(names))}, which this version doesn't know; it is kept, and isn't used. "
-            "Correct the name, or upgrade: pip install --upgrade langchain-sentence-window",
+            f"Correct the name, or upgrade: {UPGRADE}",
             SentenceWindowWarning,
             stacklevel=2,
         )

@@ -6,6 +6,7 @@ from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 
+from langchain_sentence_window._display import UPGRADE
 from langchain_sentence_window.errors import IndexMismatchError, StoreError
 
 from . import store_files
@@ -135,7 +136,7 @@ def check_file(connections: Connections, connection: sqlite3.Connection) -> None
         raise StoreError(f"{name} is a database, but not one of langchain-sentence-window; choose another path")
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != FORMAT_VERSION:
-        cure = "a later version wrote it, so upgrade: pip install --upgrade langchain-sentence-window"
+        cure = f"a later version wrote it, so upgrade: {UPGRADE}"
         if version == FORMAT_VERSION - 1:
             cure = "open it once without read_only=True, or with a command, which converts it and keeps the old one"
         elif version < FORMAT_VERSION:
