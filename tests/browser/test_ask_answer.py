@@ -16,6 +16,7 @@ from tests.browser.looking import Seen, axe, shot
 from tests.browser.serving import Serve
 from tests.browser.test_ask import PHONE, QUESTION, address, ask
 from tests.openai_server import Message, OpenAIServer, openai_server
+from tests.patience import until
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ def test_an_answer_is_shown_as_it_is_written_and_can_be_stopped(
     stop = page.get_by_role("button", name="Stop")
     stop.wait_for()
     page.locator(".answer-status", has_text="Waiting for the model, which is shown 10 windows").wait_for()
+    until(server.prompts)  # else the next answer may be the one that hangs
     stop.click()
     page.locator(".answer-status", has_text="Stopped").wait_for()
     expect(stop).to_be_hidden()
