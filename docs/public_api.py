@@ -34,7 +34,11 @@ PACKAGE = "langchain_sentence_window"
 MODULES = ("", "adapters", "distributed", "errors", "evaluation", "folders", "loaders", "studio", "testing")
 """The modules whose ``__all__`` is public."""
 
-SINGLE = ("adapters.postgres.enable_full_text", "adapters.qdrant.use_async_client")
+SINGLE = (
+    "adapters.postgres.aenable_full_text",
+    "adapters.postgres.enable_full_text",
+    "adapters.qdrant.use_async_client",
+)
 """Public functions of other modules."""
 
 INTERNAL = frozenset(
@@ -43,10 +47,11 @@ INTERNAL = frozenset(
         *("FaissStore.at_one_state", "FaissStore.catch_up", "FaissStore.embed_query", "FaissStore.name_evidence"),
         *("FaissStore.prepare_replacement", "FaissStore.read", "FaissStore.remove_documents"),
         *("BM25Index.change", "BM25Index.fill", "BM25Index.lacking", "BM25Index.spread_scores"),
-        "CheckResult.with_part",
+        *("CheckResult.with_part", "SentenceWindowRetriever.model_post_init"),
     }
 )
-"""Names without an underscore that other parts of the package use, and nobody else should."""
+"""Names without an underscore that other parts of the package use, and nobody else should. The reference leaves
+them out."""
 
 
 _LONG = 80

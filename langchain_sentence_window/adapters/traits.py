@@ -87,11 +87,12 @@ class StoreTraits(Reachable):
     write_batch_size: ClassVar[int] = 5_000
     """The most documents in one call. If an embedder fails, a store that embeds has stored the batches before."""
 
+    reads_one_state = False
+    """Whether all that is searched and read is of one state of the store; see `at_one_state`."""
+
     def __init__(self, store: Any) -> None:
         """Take the store."""
         self.store = store
-        self.reads_one_state = False
-        """Whether all that is searched and read is of one state of the store; see `at_one_state`."""
 
     @property
     def name(self) -> str:

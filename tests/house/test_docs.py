@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 import langchain_sentence_window
+from docs.public_api import SINGLE
 from langchain_sentence_window import (
     BM25Index,
     CrossEncoderReranker,
@@ -131,7 +132,7 @@ def test_every_name_of_the_package_is_in_a_guide() -> None:
 def test_the_reference_documents_every_public_name_and_nothing_else() -> None:
     text = "\n".join(read(path) for path in sorted((DOCS / "reference").glob("*.md")))
     listed = re.findall(r"^::: langchain_sentence_window\.(\S+)$", text, re.M)
-    assert sorted(listed) == sorted(set(PUBLIC))
+    assert sorted(listed) == sorted({*PUBLIC, *SINGLE})
 
 
 def test_every_page_is_in_the_navigation_and_links_lead_somewhere() -> None:
@@ -177,6 +178,18 @@ def test_a_site_that_needs_others_or_has_dead_ends_is_refused(tmp_path: Path) ->
     (tmp_path / "bad.html").write_text(script + links + unclear, encoding="utf-8")
     assert len(faults_of(tmp_path)) == 6
     assert faults_of(tmp_path / "nothing") == [f"{tmp_path / 'nothing'} holds no pages"]
+
+
+def test_a_reference_that_differs_from_the_public_interface_is_refused() -> None:
+    from docs.check_site import Page, faults_of_reference
+
+    page = Page("".join(f'<h2 id="langchain_sentence_window.{each}">' for each in ("Store", "Store.read", "read")))
+    described = (
+        "Store(path): Base\nread(path)\nmcp search(query)\nsentence-window ask -k, --k\nretriever.explain: Trace\n"
+    )
+    assert faults_of_reference([page], described) == ["the reference shows Store.read, which isn't public"]
+    described += "Store.read: property\nwrite\n"
+    assert faults_of_reference([page], described) == ["the reference lacks write, which is public"]
 
 
 def test_the_readme_stays_short() -> None:
