@@ -314,6 +314,15 @@ def test_the_newest_question_wins(page: "Page", seen: Seen) -> None:
     assert page.locator("[role=alert] .error").count() == 0
 
 
+def test_a_question_doesnt_wait_for_the_form_of_the_settings(page: "Page") -> None:
+    held: list[Any] = []
+    page.route("**/api/settings", lambda route: held.append(route))  # noqa: PLW0108 - it sets an attribute of it
+    page.goto(address(q=QUESTION, settings={"k": 3}))
+    expect(cards(page)).to_have_count(3)
+    held.pop().continue_()
+    expect(page.locator("[aria-label='Settings A']").get_by_label("Windows", exact=True)).to_have_value("3")
+
+
 OWASP = [
     "<script>alert(1)</script>",
     "<img src=x onerror=alert(2)>",

@@ -44,7 +44,7 @@ export function createSide({ app, name, settingsBefore = () => ({}), onSettings,
   const element = el("div", {}, status, body);
   let settings = {}, query = "", asked = null, result = null, took = 0, aborting = null, shown = [], typing = 0;
   let form = null, description = null, current = null;
-  const ready = load();
+  load();
   window.addEventListener("default-settings", () => load({ anew: true }));
 
   // The settings
@@ -95,7 +95,6 @@ export function createSide({ app, name, settingsBefore = () => ({}), onSettings,
 
   /** Ask, unless the same was asked last and not `anew`; return whether no newer question came between. */
   async function ask(question, { anew = false } = {}) {
-    await ready;
     const wanted = JSON.stringify([question, settings]);
     if (wanted === asked && result && !anew) return true;
     aborting?.abort();
