@@ -441,6 +441,57 @@ class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
         return PostgresEngine(getattr(self.store, "_engine", self._table.engine))
 
 
+class PGVectorAdapter(PostgresAdapter):
+    """`PGVector` keeps all collections in one table, and was made for blocking calls or for asynchronous ones."""
+
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Get documents by the calls that the store was made for."""
+        if self.store.async_mode:
+            return await super().get(io, ids, filter)
+        return await io.in_thread(run, super().get(BLOCKING, ids, filter))
+
+    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+        """Read the collection page by page, in the order in which its rows lie in the table."""
+        place = "(0,0)"
+        while True:
+            rows = await self._rows(
+                io,
+                "id, document, cmetadata, CAST(ctid AS text) AS place",
+                "ctid > CAST(CAST(:place AS text) AS tid) ORDER BY ctid LIMIT :most",
+                place=place,
+                most=PAGE_SIZE,
+            )
+            yield [Document(id=row.id, page_content=row.document, metadata=row.cmetadata or {}) for row in rows]
+            if len(rows) < PAGE_SIZE:
+                return
+            place = rows[-1].place
+
+    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
+        """Read the column of vectors."""
+        rows = await self._rows(io, "id, CAST(embedding AS text) AS vector", "id = ANY (:ids)", ids=list(ids))
+        return {row.id: json.loads(row.vector) for row in rows}
+
+    async def _rows(self, io: IO, columns: str, condition: str, **values: Any) -> Sequence[Any]:
+        from sqlalchemy import text
+
+        statement = text(
+            f"SELECT {columns} FROM langchain_pg_embedding WHERE collection_id = "  # noqa: S608 - the values are bound
+            f"(SELECT uuid FROM langchain_pg_collection WHERE name = :collection) AND {condition}"
+        )
+        values["collection"] = self.store.collection_name
+
+        def blocking() -> Sequence[Any]:
+            with self.store._make_sync_session() as session:
+                return list(session.execute(statement, values))
+
+        async def waiting() -> Sequence[Any]:
+            async with self.store._make_async_session() as session:
+                return list(await session.execute(statement, values))
+
+        with self.reached():
+            return await (io.call(blocking, waiting) if self.store.async_mode else io.in_thread(blocking))
+
+
 def enable_full_text(store: Any, language: str = "english") -> None:
     """Let retrievers over a `PGVectorStore` search by words too, by PostgreSQL's own full-text search.
 

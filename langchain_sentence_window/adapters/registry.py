@@ -12,7 +12,7 @@ from .faiss_adapter import FaissStoreAdapter
 from .json_text import LanceDBAdapter, MariaDBAdapter
 from .local_stores import ChromaAdapter, CommunityFaissAdapter, InMemoryAdapter
 from .milvus import MilvusAdapter
-from .postgres import PGVectorStoreAdapter, PostgresAdapter
+from .postgres import PGVectorAdapter, PGVectorStoreAdapter
 from .qdrant import QdrantAdapter
 from .search_engines import ElasticsearchAdapter, RedisAdapter
 from .store_adapter import StoreAdapter
@@ -30,7 +30,7 @@ _BUILT_IN: dict[str, type[StoreAdapter]] = {
     "langchain_mongodb.vectorstores": MongoDBAdapter,
     "langchain_pinecone.vectorstores": PineconeAdapter,
     "langchain_postgres.v2": PGVectorStoreAdapter,
-    "langchain_postgres": PostgresAdapter,
+    "langchain_postgres": PGVectorAdapter,
     "langchain_qdrant.qdrant": QdrantAdapter,
     "langchain_redis": RedisAdapter,
     "langchain_weaviate": WeaviateAdapter,

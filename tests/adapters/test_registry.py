@@ -15,7 +15,7 @@ from langchain_sentence_window.adapters.faiss_adapter import FaissStoreAdapter
 from langchain_sentence_window.adapters.json_text import LanceDBAdapter, MariaDBAdapter
 from langchain_sentence_window.adapters.local_stores import ChromaAdapter, CommunityFaissAdapter, InMemoryAdapter
 from langchain_sentence_window.adapters.milvus import MilvusAdapter
-from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter, PostgresAdapter
+from langchain_sentence_window.adapters.postgres import PGVectorAdapter, PGVectorStoreAdapter
 from langchain_sentence_window.adapters.qdrant import QdrantAdapter
 from langchain_sentence_window.adapters.search_engines import ElasticsearchAdapter, RedisAdapter
 from langchain_sentence_window.adapters.weaviate import WeaviateAdapter
@@ -46,7 +46,7 @@ def store_of(module: str, base: type = VectorStore) -> Any:
         ("langchain_redis.vectorstores", RedisAdapter),
         ("langchain_weaviate.vectorstores", WeaviateAdapter),
         ("langchain_postgres.v2.vectorstores", PGVectorStoreAdapter),
-        ("langchain_postgres.vectorstores", PostgresAdapter),
+        ("langchain_postgres.vectorstores", PGVectorAdapter),
         ("langchain_qdrant.qdrant", QdrantAdapter),
         ("langchain_qdrant.vectorstores", StoreAdapter),
         ("langchain_milvus_extra.vectorstores", StoreAdapter),

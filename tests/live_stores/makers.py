@@ -141,6 +141,16 @@ def postgres(
     return _made(store)
 
 
+def pgvector(embedding: Embeddings, url: str, *, is_async: bool = False) -> VectorStore:
+    """`PGVector`, the older class of langchain-postgres."""
+    from langchain_postgres import PGVector
+    from sqlalchemy.pool import NullPool
+
+    url, name = url.replace("asyncpg", "psycopg"), f"c{uuid4().hex}"
+    closing = {"poolclass": NullPool}
+    return _made(PGVector(embedding, connection=url, collection_name=name, engine_args=closing, async_mode=is_async))
+
+
 def index_vectors(store: Any) -> None:
     """Make the HNSW index of a PostgreSQL store."""
     from langchain_postgres.v2.indexes import HNSWIndex

@@ -30,15 +30,15 @@ from tests.retrieval.test_stored_chunks import SOURCES, chunks_of, sentences, sh
 from tests.toys import WordEmbeddings
 
 Make = Callable[[], VectorStore]
-NAMES = ["chroma", "qdrant", "lancedb", "community_faiss", "postgres"]
+NAMES = ["chroma", "qdrant", "lancedb", "community_faiss", "postgres", "pgvector"]
 IN_ORDER = ["chroma", "lancedb", "community_faiss"]
 
 
 @pytest.fixture(params=NAMES)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     given: dict[str, list[Any]] = {"chroma": [tmp_path], "lancedb": [tmp_path]}
-    if request.param == "postgres":
-        given["postgres"] = [request.getfixturevalue("postgres")]
+    if fixture := {"postgres": "postgres", "pgvector": "postgres_url"}.get(request.param):
+        given[request.param] = [request.getfixturevalue(fixture)]
     return lambda: getattr(makers, request.param)(WordEmbeddings(), *given.get(request.param, []))
 
 
@@ -84,6 +84,17 @@ def test_where_all_chunks_overlap_no_order_is_needed(make: Make) -> None:
     assert not survey_chunks(store).remarks
     assert [each.page_content for each in read_chunks(store)] == [each.page_content for each in chunks]
     assert texts_in(SentenceWindowRetriever.from_documents(read_chunks(store), WordEmbeddings())) == {"hotel.md": text}
+
+
+def test_a_pgvector_made_for_async_calls_is_read_by_them(postgres_url: str) -> None:
+    async def move() -> SentenceWindowRetriever:
+        store: Any = makers.pgvector(WordEmbeddings(), postgres_url, is_async=True)
+        await store.aadd_documents(shuffled(chunks_of(add_start_index=True)))
+        with pytest.raises(ValueError, match="use the corresponding async method"):
+            next(read_chunks(store))
+        return await SentenceWindowRetriever.afrom_documents(aread_chunks(store), WordEmbeddings())
+
+    assert texts_in(asyncio.run(move())) == SOURCES
 
 
 def opened(name: str, *arguments: str) -> VectorStore:
