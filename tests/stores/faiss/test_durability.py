@@ -33,9 +33,13 @@ from tests.toys import WordEmbeddings
 @pytest.mark.process
 @pytest.mark.slow
 def test_kill_9_at_random_moments_loses_nothing_that_was_acknowledged() -> None:
-    counts = kill.torture(5, longest=0.8, seed=3)
-    assert counts["kills"] == 5
-    assert counts["calls acknowledged"] > 5
+    done = Counter[str]()
+
+    def some_calls_were_acknowledged() -> bool:
+        done.update(kill.torture(5, longest=0.8, seed=3))
+        return done["calls acknowledged"] > 5
+
+    until(some_calls_were_acknowledged)
 
 
 @pytest.mark.process
@@ -49,9 +53,13 @@ def test_kill_9_within_a_change_of_the_index_loses_nothing() -> None:
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_readers_see_whole_documents_while_one_writes(on_disk: bool, tmp_path: Path) -> None:
     with FaissStore(TextEmbeddings(), tmp_path if on_disk else None) as store:
-        counts = churn.churn(store, churn.fill(store, 800), seconds=2)
-    assert counts["documents replaced"] > 3
-    assert counts["searches of the slowest reader"] > 0
+        documents, done = churn.fill(store, 800), Counter[str]()
+
+        def all_have_worked() -> bool:
+            done.update(churn.churn(store, documents, seconds=2))
+            return done["documents replaced"] > 3 and done["searches of the slowest reader"] > 0
+
+        until(all_have_worked)
 
 
 @pytest.mark.process
