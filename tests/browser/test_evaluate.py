@@ -290,6 +290,24 @@ def test_questions_are_imported_and_exported(opened: Opened, path: Path, tmp_pat
     assert axe(page) == []
 
 
+def test_a_question_that_was_opened_stays_open_and_a_measurement_is_told_once(opened: Opened, page: "Page") -> None:
+    held: list[Any] = []
+    page.route("**/api/jobs", lambda route: held.append(route))  # noqa: PLW0108 - it sets an attribute of it
+    opened(ALL[:2])
+    rows(page).first.click()
+    edit = page.get_by_role("button", name="Edit")
+    edit.wait_for()
+    page.get_by_role("tab", name="Results").click()
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    held.pop().continue_()
+    page.get_by_text("Evaluate: done.").wait_for()
+    page.locator(".results tbody").wait_for()
+    expect(page.get_by_text("Evaluate: done.")).to_have_count(1)
+    page.get_by_role("tab", name="Question").click()
+    edit.wait_for()
+    expect(rows(page).first).to_have_attribute("aria-selected", "true")
+
+
 def evaluate(page: "Page") -> None:
     page.get_by_role("tab", name="Results").click()
     page.get_by_role("button", name="Evaluate", exact=True).click()

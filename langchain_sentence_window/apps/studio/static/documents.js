@@ -45,7 +45,6 @@ export function mount(container, app) {
   adding.takeDropsOn(container);
   addKey("/", "Search the documents", list.focus, () => !container.hidden);
   addKey("a", "Save the answer: what is selected, else the sentence", detail.answer, () => !container.hidden && state.doc !== null);
-  adding.resume();
 
   function changed() {
     list.load();

@@ -23,6 +23,7 @@ export function createAdding({ onChange }) {
   const buttons = el("div", { class: "row" }, update, add, chooser);
   const element = el("div", { class: "documents-adding" });
   const veil = el("div", { class: "drop-veil", hidden: true }, el("p", {}, "Drop files to add them to the index"));
+  const resumed = resume();
 
   /** Take what the server says may be added. */
   function allow(reply) {
@@ -65,6 +66,7 @@ export function createAdding({ onChange }) {
     if (!received.length || aborting.signal.aborted) {
       return end(panel, aborting.signal.aborted ? "Stopped; nothing was added" : "Nothing was added", refused);
     }
+    await resumed; // else a job that begins meanwhile would be watched twice
     try {
       await watch(await post("/api/documents/add", { uploads: received.map((each) => each.upload) }), panel, refused);
     } catch (error) { end(panel, "Nothing was added", [...refused, { name: "", reason: error.message }]); }
@@ -88,6 +90,7 @@ export function createAdding({ onChange }) {
     onChange();
   }
 
+  /** Watch what runs already. */
   async function resume() {
     try {
       const { jobs } = await get("/api/jobs");
@@ -107,6 +110,7 @@ export function createAdding({ onChange }) {
         el("label", { class: "row" }, deletes, "Delete documents whose files have gone"),
       ],
       async action() {
+        await resumed;
         const job = await post("/api/documents/sync", { delete: deletes.checked });
         watch(job, addPanel(job.title)).catch(complain);
       },
@@ -141,7 +145,7 @@ export function createAdding({ onChange }) {
     });
   }
 
-  return { buttons, element, allow, choose, resume, takeDropsOn };
+  return { buttons, element, allow, choose, takeDropsOn };
 }
 
 function summaryOf(kind, result) {

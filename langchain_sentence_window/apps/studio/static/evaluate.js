@@ -59,7 +59,7 @@ export function mount(container, app) {
   addKey("a", "Save the answer: what is selected, else the sentence", () => reader.answer(), () => isShown() && current !== null && canChange());
   addKey("]", "Next question", () => step(1), isShown);
   addKey("[", "Previous question", () => step(-1), isShown);
-  const ready = refresh().then(() => results.resume()).catch(complain);
+  const ready = refresh().catch(complain);
 
   function allow() {
     for (const each of [make, load]) each.hidden = !canChange();

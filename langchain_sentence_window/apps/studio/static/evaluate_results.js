@@ -26,9 +26,21 @@ export function createResults({ canChange, onMeasured }) {
   const buttons = [button(KINDS.evaluate, () => start("evaluate"), "main"), button(KINDS.fit, () => start("fit"))];
   const element = el("div", { class: "results stack" }, el("div", { class: "row" }, buttons), running, measured, fitted);
   let last = null;
+  const resumed = resume().catch(complain);
 
-  function start(kind) {
+  async function start(kind) {
+    await resumed; // else a job that begins meanwhile would be watched twice
     post(`/api/${kind}`).then(({ job }) => watch(job)).catch(complain);
+  }
+
+  /** Show what was measured before, and watch what runs. */
+  async function resume() {
+    const { jobs } = await get("/api/jobs");
+    for (const kind of Object.keys(KINDS)) {
+      const done = jobs.find((each) => each.kind === kind && each.status === "done");
+      if (done) show(done);
+      for (const each of jobs) if (each.kind === kind && each.status === "running") watch(each);
+    }
   }
 
   async function watch(job) {
@@ -53,15 +65,6 @@ export function createResults({ canChange, onMeasured }) {
 
   return {
     element,
-    /** Show what was measured before, and watch what runs. */
-    async resume() {
-      const { jobs } = await get("/api/jobs");
-      for (const kind of Object.keys(KINDS)) {
-        const done = jobs.find((each) => each.kind === kind && each.status === "done");
-        if (done) show(done);
-        for (const each of jobs) if (each.kind === kind && each.status === "running") watch(each);
-      }
-    },
     /** Return how a question fared, `{budget, recall, missed}`; null if it wasn't asked, or was changed since. */
     of({ number, version }) {
       const found = last?.questions.find((each) => each.number === number && each.version === version);
