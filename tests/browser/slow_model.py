@@ -10,6 +10,8 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import ConfigDict
 
+from tests.patience import PATIENCE
+
 
 class SlowModel(BaseChatModel):
     """Writes ``So it is [1]``, and the rest once it may go on."""
@@ -30,5 +32,5 @@ class SlowModel(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         for text in ("So ", "it is ", "[1]"):
             yield ChatGenerationChunk(message=AIMessageChunk(content=text))
-        await asyncio.to_thread(self.go_on.wait, 30)
+        await asyncio.to_thread(self.go_on.wait, PATIENCE)
         yield ChatGenerationChunk(message=AIMessageChunk(content=" and ends."))

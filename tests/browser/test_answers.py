@@ -61,6 +61,7 @@ def test_a_window_answers_with_one_click_and_no_more_with_another(opened: Opened
     card = page.locator(".window-card").first
     card.get_by_role("button", name="This is the answer").click()
     told(page, "Saved as the answer.")
+    card.locator("mark.gold").first.wait_for()
     hits = card.locator("mark.gold").all_text_contents()
     assert saved(path) == {"billing-policy.md": hits}
     assert not any(each.startswith("#") for each in hits)  # a heading answers nothing
@@ -73,6 +74,7 @@ def test_a_window_answers_with_one_click_and_no_more_with_another(opened: Opened
     page.set_viewport_size(SIZES[0])
     card.get_by_role("button", name="This isn't the answer").click()
     told(page, "It is the answer no more.")
+    expect(card.locator("mark.gold")).to_have_count(0)
     assert saved(path) == {}
     page.locator("#messages").get_by_role("button", name="Undo").last.click()
     expect(card.locator("mark.gold")).to_have_count(len(hits))

@@ -173,11 +173,12 @@ def test_a_slow_model_writes_bit_by_bit(page: "Page", serve: Serve, retriever: S
     page.get_by_role("button", name="Write an answer").click()
     page.locator(".answer-text", has_text="So it is").wait_for()
     expect(page.locator(".answer-text")).to_have_attribute("aria-busy", "true")
-    page.locator(".chip").click()
-    expect(page).to_have_url(re.compile("doc="))
+    expect(page.locator(".answer-status")).to_have_text("Writing…")
     go_on.set()
     page.locator(".answer-status", has_text="Answered in").wait_for()
     assert page.locator(".answer-text").inner_text() == "So it is 1 ~ and ends."
+    page.locator(".chip").click()
+    expect(page).to_have_url(re.compile("doc="))
 
 
 def test_follow_ups_are_understood_from_what_was_said(page: "Page", url: str, server: OpenAIServer) -> None:

@@ -16,6 +16,7 @@ from langchain_sentence_window.retrieval.index_settings import IndexSettings, wr
 from tests.browser.conftest import EXAMPLES
 from tests.browser.looking import Seen, axe, shot
 from tests.browser.serving import Serve, Served
+from tests.patience import PATIENCE
 from tests.toys import BY_COSINE, WordEmbeddings
 
 
@@ -152,7 +153,7 @@ def test_a_stop_ends_the_adding(page: Page, serve: Serve, tmp_path: Path, folder
 
     class Waiting(WordEmbeddings):
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            go_on.wait(20)
+            go_on.wait(PATIENCE)
             return super().embed_documents(texts)
 
     served = serve(
@@ -165,7 +166,8 @@ def test_a_stop_ends_the_adding(page: Page, serve: Serve, tmp_path: Path, folder
     page.get_by_text("1 of 2: a.txt").wait_for()
     page.reload()  # the work goes on, and is shown again
     page.get_by_text("1 of 2: a.txt").wait_for()
-    page.get_by_role("button", name="Stop").click()
+    with page.expect_response("**/api/jobs/stop"):
+        page.get_by_role("button", name="Stop").click()
     go_on.set()
     page.get_by_role("heading", name=re.compile("Stopped")).wait_for()
     assert len(served.retriever.documents()) <= 1
