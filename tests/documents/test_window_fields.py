@@ -36,8 +36,6 @@ def test_a_field_that_a_row_adds_is_right_wherever_windows_go() -> None:
 
 def test_the_documentation_lists_every_field() -> None:
     page = (ROOT / "docs" / "concepts.md").read_text(encoding="utf-8")
-    table = page.partition("A window carries the metadata of its document, and these keys:")[2].partition("\n\n| key")[
-        2
-    ]
+    table = page.partition("A window has the metadata of its document, and these keys:")[2].partition("\n\n| key")[2]
     listed = re.findall(r"`(\w+)`", "".join(row.split("|")[1] for row in table.partition("\n\n")[0].splitlines()[2:]))
     assert sorted(listed) == sorted(WINDOW_KEYS)
