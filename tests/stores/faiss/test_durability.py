@@ -36,7 +36,9 @@ def test_kill_9_at_random_moments_loses_nothing_that_was_acknowledged() -> None:
     done = Counter[str]()
 
     def some_calls_were_acknowledged() -> bool:
-        done.update(kill.torture(5, longest=0.8, seed=3))
+        counts = kill.torture(5, longest=0.8, seed=3)
+        assert counts["kills"] == 5
+        done.update(counts)
         return done["calls acknowledged"] > 5
 
     until(some_calls_were_acknowledged)
