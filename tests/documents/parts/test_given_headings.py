@@ -149,7 +149,7 @@ HTML_SPLITTERS: dict[str, Callable[[], Any]] = {
 @pytest.mark.filterwarnings("ignore::langchain_core._api.LangChainBetaWarning")
 @pytest.mark.parametrize("name", HTML_SPLITTERS)
 def test_the_headings_of_html_are_those_that_the_splitter_says(name: str) -> None:
-    pytest.importorskip("bs4")
+    pytest.importorskip("bs4", reason="LangChain's splitter of HTML needs Beautiful Soup")
     made = cut(HTML_SPLITTERS[name]().split_text(HTML), source="seats.html")
     found = {" ".join(each.page_content.split()): each.metadata.get("heading") for each in made}
     above = "" if name in ("sections", "semantic") else "Seats > "  # these name the nearest heading alone
