@@ -103,7 +103,10 @@ def read_chroma(folder: Path) -> Collection:
             for row in csv.DictReader(file)
         ]
     files = sorted((folder / CHROMA / "corpora").glob("*.md"))
-    documents = [Document(file.read_text(encoding="utf-8"), metadata={"doc_id": file.stem}) for file in files]
+    documents = [
+        Document(file.read_text(encoding="utf-8"), metadata={"doc_id": file.stem, "source": file.name})
+        for file in files
+    ]
     return Collection("chroma", documents, questions)
 
 
@@ -125,7 +128,9 @@ def read_legal(folder: Path, part: str) -> Collection:
     questions = list(map(_legal_question, tests))
     names = sorted({question.doc_id for question in questions})
     texts = [(folder / "corpus" / name).read_text(encoding="utf-8") for name in names]
-    documents = [Document(text, metadata={"doc_id": name}) for name, text in zip(names, texts, strict=True)]
+    documents = [
+        Document(text, metadata={"doc_id": name, "source": name}) for name, text in zip(names, texts, strict=True)
+    ]
     return Collection(part, documents, questions)
 
 

@@ -64,15 +64,22 @@ def main() -> None:
 
 
 def read_corpus(folder: Path) -> list[Document]:
-    """Read ``docs.jsonl`` if there is one, else all Markdown and text files."""
+    """Read ``docs.jsonl`` if there is one, else all Markdown and text files.
+
+    Each has its ``source``, as loaders give it, since a question may mention a file by its name.
+    """
     path = folder / "docs.jsonl"
     if path.exists():
         records = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]
-        return [Document(record["text"], metadata={"doc_id": record["doc_id"]}) for record in records]
+        return [_document(record["text"], record["doc_id"]) for record in records]
     found = sorted(path for suffix in ("md", "txt") for path in folder.rglob(f"*.{suffix}"))
     texts = [path.read_bytes().decode("utf-8", errors="replace") for path in found]
     names = [path.relative_to(folder).as_posix() for path in found]
-    return [Document(text, metadata={"doc_id": name}) for name, text in zip(names, texts, strict=True)]
+    return list(map(_document, texts, names))
+
+
+def _document(text: str, name: str) -> Document:
+    return Document(text, metadata={"doc_id": name, "source": name})
 
 
 def make_retrievers(documents: list[Document], embedding: Embeddings) -> dict[str, BaseRetriever]:

@@ -15,17 +15,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
+from .placing import CONNECTORS
 from .words import Token, runs_of, words_of
 
 MAX_NAMED = 3
 """The most documents that a question names, or that share a name, as versions do."""
-
-PLACING = frozenset({"as", "at", "between", "by", "for", "from", "in", "of", "on", "to", "under", "with"})
-ARTICLES = frozenset({"a", "an", "the"})
-_JOINING = frozenset({"and", "or", "s"})
-_OF_OTHERS = frozenset({"de", "del", "der", "des", "du", "la", "las", "les", "los", "und", "von", "y"})
-CONNECTORS = PLACING | ARTICLES | _JOINING | _OF_OTHERS
-"""Small words that names hold, and that lead to them. Without those of a language, less is left out."""
 
 COMPARES = re.compile(
     r"\b(?:compar\w*|differ\w*|versus|vs|vergl(?:eich|ich)\w*|unterschie\w*|diff[ée]r\w*|diferen\w*|confront\w*)\b",
@@ -33,7 +27,7 @@ COMPARES = re.compile(
 )
 """Matches a word of a question that compares."""
 
-_WHERE = frozenset({"at", "from", "in", "under", "within"})
+_LEADING = frozenset({"a", "an", "at", "from", "in", "the", "under", "within"})
 _PIECE = re.compile(r"\d{1,2}[a-z](?![^\W_])|[a-z]\d{1,2}(?!\d)|\d+|[^\W\d_]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _PERIOD = re.compile(r"\d{1,2}[a-z]|[a-z]\d{1,2}")
@@ -237,8 +231,14 @@ def told_apart(query: str, tokens: Sequence[Token], documents: Mapping[str, Name
     told = {doc_id: sorted(each.letters | each.numbers) for doc_id, each in best.items()}
     is_one = len(told) == 1 or (told and set.intersection(*map(set, told.values())))
     # Of "works on A, B and C", not all are documents.
-    is_sure = is_one or COMPARES.search(query) or all(says_where(tokens, {each: told[each]}) for each in told)
+    is_sure = is_one or COMPARES.search(query) or all(_is_led_to(tokens, of_it) for of_it in told.values())
     return told if len(told) <= MAX_NAMED and is_sure else {}
+
+
+def _is_led_to(tokens: Sequence[Token], name: Sequence[int]) -> bool:
+    """Check whether a preposition or an article stands before a word of a name that isn't a number."""
+    before = (tokens[at - 1].word for at in name if at and not _has_digit(tokens[at].word))
+    return any(word in _LEADING for word in before)
 
 
 def _match(tokens: Sequence[Token], asked: Sequence[NameKey], document: NamesToMatch) -> _Match | None:
@@ -285,62 +285,6 @@ def _missing(name: str, held: Set[str], common: Set[str]) -> tuple[int, float]:
     has.update(at + more for at, both in enumerate(pairwise(words)) if _stem("".join(both)) in held for more in (0, 1))
     counted = sum(at in has or word not in common for at, word in enumerate(words))
     return len(words) - len(has), len(has) / max(1, counted)
-
-
-def says_where(tokens: Sequence[Token], told: Mapping[str, Sequence[int]]) -> set[int]:
-    """Return the positions of names that only say where, with what leads there: of "in Spain" and "an Australian"."""
-    gone = set[int]()
-    for at in sorted({at for of_it in told.values() for at in of_it if not _has_digit(tokens[at].word)}):
-        first = at
-        while first and tokens[first - 1].word in ARTICLES | _WHERE:
-            first -= 1
-        if first < at or at - 1 in gone:
-            gone.update(range(first, at + 1))
-    return gone
-
-
-MAX_CLAUSE_REST = 2
-"""The most words but a name and small words in a clause that only says where to look: "In the Zebra contract, …"."""
-
-_CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s")
-_OPENERS = frozenset(
-    {
-        "according", "at", "by", "concerning", "consider", "for", "from", "in", "per", "regarding", "see", "under",
-        "bei", "für", "gemäß", "laut", "nach", "dans", "selon", "en", "según", "secondo",
-    }
-)  # fmt: skip
-
-
-def clauses_that_place(query: str, tokens: Sequence[Token], names: Set[int]) -> set[int]:
-    """Return the positions of clauses that only say where, as "In the Zebra contract" does.
-
-    Args:
-        query: The question.
-        tokens: Its words.
-        names: Positions of the words of names.
-    """
-    gone = set[int]()
-    for first, end in _clauses(query, tokens):
-        inside = {at for at in range(first, end) if at in names}
-        if inside and _only_says_where(query, tokens, first, end, inside):
-            gone.update(range(first, end))
-    return gone
-
-
-def _clauses(query: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Yield the position of the first word of each clause, and one past its last."""
-    first = 0
-    for at in range(1, len(tokens) + 1):
-        if at == len(tokens) or _CLAUSE_END.search(query, tokens[at - 1].end, tokens[at].start):
-            yield first, at
-            first = at
-
-
-def _only_says_where(query: str, tokens: Sequence[Token], first: int, end: int, inside: Set[int]) -> bool:
-    small = CONNECTORS | _OPENERS
-    rest = [at for at in range(first, end) if at not in inside and tokens[at].word not in small]
-    is_label = end < len(tokens) and ":" in query[tokens[end - 1].end : tokens[end].start]
-    return len(rest) <= MAX_CLAUSE_REST and (is_label or tokens[first].word in _OPENERS)
 
 
 def _has_digit(word: str) -> bool:

@@ -1,17 +1,18 @@
 """Search sentences in any vector store, by meaning and words where that is possible, and reorder what was found.
 
-Documents that the question names are searched first. A store with a lexical index tells names before anything is
-searched; then what it names is searched alone, with the question without the names. For another store, names are told
-by what a search found, and one more search follows.
+Documents that the question names are searched by themselves, too. If the question is limited to them, their sentences
+come first; if it only mentions them, they get a bonus. A store with a lexical index knows which documents are
+named before anything is searched. For another store, names are recognized in what a search found.
 """
 
 import math
 import warnings
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain, zip_longest
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -59,8 +60,8 @@ class Search:
         ranking: How candidates are reordered; ``None`` to keep the order of the search.
         settings: Further arguments of the store's search.
         bm25_index: Searches by words if the store can't.
-        names: Whether documents that the question names are searched first; keys of metadata that hold names, beside
-            the title, the file name and its folder.
+        names: Whether documents that the question names are preferred; keys of metadata that hold names, besides the
+            title, the file name and its folder.
         min_relevance: Whether what isn't likely to answer the question is left out.
         unrelated: How close sentences are that have little to do with the question, where the store can say it; see
             `judge_relevance`.
@@ -108,7 +109,7 @@ class Found:
     """The sentences that a search found, all of one state of the store.
 
     Attributes:
-        sentences: The sentences, best first: those of the documents that the question names, then others.
+        sentences: The sentences, best first.
         hits: A hit for each.
         candidates: The candidates that they were taken from, and their new order, of each search in the order of the
             searches; none without a ranking.
@@ -129,7 +130,7 @@ class Found:
 
 
 async def find_sentences(io: IO, scope: Scope, search: Search, k: int, ahead: ReadAhead | None = None) -> Found:
-    """Search sentences, first in the documents that the question names.
+    """Search sentences, and prefer those of documents that the question names.
 
     Args:
         io: Makes the calls.
@@ -178,18 +179,18 @@ class _IndexRead:
             keys = () if names is True else tuple(names)
             named = hear(query, state.name_evidence(words, keys, filter=self.scope.filter))
             inside = None if named is None else within_named(self.scope, named)
-        if named is not None and inside is not None:
+        if named is None or inside is None:
+            found, source = self._find(state, query, self.scope, self.k)
+            sources = [source]
+        else:
             if named.question not in self.vectors:
                 return named.question
             first, source = self._find(state, named.question, inside, named_depth(named, self.k))
-            first, others, sources = balanced(first, self.k, named), None, [source]
-            if len(first.hits) < self.k:
+            others, sources = None, [source]
+            if needs_others(named, first, self.k):
                 others, source = self._find(state, query, self.scope, self.k)
                 sources.append(source)
-            found = joined(named, first, others)
-        else:
-            found, source = self._find(state, query, self.scope, self.k)
-            sources = [source]
+            found = joined(named, first, others, self.k)
         if self.ahead is None:
             return found
         known = by_key(found.sentences)
@@ -234,7 +235,7 @@ Find: TypeAlias = Callable[[str, Scope, int], Awaitable[Found]]
 async def named_search(
     io: IO, scope: Scope, query: str, find: Find, *, k: int, names: bool | Sequence[str] = True
 ) -> Found:
-    """Search, first in the documents that the query names.
+    """Search, and prefer sentences of documents that the query names.
 
     Args:
         io: Makes the calls.
@@ -244,9 +245,6 @@ async def named_search(
         k: The number of sentences that are enough.
         names: Whether to look for names; keys of metadata that hold names, beside the title, the file name and its
             folder.
-
-    Returns:
-        The sentences that were found. One of another document has at most the score of the last one of those named.
     """
     words = query_words(query)
     if names is False or not words.all:
@@ -264,12 +262,16 @@ async def named_search(
         found = everywhere or await find(query, scope, k)
         if named is None or everywhere is None:
             return found
-        return replace(joined(named, found, found), candidates=found.candidates)
-    first = balanced(await find(named.question, inside, named_depth(named, k)), k, named)
-    if everywhere is not None:
-        found = joined(named, first, everywhere)
-        return replace(found, candidates=[*everywhere.candidates, *first.candidates])
-    return joined(named, first, await find(query, scope, k) if len(first.hits) < k else None)
+        return replace(joined(named, found, found, k), candidates=found.candidates)
+    first = await find(named.question, inside, named_depth(named, k))
+    if everywhere is None and needs_others(named, first, k):
+        everywhere = await find(query, scope, k)
+    return joined(named, first, everywhere, k)
+
+
+def needs_others(named: Heard, first: Found, k: int) -> bool:
+    """Return whether sentences of other documents are wanted, too."""
+    return not named.is_limited or named.asks_twice or len(first.hits) < k
 
 
 def named_depth(named: Heard, k: int) -> int:
@@ -302,27 +304,82 @@ def balanced(found: Found, k: int, named: Heard) -> Found:
     return replace(found, sentences=[each for each, _, _ in raised[:k]], hits=[hit for _, hit, _ in raised[:k]])
 
 
-def joined(named: Heard, first: Found, others: Found | None = None) -> Found:
-    """Put sentences of named documents before others.
+NAME_BONUS = 0.1
+"""What sentences of a document that a question mentions gain; scores of a ranking are in ``[-1, 1]``.
+
+Putting such documents before all others lost up to 19 points of recall where the answer is in two documents, as the
+names in a question are often those of one. The number was chosen on such questions (HotpotQA): with .05 recall at 800
+characters is 72.0, with .1 it is 73.8, with .2 72.6, without names 71.7. No other set differs by more than .6.
+"""
+
+
+def joined(named: Heard, first: Found, others: Found | None, k: int) -> Found:
+    """Join what was found in the documents that a question names with what was found everywhere.
 
     A question that names a document is of the collection's subject, so nothing is left out by its relevance.
+
+    Args:
+        named: The documents that the question names.
+        first: The result of a search in them.
+        others: The result of a search everywhere; ``None`` if ``first`` is enough.
+        k: The most sentences of both, unless documents that the question is limited to come first.
     """
     relevance = _likelier(first, others)
+    if named.is_limited:
+        first = balanced(first, k, named)
     if others is None:
         return replace(first, named=named, relevance=relevance)
     doc_ids = {each.doc_id for each in named.documents}
-    inside = [pair for pair in zip(first.sentences, first.hits, strict=True) if pair[0].doc_id in doc_ids]
-    known = {sentence.key for sentence, _ in inside}
-    # Strictly below, so that of equal texts those of named documents are returned.
-    lowest = math.nextafter(min((hit.score for _, hit in inside), default=math.inf), -math.inf)
-    outside = [
-        (sentence, replace(hit, score=min(hit.score, lowest)))
-        for sentence, hit in zip(others.sentences, others.hits, strict=True)
-        if sentence.key not in known
-    ]
-    both = inside + outside
+    inside, everywhere = [pair for pair in _pairs(first) if pair[0].doc_id in doc_ids], _pairs(others)
+    if not named.is_limited:
+        # Scores that a store gave by itself may be on any scale.
+        highest = 1.0 if others.candidates else max((abs(hit.score) for hit in others.hits), default=1.0)
+        both = _with_bonus(doc_ids, inside, everywhere, NAME_BONUS * highest)[:k]
+    elif named.asks_twice:
+        both = _in_turns(inside, everywhere)[:k]
+    else:
+        both = _in_this_order([*inside, *everywhere])
     candidates = [*first.candidates, *others.candidates]
     return Found([sentence for sentence, _ in both], [hit for _, hit in both], candidates, named, relevance)
+
+
+_Pairs: TypeAlias = list[tuple[StoredSentence, Hit]]
+
+
+def _pairs(found: Found) -> _Pairs:
+    return list(zip(found.sentences, found.hits, strict=True))
+
+
+def _with_bonus(doc_ids: Set[str], inside: _Pairs, everywhere: _Pairs, bonus: float) -> _Pairs:
+    """Order sentences by the better of their two scores, with a bonus for those of documents that are mentioned."""
+    best: dict[SentenceKey, tuple[StoredSentence, Hit]] = {}
+    for sentence, hit in (*everywhere, *inside):
+        known = best.get(sentence.key)
+        if known is None or known[1].score < hit.score:
+            best[sentence.key] = sentence, hit
+    raised = [
+        (sentence, replace(hit, score=hit.score + bonus) if hit.doc_id in doc_ids else hit)
+        for sentence, hit in best.values()
+    ]
+    return sorted(raised, key=lambda each: -each[1].score)
+
+
+def _in_turns(inside: _Pairs, everywhere: _Pairs) -> _Pairs:
+    """Take sentences of both in turns, as the second part of a question may be answered by another document."""
+    turns = chain.from_iterable(zip_longest(inside, everywhere))
+    return _in_this_order([pair for pair in turns if pair is not None])
+
+
+def _in_this_order(pairs: _Pairs) -> _Pairs:
+    """Take each sentence once, and lower scores so that they fall."""
+    found: dict[SentenceKey, tuple[StoredSentence, Hit]] = {}
+    lowest = math.inf
+    for sentence, hit in pairs:
+        if sentence.key not in found:
+            # Strictly below, so that of equal texts the first is returned.
+            lowest = min(hit.score, math.nextafter(lowest, -math.inf))
+            found[sentence.key] = sentence, replace(hit, score=lowest)
+    return list(found.values())
 
 
 def _likelier(first: Found, others: Found | None) -> Relevance | None:

@@ -224,14 +224,14 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             typed="true, false, or a list of metadata keys as JSON",
             control="names",
             label="Names",
-            help="Whether documents that the question names are searched first; or metadata keys that hold more names.",
+            help="Whether documents that the question names are preferred; or metadata keys that hold more names.",
             is_advanced=True,
             page="how-to/rank.md",
         ),
     ] = True
-    """Whether documents that a question names are searched first, as in "In the agreement between A and B, …". Names
-    come from titles, file names, folders and the first lines of documents. A list of metadata keys adds others, such as
-    ``names=["customer"]``."""
+    """Whether documents that a question names are preferred: first if it is limited to them, as in "In the agreement
+    between A and B, …", and scored higher if it mentions them. Names come from titles, file names, folders and the
+    first lines of documents. A list of metadata keys adds others, such as ``names=["customer"]``."""
     ranking: Annotated[
         Any,
         CallSetting(
@@ -356,7 +356,7 @@ class CallSettings(TypedDict, total=False):
     ranking: Any
     """How the candidates of a search are reordered."""
     names: bool | Sequence[str]
-    """Whether documents that the question names are searched first."""
+    """Whether documents that the question names are preferred."""
     min_relevance: MinRelevance
     """Whether windows that hardly fit the question are left out."""
     filter: Any

@@ -220,10 +220,14 @@ def test_a_question_that_names_a_document_says_so(page: "Page", serve: Serve) ->
     head = "# {0} contract\n\nThe refund of {0} is a card. A seat. A trial."
     given = [document(head.format(name), name, title=f"{name} contract") for name in ("Zebra", "Lion")]
     retriever = SentenceWindowRetriever.from_documents(given, WordEmbeddings())
-    opened(page, serve(retriever).url, q="What is the refund in the Zebra contract?")
-    assert "names 1 document, searched first" in step(page, "Question")
-    expect(summary(page)).to_contain_text("The question names 1 document, which is searched first.")
+    url = serve(retriever).url
+    opened(page, url, q="In the Zebra contract, what is the refund of it?")
+    assert "limited to 1 document: Zebra contract" in step(page, "Question")
+    expect(summary(page)).to_contain_text("The question is limited to 1 document, whose sentences come first.")
     assert "searched there as" in step(page, "Question")
+    opened(page, url, q="Does the Zebra contract have a refund?")
+    assert "mentions 1 document: Zebra contract" in step(page, "Question")
+    expect(summary(page)).to_contain_text("The question mentions 1 document, whose sentences score higher.")
 
 
 def test_without_a_question_it_says_what_to_do(page: "Page") -> None:

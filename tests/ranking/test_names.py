@@ -297,9 +297,8 @@ def test_a_whole_name_and_a_word_name_two_documents() -> None:
     found = hear("What differs between the Zebra and the Acme.com terms?", evidence(documents, zebra=use(9, "a")))
     assert found is not None
     assert [each.doc_id for each in found.documents] == ["b", "a"]
-    # Neither is favored by its name.
-    assert found.question == "What differs between the and the terms?"
-    assert found.left_out == ("Zebra", "Acme.com")
+    assert not found.is_limited
+    assert found.question == "What differs between the Zebra and the Acme.com terms?"
 
 
 # The question without the name
@@ -330,6 +329,63 @@ def test_names_are_left_out(query: str, without: str | None) -> None:
     assert found is not None
     assert found.question == (query if without is None else without)
     assert bool(found.left_out) == (without is not None)
+
+
+# Limited to a document, or mentioning it
+
+
+@pytest.mark.parametrize(
+    ("query", "is_limited", "asks_twice"),
+    [
+        ("Under the Zebra contract with Motorola, who pays for the audit?", True, False),
+        ("Who pays for the audit, according to the lease between Zebra and Motorola?", True, False),
+        ("Zebra and Motorola lease: who pays for the audit? If nobody, why?", True, False),
+        ("I work at Zebra and Motorola. Who pays for the audit?", True, False),
+        ("Under the Zebra contract with Motorola, who pays, and what does the law of audits say?", True, True),
+        ("In the Zebra contract with Motorola, who pays for it? What does the law say of audits?", True, True),
+        ("Who pays for the audit of Zebra and Motorola?", False, False),
+        ("Who pays for the audit in the lease between Zebra and Motorola?", False, False),
+        ("When is it due, and what does Zebra say, and what Motorola?", False, True),
+    ],
+)
+def test_a_question_is_limited_to_a_document_or_mentions_it(query: str, is_limited: bool, asks_twice: bool) -> None:
+    uses = {word: use(5, "lease") for word in ("zebra", "motorola")}
+    found = hear(query, Evidence(uses, HEADS))
+    assert found is not None
+    assert (found.is_limited, found.asks_twice) == (is_limited, asks_twice)
+
+
+def test_a_document_that_only_the_rest_names_is_not_one_to_be_limited_to() -> None:
+    documents = {name: DocumentNames(name.title(), (f"{name}.md", name)) for name in ("zebra", "motorola")}
+    uses = {name: use(9, name) for name in documents}
+    found = hear("In zebra.md, which fee is higher than that of Motorola?", evidence(documents, **uses))
+    assert found is not None
+    assert {each.doc_id for each in found.documents} == {"zebra", "motorola"}
+    assert not found.is_limited
+
+
+@pytest.mark.parametrize(
+    ("query", "is_named"),
+    [
+        ("How many games did Kenny win?", True),
+        ("How many games did Kenny Garrett win?", True),
+        ("How many US games did Kenny win in FY22?", True),
+        ("How many games did Kenny, Paul or Anna win?", True),
+        ("How many games did Kenny Rogers win?", False),
+        ("How many games did Little Kenny win?", False),
+        ("How many games did Kenny-Rogers win?", False),
+    ],
+)
+def test_a_word_of_a_longer_name_is_of_something_else(query: str, is_named: bool) -> None:
+    head = {"kenny": DocumentNames("Kenny Garrett, his games and his awards", ("Kenny Garrett - Awards",))}
+    assert (hear(query, evidence(head, kenny=use(9, "kenny"))) is not None) == is_named
+
+
+@pytest.mark.parametrize(("query", "is_named"), [("tool-use", True), ("tool-use.md", True), ("tool_use", False)])
+def test_a_file_name_is_written_as_it_is(query: str, is_named: bool) -> None:
+    documents = {"tools": DocumentNames("Using tools", ("tool-use.md", "tool-use"))}
+    found = hear(f"When is the block {query} sent and what does it hold?", Evidence({}, documents))
+    assert (found is not None) == is_named
 
 
 # Whatever comes

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever
@@ -80,22 +81,35 @@ async def test_candidates_say_why_they_are_no_hits(way: Invoke) -> None:
     assert {each.left_out for each in trace.candidates[:50]} == {"relevance"}
 
 
-async def test_a_named_document_comes_first_and_gives_its_own_signals(way: Invoke) -> None:
+@pytest.mark.parametrize(
+    ("query", "is_limited"),
+    [
+        ("In the Zebra contract, what is the refund that is due?", True),
+        ("What is the refund in the Zebra contract?", False),
+    ],
+)
+async def test_scores_of_a_named_document_are_those_of_its_signals(
+    way: Invoke, query: str, *, is_limited: bool
+) -> None:
     texts = {
         name: f"# {name} contract\n\nThe refund of {name} is a card. A seat. A trial." for name in ("Zebra", "Lion")
     }
     documents = [document(text, name, title=f"{name} contract") for name, text in texts.items()]
     retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), ranking=DEFAULT_RANKING)
-    trace: Trace = await way(retriever, "explain", "What is the refund in the Zebra contract?")
+    trace: Trace = await way(retriever, "explain", query)
     assert [each.doc_id for each in trace.named] == ["Zebra"]
+    assert trace.is_limited == is_limited
     order = [each.doc_id for each in trace.candidates]
-    assert order == sorted(order, reverse=True)  # "Zebra" first
-    assert sorted({each.searched_rank for each in trace.candidates}) == sorted(
-        each.searched_rank for each in trace.candidates
-    )
-    for hit in trace.hits:
-        if hit.doc_id == "Zebra" and hit.signals:
-            assert abs(sum(hit.signals.values()) - hit.score) < 1e-6
+    if is_limited:
+        assert order == sorted(order, reverse=True)  # "Zebra" first
+    ranks = [each.searched_rank for each in trace.candidates]
+    assert len(set(ranks)) == len(ranks)
+    bonus = 0 if is_limited else 0.1
+    scores = {each.index: each.score for each in trace.hits if each.doc_id == "Zebra"}
+    signals = {each.index: sum(each.signals.values()) + bonus for each in trace.hits if each.doc_id == "Zebra"}
+    assert scores == pytest.approx(signals)
+    kept = {each.index: each.score for each in trace.candidates if each.doc_id == "Zebra"}
+    assert {index: kept[index] for index in scores} == pytest.approx(scores)
 
 
 async def test_numbers_and_tokens_of_each_stage_add_up(way: Invoke) -> None:

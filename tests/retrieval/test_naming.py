@@ -12,7 +12,7 @@ from langchain_sentence_window._io import ASYNC, BLOCKING, IO
 from langchain_sentence_window.adapters.scope import Scope, scope_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
 from langchain_sentence_window.ranking.names import Evidence, hear, query_words
-from langchain_sentence_window.retrieval.search import Found, named_search
+from langchain_sentence_window.retrieval.search import NAME_BONUS, Found, named_search
 from langchain_sentence_window.retrieval.stored_sentences import found_evidence
 from tests.toys import WordEmbeddings
 
@@ -107,6 +107,57 @@ async def test_each_of_several_named_documents_is_found(words: WordEmbeddings, i
     assert [hit.score for hit in found.hits] == pytest.approx([found.hits[0].score] * 4)
     found = await named_search(io, scope_of(store, {}), query, Searches(io), k=4, names=False)
     assert "cards.md" not in documents_of(found)
+
+
+POLICIES = {
+    "larkspur.md": "Larkspur keeps a seat. Larkspur adds a trial. Larkspur sends a card.",
+    "rules.md": "A refund is due. An annual refund is due. The refund of a plan is due.",
+}
+
+
+@pytest.fixture(params=[FaissStore, InMemoryVectorStore])
+def policies(request: pytest.FixtureRequest, words: WordEmbeddings) -> VectorStore:
+    made: VectorStore = request.param(words)
+    documents = [Document(text, id=name, metadata={"source": name}) for name, text in POLICIES.items()]
+    SentenceWindowRetriever(vectorstore=made).add_documents(documents)
+    return made
+
+
+async def test_a_document_that_is_mentioned_does_not_hide_what_answers(policies: VectorStore) -> None:
+    """The question is about refunds, of which the document that it mentions says nothing."""
+    query = "Does larkspur.md change when an annual refund is due?"
+    found = await named_search(BLOCKING, scope_of(policies, {}), query, Searches(BLOCKING), k=6)
+    assert found.named is not None
+    assert not found.named.is_limited
+    assert documents_of(found)[0] == "rules.md"
+    without = await named_search(BLOCKING, scope_of(policies, {}), query, Searches(BLOCKING), k=6, names=False)
+    before = {(hit.doc_id, hit.index): hit.score for hit in without.hits}
+    highest = max(map(abs, before.values()))
+    for hit in found.hits:
+        bonus = NAME_BONUS * highest if hit.doc_id == "larkspur.md" else 0
+        assert hit.score == pytest.approx(before[hit.doc_id, hit.index] + bonus)
+    assert [hit.score for hit in found.hits] == sorted((hit.score for hit in found.hits), reverse=True)
+
+
+async def test_a_mention_decides_between_equal_sentences(words: WordEmbeddings) -> None:
+    store = FaissStore(words)
+    text = "A refund is due. It has a seat and a trial. It sends a card."
+    documents = [Document(text, id=name, metadata={"source": name}) for name in ("a.md", "larkspur.md", "z.md")]
+    SentenceWindowRetriever(vectorstore=store).add_documents(documents)
+    find = Searches(BLOCKING)
+    found = await named_search(BLOCKING, scope_of(store, {}), "What does larkspur.md say of a refund?", find, k=9)
+    assert found.sentences[0].key == ("larkspur.md", 0)
+
+
+async def test_the_second_part_of_a_question_finds_places_too(policies: VectorStore) -> None:
+    query = "According to larkspur.md, what is a seat, and when is an annual refund due?"
+    found = await named_search(BLOCKING, scope_of(policies, {}), query, Searches(BLOCKING), k=4)
+    assert found.named is not None
+    assert (found.named.is_limited, found.named.asks_twice) == (True, True)
+    assert [each.doc_id for each in found.sentences] == ["larkspur.md", "rules.md"] * 2
+    one = "According to larkspur.md, when is an annual refund due?"
+    found = await named_search(BLOCKING, scope_of(policies, {}), one, Searches(BLOCKING), k=4)
+    assert [each.doc_id for each in found.sentences][:4] == ["larkspur.md"] * 3 + ["rules.md"]
 
 
 async def test_names_are_switched_off_or_in_other_keys(store: VectorStore) -> None:

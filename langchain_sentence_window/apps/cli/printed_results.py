@@ -108,7 +108,7 @@ def show_trace(out: Output, trace: Trace) -> None:
     out.line(Text(one_line(trace.query), style=STRONG))
     out.line(Text(one_line(named(trace.settings)), style=WEAK))
     for each in trace.named:
-        out.line(name_line(replace(each, doc_id=written(each.doc_id)), trace.searched_as))
+        out.line(name_line(replace(each, doc_id=written(each.doc_id)), trace))
     if trace.relevance:
         out.line(f"relevance: {', '.join(f'{name} {value:.3g}' for name, value in trace.relevance.items())}")
     out.line()

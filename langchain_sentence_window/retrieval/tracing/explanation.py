@@ -20,7 +20,7 @@ from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.expansion import Expansion
 from langchain_sentence_window.retrieval.query import Query, Request
-from langchain_sentence_window.retrieval.search import Found, fill_bm25_index, find_sentences
+from langchain_sentence_window.retrieval.search import NAME_BONUS, Found, fill_bm25_index, find_sentences
 from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.stored_sentences import fetch_sentences
 from langchain_sentence_window.retrieval.telemetry import observed
@@ -57,6 +57,7 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
         dict(query.seconds),
         named=[NameTrace(each.doc_id, tuple(each.words), each.name) for each in named],
         searched_as="" if found.named is None else found.named.question,
+        is_limited=found.named is not None and found.named.is_limited,
         relevance={} if found.relevance is None else dict(found.relevance.numbers),
         candidates=candidates,
         counts={
@@ -155,13 +156,15 @@ async def scored_by_words(
     return [(known[number].key, score) for number, score in scores], False
 
 
-def contributions_of(searches: Sequence[tuple[Candidates, Reordered]]) -> dict[SentenceKey, Mapping[str, float]]:
-    """Return the part of each signal in the score of each candidate; of two searches, the first counts."""
-    found: dict[SentenceKey, Mapping[str, float]] = {}
-    for candidates, result in searches:
+def contributions_of(found: Found) -> dict[SentenceKey, Mapping[str, float]]:
+    """Return the part of each signal in the score of each candidate, in the search that its score is from."""
+    signals: dict[SentenceKey, Mapping[str, float]] = {}
+    is_mentioned = found.named is not None and not found.named.is_limited
+    for candidates, result in _searches(found):
         for key, row in zip(candidates.keys, result.contributions.tolist(), strict=True):
-            found.setdefault(key, dict(zip(result.names, row, strict=True)))
-    return found
+            if key not in signals or (is_mentioned and sum(row) > sum(signals[key].values())):
+                signals[key] = dict(zip(result.names, row, strict=True))
+    return signals
 
 
 def candidate_traces(query: _ExplainedQuery) -> list[CandidateTrace]:
@@ -206,6 +209,10 @@ def _in_order(found: Found) -> list[tuple[SentenceKey, str, float, int]]:
             (candidates.keys[at], candidates.texts[at], scores[at], before + at + 1) for at in result.order.tolist()
         ]
         before += len(candidates)
+    if found.named is not None and not found.named.is_limited:
+        doc_ids = {each.doc_id for each in found.named.documents}
+        raised = [(key, text, score + NAME_BONUS * (key[0] in doc_ids), rank) for key, text, score, rank in rows]
+        return sorted(raised, key=lambda each: -each[2])
     return rows
 
 
@@ -303,7 +310,7 @@ class Outcomes:
 
 def hit_traces(query: _ExplainedQuery, outcomes: Outcomes) -> list[HitTrace]:
     """Return the traces of all hits, best first."""
-    expansion, contributions = query.expansion, contributions_of(_searches(query.found))
+    expansion, contributions = query.expansion, contributions_of(query.found)
     traces = list[HitTrace]()
     for rank, hit in enumerate(expansion.hits, 1):
         key = hit.key

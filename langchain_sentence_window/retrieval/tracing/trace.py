@@ -36,7 +36,8 @@ class HitTrace:
             lexical search.
         lexical_score: The BM25 score of the sentence alone.
         signals: The part of each signal in the score, by the signal's name; empty without a ranking. If the question
-            names several documents, the score is higher by as much as the best hit of its document was raised.
+            mentions the hit's document, the score is .1 higher. If it is limited to several documents, the score is
+            higher by as much as the best hit of its document was raised.
         opened: The first and last index of its own window, both included.
         cut_before: Whatever ended that window early before the hit: ``section``, ``document`` or ``filter``; ``None``
             if nothing did.
@@ -225,8 +226,11 @@ class Trace:
         hits: The hits, best first.
         windows: The windows, best first.
         seconds: The time that each stage took, by its name.
-        named: The documents that the question names, which were searched first.
-        searched_as: The question without those names; empty if it names none.
+        named: The documents that the question names.
+        searched_as: The question as it was searched in them: without words that only say where to look. Empty if it
+            names none.
+        is_limited: Whether the question is limited to them, so that their sentences come first. Otherwise it mentions
+            them, and their sentences gain .1.
         relevance: The numbers that decided with ``min_relevance``, by name; see `judge_relevance`.
         candidates: The sentences that the hits were taken from, in their new order; the hits alone without a ranking.
         counts: How many there were at each stage: sentences found by meaning (``dense``), by words (``lexical``) and by
@@ -241,6 +245,7 @@ class Trace:
     seconds: Mapping[str, float]
     named: Sequence[NameTrace] = ()
     searched_as: str = ""
+    is_limited: bool = False
     relevance: Mapping[str, float] = field(default_factory=dict)
     candidates: Sequence[CandidateTrace] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -259,7 +264,7 @@ class Trace:
         paragraphs = [
             self.query,
             named(self.settings),
-            *(name_line(each, self.searched_as) for each in self.named),
+            *(name_line(each, self) for each in self.named),
             *([f"relevance: {_numbers(self.relevance)}"] if self.relevance else []),
             *([stage_counts(self.counts, self.tokens)] if self.counts else []),
             "\nwindows",
@@ -316,10 +321,12 @@ def _wrapped(text: str) -> str:
     )
 
 
-def name_line(named: NameTrace, searched_as: str) -> str:
+def name_line(named: NameTrace, trace: Trace) -> str:
     """Return a line that says how a question names a document."""
     how = f"by its name {named.name!r}" if named.name else f"by {', '.join(named.words)}"
-    return f"names {named.doc_id}, {how}; searched there first as {searched_as!r}"
+    if trace.is_limited:
+        return f"asks {named.doc_id}, {how}; its sentences come first; searched there as {trace.searched_as!r}"
+    return f"mentions {named.doc_id}, {how}; its sentences gain .1; searched there as {trace.searched_as!r}"
 
 
 def largest_signals(signals: Mapping[str, float], most: int) -> str:

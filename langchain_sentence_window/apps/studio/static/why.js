@@ -128,7 +128,7 @@ export function createWhy({ app, onAnswer, onSentence }) {
   // The whole question
 
   /** Return what sums up a trace in a sentence or two. */
-  function summary({ candidates, hits, windows, counts, named }) {
+  function summary({ candidates, hits, windows, counts, named, is_limited }) {
     const returned = returnedWindows({ windows });
     if (!returned.length) {
       const last = [windows, hits, candidates].find((each) => each.length) ?? [];
@@ -143,7 +143,7 @@ export function createWhy({ app, onAnswer, onSentence }) {
     const raised = hit && signal && hit.searched_rank > hit.rank ? ` and raised from rank ${hit.searched_rank} to ${hit.rank}, mostly by ${signal.name}` : "";
     const [cut] = grouped(windows.filter((each) => each.left_out), (each) => each.left_out);
     const rest = cut ? `; ${windows.filter((each) => each.left_out).length} more are left out, most of them ${reason(trace, cut[0])}` : "";
-    const first = named.length ? `The question names ${count(named.length, "document")}, which ${named.length === 1 ? "is" : "are"} searched first. ` : "";
+    const first = named.length ? `The question ${is_limited ? "is limited to" : "mentions"} ${count(named.length, "document")}, ${is_limited ? "whose sentences come first" : "whose sentences score higher"}. ` : "";
     const documents = count(new Set(returned.map((each) => each.doc_id)).size, "document");
     return `${first}The best window is from ${section}, found ${hit ? foundBy(hit) : "in the search"}${raised}. `
       + `${count(counts.returned, "window")} of ${documents} ${counts.returned === 1 ? "is" : "are"} returned${rest}.`;
@@ -163,7 +163,7 @@ export function createWhy({ app, onAnswer, onSentence }) {
     const inAll = Object.values(seconds).reduce((one, other) => one + other, 0);
     const found = [
       ["Question", trace.query,
-        names ? `names ${count(named.length, "document")}, searched first: ${names}` : "names no document",
+        names ? `${trace.is_limited ? "limited to" : "mentions"} ${count(named.length, "document")}: ${names}` : "names no document",
         trace.searched_as && trace.searched_as !== trace.query ? `searched there as “${trace.searched_as}”` : null],
       ["Found", `${counts.dense.toLocaleString()} by meaning`, `${counts.lexical.toLocaleString()} by words`,
         `${counts.both.toLocaleString()} by both`, ms(seconds.search)],
