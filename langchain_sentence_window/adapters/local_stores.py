@@ -1,5 +1,6 @@
 """The adapters of stores that run in this process: `InMemoryVectorStore`, `FAISS` of langchain-community, `Chroma`."""
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -16,12 +17,23 @@ from .matchers import Matcher, all_of, checked_function, key_matcher, mapping_ma
 from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
 from .traits import has_only
 
+_IN_MEMORY = "langchain_core.vectorstores.in_memory"
+
 
 class InMemoryAdapter(StoreAdapter):
     """The store filters by functions of a Document; a mapping is made into one."""
 
     lists_in_order = True
     holds_json = True
+
+    def search_parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Return ``filter`` alone, as the store ignores all others that it is given; those of a subclass's own search.
+
+        It passes ``**kwargs`` on to a method that reads no other.
+        """
+        if type(self.store).similarity_search_with_score.__module__ == _IN_MEMORY:
+            return {"filter": inspect.Parameter("filter", inspect.Parameter.KEYWORD_ONLY)}
+        return super().search_parameters()
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Look at all documents, as they are in memory."""

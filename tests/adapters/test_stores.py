@@ -305,7 +305,7 @@ def test_a_plain_text_is_embedded_by_the_embedder_beneath(words: WordEmbeddings)
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"search_kwargs": {"k": 3}}, "set fetch_k"), ({"bm25_index": BM25Index()}, "searches by words itself")],
+    [({"search_kwargs": {"k": 3}}, "or fetch_k=3 for"), ({"bm25_index": BM25Index()}, "searches by words itself")],
 )
 def test_settings_that_would_be_lost_are_refused(words: WordEmbeddings, settings: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
