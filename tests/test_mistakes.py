@@ -303,8 +303,10 @@ WRONG = [
     ),
     ("filter", {"tenant": ["a", "b"]}, r"the condition on 'tenant' is a list of values; write {'\$in': \[...\]}"),
     ("filter", {"tenant": {"a", "b"}}, r"the condition on 'tenant' is a list of values; write {'\$in'"),
-    ("filter", "tenant = 'a'", "a filter is a mapping such as .*, not .* of type str$"),
-    ("filter", '{"tenant": "a"}', "of type str; read it with json.loads first"),
+    ("filter", "tenant = 'a'", "a filter is a mapping such as .*, not \"tenant = 'a'\"$"),
+    ("filter", lambda document: True, "a filter is a mapping such as .*, not a function; write its condition as a"),
+    ("search_kwargs", {"filter": lambda document: True}, "a filter is a mapping such as .*, not a function; write"),
+    ("filter", '{"tenant": "a"}', "; read it with json.loads first"),
     ("search_kwargs", KEY, "search_kwargs: .* not a string that looks like a key"),
 ]
 
