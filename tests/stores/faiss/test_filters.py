@@ -130,7 +130,7 @@ def nested_list(levels: int) -> list[Any]:
         ("x = 1", "a filter is a mapping"),
         ('{"x": 1}', r"a filter is a mapping .* not '\{\"x\": 1\}'; read it with json.loads first"),
         (b"x", "a filter is a mapping such as .*, not b'x'$"),
-        (lambda metadata: True, "a filter is a mapping .*, not a function; write its condition as a mapping, such as"),
+        (lambda metadata: True, "a filter is a mapping .*, not a function; write its condition as a mapping"),
         (True, "a filter is a mapping"),
         ([("x", 1)], "a filter is a mapping"),
         ({"x": b"a"}, r"can't compare with b'a'; values are strings, finite numbers \(integers of up to 64 bits\)"),

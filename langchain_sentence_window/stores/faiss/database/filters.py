@@ -106,12 +106,10 @@ def _keys_in(filter: Filter) -> Iterator[str]:
 
 def _all_of(filter: object, depth: int) -> Part:
     if not isinstance(filter, Mapping):
-        example = "a filter is a mapping such as {'source': 'a.md'}"
+        example = "a filter is a mapping such as {'year': {'$gte': 2025}}"
         if callable(filter):
             # SQL can't call it, so a search would have to read every sentence.
-            raise FilterError(
-                f"{example}, not {shown(filter)}; write its condition as a mapping, such as {{'year': {{'$gte': 2025}}}}"
-            )
+            raise FilterError(f"{example}, not {shown(filter)}; write its condition as a mapping")
         is_json = isinstance(filter, str) and filter.lstrip().startswith("{")
         cure = "; read it with json.loads first" if is_json else ""
         raise FilterError(f"{example}, not {shown(filter)}{cure}")
