@@ -15,7 +15,7 @@ from langchain_sentence_window.stores.faiss.database.filters import filter_keys
 from .families import DeleteFirstAdapter, GetWhereAdapter
 from .matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
 from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
-from .traits import has_only
+from .traits import StoreTraits, has_only
 
 _IN_MEMORY = "langchain_core.vectorstores.in_memory"
 
@@ -148,6 +148,11 @@ class ChromaAdapter(GetWhereAdapter):
 
     lists_in_order = True
     write_batch_size = 5_000  # it takes no more than 5,461
+
+    def is_same(self, other: StoreTraits) -> bool:
+        """Compare the id of the collection, too."""
+        own, others = (getattr(getattr(each, "_collection", None), "id", each) for each in (self.store, other.store))
+        return bool(own == others)
 
     def holds(self, key: str, value: Any) -> bool:
         """Ask Chroma itself, as newer ones hold lists of strings, of numbers and of booleans."""

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -270,6 +271,20 @@ async def test_an_index_is_copied_there_and_back(way: Invoke, words: WordEmbeddi
     assert {text: by_text[text] for text, _ in expected} == dict(expected)
     with pytest.raises(InvalidInputError, match="can't be handed vectors"):
         await copied(source, InMemoryVectorStore(words))
+
+
+async def test_a_store_is_not_copied_into_itself(way: Invoke, words: WordEmbeddings, tmp_path: Path) -> None:
+    with FaissStore(words, tmp_path / "index") as source:
+        over(source).add_documents([document(TEXT)])
+        (tmp_path / "link").symlink_to(tmp_path / "index")
+        in_memory = InMemoryVectorStore(NeighborMixedEmbeddings(words))
+        with FaissStore(words, tmp_path / "index") as again, FaissStore(words, tmp_path / "link") as by_link:
+            before = source.stats().generation
+            for given, target in ((source, source), (source, again), (source, by_link), (in_memory, in_memory)):
+                with pytest.raises(InvalidInputError, match="are the same (FaissStore|InMemoryVectorStore), which"):
+                    await way(Copy, "copy_index", given, target)
+            assert source.stats().generation == before
+        assert await way(Copy, "copy_index", source, FaissStore(words, tmp_path / "other")) == len(source)
 
 
 class Copy:
