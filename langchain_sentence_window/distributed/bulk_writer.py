@@ -230,8 +230,8 @@ _LASTING = (
     AssertionError,
     ArithmeticError,
 )
-"""Errors of code, which fails again in the same way. A `ValueError` isn't one: Chroma raises it while its server is away,
-and so does whoever reads the HTML page of a gateway as JSON."""
+"""Errors of code, which fails again in the same way. A `ValueError` isn't one: Chroma raises it while its server is
+away (and so does a client that reads the HTML page of a gateway as JSON)."""
 
 
 class OpenStore:
