@@ -123,7 +123,8 @@ def _mapping(value: dict[object, object]) -> str:
 
 
 def _kind(value: object) -> str:
-    name = type(value).__name__
+    # What wraps a function of a user's, as functools.wraps says of it, is shown as that function.
+    name = type(getattr(value, "__wrapped__", value) if _is_ours(type(value)) else value).__name__
     return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 

@@ -21,6 +21,7 @@ Every message names the value and the cure. Any other exception of a user's embe
 is, after all changes were undone.
 """
 
+import re
 from typing import Self
 
 __all__ = [
@@ -99,10 +100,10 @@ class IncompleteWindowError(SentenceWindowError, LookupError):
 
 
 class MissingExtraError(SentenceWindowError, ImportError):
-    """An optional dependency isn't installed.
+    """An optional dependency isn't installed, or a version of it that can't be used.
 
     Attributes:
-        package: The package that is missing.
+        package: The package that is missing, with the versions that are needed if others can't be used: ``mcp>=2``.
         extra: The extra of ``langchain-sentence-window`` that installs it.
     """
 
@@ -110,13 +111,30 @@ class MissingExtraError(SentenceWindowError, ImportError):
         """Write the message, which says how to install the package."""
         self.package = package
         self.extra = extra
-        super().__init__(
-            f'{package} is not installed; install it with: pip install "langchain-sentence-window[{extra}]"'
-        )
+        cure = f'install it with: pip install "langchain-sentence-window[{extra}]"'
+        version, name = _installed(package)
+        if version is None:
+            told = f"{package} is not installed"
+        elif name != package:
+            told = f"{name} {version} is installed, and {package} is needed"
+        else:  # or what it needs itself is missing
+            told = f"{name} {version} is installed, but can't be imported"
+        super().__init__(f"{told}; {cure}")
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
         """Return the arguments to make the exception again, for copies, also in another process."""
         return type(self), (self.package, self.extra)
+
+
+def _installed(package: str) -> tuple[str | None, str]:
+    """Return the installed version of a package, ``None`` if there is none; and its name without versions."""
+    from importlib import metadata  # on use, as it takes time and few need it
+
+    name = re.split(r"[<>=!~]", package, maxsplit=1)[0]
+    try:
+        return metadata.version(name), name
+    except metadata.PackageNotFoundError:
+        return None, name
 
 
 def wrong_size(given: int, expected: int) -> EmbeddingError:

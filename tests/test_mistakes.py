@@ -282,8 +282,8 @@ WRONG = [
     ("situate", written_later, "situate is an async function, which can't be used here; give a plain function"),
     ("count_tokens", lambda: 5, "count_tokens can't be called with a text .*too many"),
     ("count_tokens", written_later, "count_tokens is an async function"),
-    ("search_kwargs", {"k": 3}, "search_kwargs sets k to 3; set fetch_k, or k, instead"),
-    ("search_kwargs", {"query": "x"}, "search_kwargs sets query to 'x'"),
+    ("search_kwargs", {"k": 3}, "search_kwargs sets k to 3; set k=3 on the retriever for .*, or fetch_k=3 for"),
+    ("search_kwargs", {"query": "x"}, "search_kwargs sets query to 'x'; give the query to invoke"),
     (
         "search_kwargs",
         {"score_threshold": 0.5},
@@ -303,10 +303,50 @@ WRONG = [
     ),
     ("filter", {"tenant": ["a", "b"]}, r"the condition on 'tenant' is a list of values; write {'\$in': \[...\]}"),
     ("filter", {"tenant": {"a", "b"}}, r"the condition on 'tenant' is a list of values; write {'\$in'"),
-    ("filter", "tenant = 'a'", "a filter is a mapping such as .*, not .* of type str$"),
-    ("filter", '{"tenant": "a"}', "of type str; read it with json.loads first"),
+    ("filter", "tenant = 'a'", "a filter is a mapping such as .*, not \"tenant = 'a'\"$"),
+    ("filter", lambda document: True, "a filter is a mapping such as .*, not a function; write its condition as a"),
+    ("search_kwargs", {"filter": lambda document: True}, "a filter is a mapping such as .*, not a function; write"),
+    ("filter", '{"tenant": "a"}', "; read it with json.loads first"),
     ("search_kwargs", KEY, "search_kwargs: .* not a string that looks like a key"),
 ]
+
+
+class Indifferent(InMemoryVectorStore):
+    """Takes any argument of a search."""
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+        return super().similarity_search_with_score(query, k)
+
+
+@pytest.mark.parametrize(
+    ("store", "settings", "message"),
+    [
+        (FaissStore, {"k": 8}, "search_kwargs sets k to 8; set k=8 on the retriever"),
+        (FaissStore, {"fetch_k": 8}, "set fetch_k on the retriever"),
+        (FaissStore, {"score_threshold": 0.5}, "set min_score on the retriever"),
+        (FaissStore, {"lexical_weight": 1.0}, "set lexical_weight on the retriever"),
+        (FaissStore, {"query": "x"}, "give the query to invoke"),
+        (InMemoryVectorStore, {"k": 8}, "search_kwargs sets k to 8; set k=8 on the retriever"),
+        (InMemoryVectorStore, {"fetch_k": 8}, "set fetch_k on the retriever"),
+        (InMemoryVectorStore, {"lambda_mult": 0.5}, "takes only 'filter'; leave it out"),
+        (InMemoryVectorStore, {"score_threshold": 0.5}, "set min_score on the retriever"),
+        (Indifferent, {"k": 8}, "search_kwargs sets k to 8; set k=8 on the retriever"),
+        (Indifferent, {"fetch_k": 8}, "a search of Indifferent doesn't read it; set fetch_k on the retriever"),
+        (Indifferent, {"lambda_mult": 0.5}, "a search of Indifferent doesn't read it; leave it out"),
+    ],
+)
+async def test_arguments_of_langchains_own_retriever_are_refused_also_on_one_that_is_made_already(
+    way: Invoke, store: type[Any], settings: dict[str, Any], message: str
+) -> None:
+    made = store(WordEmbeddings())
+    with pytest.raises(InvalidInputError, match=message):
+        SentenceWindowRetriever(vectorstore=made, search_kwargs=settings)
+    retriever = SentenceWindowRetriever(vectorstore=made)
+    await way(retriever, "add_documents", [DOCUMENT])
+    retriever.search_kwargs.update(settings)  # type: ignore[attr-defined] - as code for another retriever does
+    for method in ("invoke", "explain"):
+        with pytest.raises(InvalidInputError, match=message):
+            await way(retriever, method, "refund")
 
 
 @pytest.mark.parametrize(("name", "value", "message"), WRONG)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 from pydantic import SecretStr
 
@@ -37,7 +38,10 @@ class KeyedEmbeddings(WordEmbeddings):
 
 
 class KeyedStore(InMemoryVectorStore):
-    """A store that shows its key."""
+    """A store that shows its key, and takes any argument of a search."""
+
+    def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+        return super().similarity_search_with_score(query, k)
 
     def __repr__(self) -> str:
         return f"KeyedStore({KEY})"

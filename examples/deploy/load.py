@@ -2,7 +2,8 @@
 
     DATABASE_URL=postgresql+asyncpg://user:password@host/database python load.py FOLDER
 
-Files that haven't changed are left alone. A run that was cut short goes on when it is started again.
+Files that haven't changed are left alone. A run that was cut short goes on when it is started again. If a file can't be
+read, all others are loaded, and the exit code is 1.
 """
 
 import sys
@@ -10,18 +11,26 @@ import sys
 from langchain_postgres.v2.indexes import HNSWIndex
 from serve import open_retriever
 
-from langchain_sentence_window.folders import sync_files
+from langchain_sentence_window.folders import SyncProgress, sync_files
 
 
-def main(folder: str) -> None:
-    """Load a folder, and make the index of vectors if there is none yet."""
+def main(folder: str) -> int:
+    """Load a folder, make the index of vectors if there is none yet, and return the exit code."""
     retriever = open_retriever()
-    result = sync_files(retriever, folder, delete=True, on_progress=print)
-    print(f"{len(result.added)} added, {len(result.updated)} updated, {len(result.deleted)} deleted")
+    result = sync_files(retriever, folder, delete=True, on_progress=show)
+    print(result)  # the numbers of files, then each extra that is missing and each file that can't be read
     store = retriever.vectorstore
     if not store.is_valid_index():  # type: ignore[attr-defined]
         store.apply_vector_index(HNSWIndex())  # type: ignore[attr-defined]
+    return 1 if result.failed or result.missing_extras else 0
+
+
+def show(progress: SyncProgress) -> None:
+    """Print a line for each file that is read, as a container's log has no place for a bar."""
+    if progress.current is not None:
+        counts = f"{progress.done:,} of {progress.total:,} files, {progress.sentences:,} sentences"
+        print(f"{counts}: {progress.current}", flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    sys.exit(main(sys.argv[1]))

@@ -21,6 +21,7 @@ from langchain_sentence_window.stores.faiss.database.filters import compile_filt
 from langchain_sentence_window.stores.faiss.index_state import IndexState
 
 from .store_adapter import BulkLoader, Scored, StoreAdapter
+from .traits import StoreTraits
 
 if TYPE_CHECKING:
     from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
@@ -49,6 +50,11 @@ class FaissStoreAdapter(StoreAdapter):
     def folder(self) -> Path | None:
         """The folder of the store; ``None`` if it is in memory."""
         return self.store.folder
+
+    def is_same(self, other: StoreTraits) -> bool:
+        """Compare the folders, too."""
+        own, others = self.folder, other.folder
+        return super().is_same(other) or (own is not None and others is not None and own.resolve() == others.resolve())
 
     async def count_writes(self, io: IO) -> int | None:
         """Return the number of writes so far."""

@@ -1,5 +1,6 @@
 """The adapters of stores that run in this process: `InMemoryVectorStore`, `FAISS` of langchain-community, `Chroma`."""
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
@@ -14,7 +15,9 @@ from langchain_sentence_window.stores.faiss.database.filters import filter_keys
 from .families import DeleteFirstAdapter, GetWhereAdapter
 from .matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
 from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
-from .traits import has_only
+from .traits import StoreTraits, has_only
+
+_IN_MEMORY = "langchain_core.vectorstores.in_memory"
 
 
 class InMemoryAdapter(StoreAdapter):
@@ -22,6 +25,15 @@ class InMemoryAdapter(StoreAdapter):
 
     lists_in_order = True
     holds_json = True
+
+    def search_parameters(self) -> Mapping[str, inspect.Parameter]:
+        """Return ``filter`` alone, as the store ignores all others that it is given; those of a subclass's own search.
+
+        It passes ``**kwargs`` on to a method that reads no other.
+        """
+        if type(self.store).similarity_search_with_score.__module__ == _IN_MEMORY:
+            return {"filter": inspect.Parameter("filter", inspect.Parameter.KEYWORD_ONLY)}
+        return super().search_parameters()
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Look at all documents, as they are in memory."""
@@ -136,6 +148,11 @@ class ChromaAdapter(GetWhereAdapter):
 
     lists_in_order = True
     write_batch_size = 5_000  # it takes no more than 5,461
+
+    def is_same(self, other: StoreTraits) -> bool:
+        """Compare the id of the collection, too."""
+        own, others = (getattr(getattr(each, "_collection", None), "id", each) for each in (self.store, other.store))
+        return bool(own == others)
 
     def holds(self, key: str, value: Any) -> bool:
         """Ask Chroma itself, as newer ones hold lists of strings, of numbers and of booleans."""

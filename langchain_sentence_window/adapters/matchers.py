@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from langchain_core.documents import Document
 from pydantic import BaseModel
 
-from langchain_sentence_window._display import shown
+from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX, SENTENCE_KEYS
 from langchain_sentence_window.documents.metadata_values import stored_filter
@@ -50,7 +50,7 @@ class AnsweringAtOnce:
 
     def __init__(self, filter: Callable[[Any], Any]) -> None:
         """Take the function."""
-        self._filter = filter
+        self.__wrapped__ = filter
 
     def __call__(self, given: Any) -> bool:
         """Call the function.
@@ -58,20 +58,25 @@ class AnsweringAtOnce:
         Raises:
             InvalidInputError: It returns an awaitable.
         """
-        answer = self._filter(given)
+        answer = self.__wrapped__(given)
         if inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
                 answer.close()
             raise InvalidInputError("the filter returned an awaitable, which would count as true; return a bool")
         return bool(answer)
 
+    def __repr__(self) -> str:
+        """Return the function's name, as a trace shows it."""
+        return described(self.__wrapped__)
+
     def __eq__(self, other: object) -> bool:
         """Check whether it is the same function."""
-        return other is self._filter or (isinstance(other, AnsweringAtOnce) and other._filter is self._filter)
+        own = self.__wrapped__
+        return other is own or (isinstance(other, AnsweringAtOnce) and other.__wrapped__ is own)
 
     def __hash__(self) -> int:
         """Return the function's hash."""
-        return hash(self._filter)
+        return hash(self.__wrapped__)
 
 
 def answering_at_once(filter: Any) -> Any:

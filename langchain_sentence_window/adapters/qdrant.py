@@ -51,6 +51,14 @@ class QdrantAdapter(StoreAdapter):
     holds_json = True
     away_errors = frozenset({"qdrant_client.http.exceptions.ResponseHandlingException", "grpc.RpcError"})
 
+    def is_same(self, other: StoreTraits) -> bool:
+        """Compare the client and the name of the collection, too."""
+        own, others = self.store, other.store
+        return super().is_same(other) or (
+            own.client is getattr(others, "client", None)
+            and own.collection_name == getattr(others, "collection_name", None)
+        )
+
     def holds(self, key: str, value: Any) -> bool:
         """Return whether JSON in UTF-8, with numbers of 64 bits, can hold a value."""
         return has_only([key, value])

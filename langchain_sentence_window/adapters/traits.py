@@ -109,6 +109,10 @@ class StoreTraits(Reachable):
         """The folder of the store's index; ``None`` if it is in memory or elsewhere."""
         return None
 
+    def is_same(self, other: "StoreTraits") -> bool:
+        """Return whether another store keeps its documents in the same place, as far as that can be seen."""
+        return self.store is other.store
+
     @property
     def embedding(self) -> Embeddings | None:
         """The embedder of the store; ``None`` if it doesn't say."""

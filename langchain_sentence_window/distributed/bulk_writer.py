@@ -220,6 +220,19 @@ MakeStore: TypeAlias = Callable[[], VectorStore]
 PAUSES = (0.5, 2.0, 8.0)
 """Seconds to wait before a call of the store is made again."""
 
+_LASTING = (
+    TypeError,
+    AttributeError,
+    LookupError,
+    NameError,
+    ImportError,
+    NotImplementedError,
+    AssertionError,
+    ArithmeticError,
+)
+"""Errors of code, which fails again in the same way. A `ValueError` isn't one: Chroma raises it while its server is
+away (and so does a client that reads the HTML page of a gateway as JSON)."""
+
 
 class OpenStore:
     """A store, opened when it is first needed."""
@@ -249,13 +262,15 @@ class OpenStore:
 
         Raises:
             SentenceWindowError: At once, as it doesn't pass, unless it is a `StoreUnavailableError`.
-            Exception: What the store raised after several attempts.
+            Exception: What the store raised after several attempts; at once if it is a mistake in code, such as a
+                `TypeError`.
         """
         for pause in PAUSES:
             try:
                 return call()
             except Exception as error:
-                if isinstance(error, SentenceWindowError) and not isinstance(error, StoreUnavailableError):
+                is_away = isinstance(error, StoreUnavailableError)
+                if isinstance(error, _LASTING) or (isinstance(error, SentenceWindowError) and not is_away):
                     raise
                 self.release()
                 time.sleep(pause)

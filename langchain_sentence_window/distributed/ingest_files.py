@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.source_parts import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
-from langchain_sentence_window.loaders.file_bytes import FileBytes, Root, read_file
+from langchain_sentence_window.loaders.file_bytes import EmptyFileError, FileBytes, Root, read_file
 from langchain_sentence_window.loaders.file_loader import SUFFIXES, check_suffix, convert
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfProcess
 
@@ -61,19 +62,23 @@ def find_files(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> li
 def load_bytes(data: bytes, path: str) -> list[Document]:
     """Make Documents of a file's bytes, as `load_file` does.
 
-    Their metadata doesn't tell when the file was changed last, so that a copy of a file is the same document.
+    Their metadata doesn't tell when the file was changed last, so that a copy of a file is the same document. A file
+    without text is a Document without text, which takes what the store had of it out.
 
     Args:
         data: The bytes.
         path: The path or address, which names the document.
 
     Raises:
-        DocumentReadError: It is damaged, of another type, or holds no text.
+        DocumentReadError: It is damaged, or of another type.
         MissingExtraError: The library that reads such files isn't installed.
     """
     check_suffix(path, path)
     state = FileState(size=len(data), modified_ns=None, sha256=hashlib.sha256(data).hexdigest())
-    return convert(FileBytes(data, state), path, path, _PDFS)
+    try:
+        return convert(FileBytes(data, state), path, path, _PDFS)
+    except EmptyFileError:
+        return [Document(page_content="", metadata={SOURCE: path})]
 
 
 def load_path(path: str, root: str) -> list[Document]:

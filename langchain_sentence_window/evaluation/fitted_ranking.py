@@ -29,7 +29,7 @@ from langchain_sentence_window.retrieval.retriever import SentenceWindowRetrieve
 from .fitting_examples import FittingExample, find_examples, stacked
 from .fitting_objective import Stack, minimize, smoothed_recall
 from .measurement import BUDGETS, OnProgress, checked_budgets
-from .metrics import CONFIDENCE, MeanCI, mean_cis
+from .metrics import CONFIDENCE, OF_DIFFERENCES, MeanCI, mean_cis
 from .questions import Question, checked_questions
 
 _LISTED_CHANGES = 5
@@ -231,14 +231,14 @@ class _Fitting:
         before = np.array([each.recalls(self._start, self._budgets) for each in self._examples])
         weights, strength = self._fitted_by_choice(range(len(self._examples)), groups)
         differences = after - before
-        gain = mean_cis(differences.mean(axis=1, keepdims=True))[0]
+        gain = mean_cis(differences.mean(axis=1, keepdims=True), OF_DIFFERENCES)[0]
         return FittedRanking(
             fitted=self._as_ranking(weights, gain),
             prior=self._prior,
             budgets=self._budgets,
             recall_before=tuple(before.mean(axis=0).tolist()),
             recall_after=tuple(after.mean(axis=0).tolist()),
-            gains=tuple(mean_cis(differences)),
+            gains=tuple(mean_cis(differences, OF_DIFFERENCES)),
             gain=gain,
             strength=strength,
             questions=len(self._examples),

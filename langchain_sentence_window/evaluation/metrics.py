@@ -26,6 +26,9 @@ RESAMPLES = 1_000
 CONFIDENCE = 0.95
 """The share of the bootstrap means that lie in an interval."""
 
+OF_SHARES, OF_DIFFERENCES = (0.0, 1.0), (-1.0, 1.0)
+"""The lowest and the highest value that a share can have, and the difference of two shares."""
+
 Count = Callable[[str], int]
 """Returns how much of a budget a text takes, such as ``len``."""
 
@@ -72,7 +75,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class MeanCI:
-    """A mean over questions, and the ends of its bootstrap interval."""
+    """A mean over questions, and the ends of its interval; see `mean_cis`."""
 
     mean: float
     low: float
@@ -107,8 +110,9 @@ def title(metric: str) -> str:
 
 def average(budget: int, scores: Sequence[Score]) -> Averages:
     """Average the scores of all questions at one budget."""
-    means = mean_cis([[getattr(score, name) for name in METRICS] for score in scores])
-    return Averages(budget, **dict(zip(METRICS, means, strict=True)))
+    means = mean_cis([[getattr(score, name) for name in SHARES] for score in scores], OF_SHARES)
+    (used,) = mean_cis([[score.used] for score in scores], None)
+    return Averages(budget, used=used, **dict(zip(SHARES, means, strict=True)))
 
 
 def within_budget(passages: Sequence[Passage], budget: int, count: Count) -> list[Passage]:
@@ -179,11 +183,17 @@ def is_wrong_section(first: Passage | None, doc_id: str, gold: Iterable[Span], s
     return not any(set(mine) & set(_sections(span, section_starts)) for span in gold)
 
 
-def mean_cis(values: npt.ArrayLike, seed: int = 0) -> list[MeanCI]:
+def mean_cis(values: npt.ArrayLike, ends: tuple[float, float] | None, seed: int = 0) -> list[MeanCI]:
     """Average over questions, with percentile bootstrap intervals (Efron, 1979).
+
+    If all questions have the same value, resampling them says nothing of others, and the interval would have no width
+    even for two questions. As many of the other questions may have other values as ``n`` questions can miss: a share of
+    ``1 - 0.025 ** (1 / n)`` (Clopper and Pearson, 1934). The interval reaches as far as that share can move the mean.
 
     Args:
         values: An array of shape ``(questions, metrics)``.
+        ends: The lowest and the highest value that a question can have; ``None`` if there is no highest. The interval
+            of equal values has no width then.
         seed: The seed of the resampling. The same seed gives the same intervals.
 
     Returns:
@@ -192,8 +202,14 @@ def mean_cis(values: npt.ArrayLike, seed: int = 0) -> list[MeanCI]:
     table = np.asarray(values, dtype=np.float64)
     count = len(table)
     drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
+    means = table.mean(axis=0)
     low, high = np.quantile(drawn @ table / count, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
-    return [MeanCI(*map(float, column)) for column in zip(table.mean(axis=0), low, high, strict=True)]
+    if ends is not None:
+        missed = 1 - ((1 - CONFIDENCE) / 2) ** (1 / count)
+        is_equal = np.ptp(table, axis=0) == 0
+        low = np.where(is_equal, means - missed * (means - ends[0]), low)
+        high = np.where(is_equal, means + missed * (ends[1] - means), high)
+    return [MeanCI(*map(float, column)) for column in zip(means, low, high, strict=True)]
 
 
 def _longest_prefix(text: str, budget: int, count: Count) -> str:

@@ -77,7 +77,7 @@ class Report:
     def wrong_section(self) -> metrics.MeanCI | None:
         """The share of questions whose first passage is from a wrong section; ``None`` if unknown."""
         known = [[result.wrong_section] for result in self.results if result.wrong_section is not None]
-        return metrics.mean_cis(known)[0] if len(known) == len(self.results) else None
+        return metrics.mean_cis(known, metrics.OF_SHARES)[0] if len(known) == len(self.results) else None
 
     def at(self, budget: int) -> metrics.Averages:
         """Return the means at one of the budgets.
@@ -244,7 +244,8 @@ class Comparison:
                     f"{shown(name)} wasn't measured; there are {', '.join(map(repr, self.reports))}"
                 )
         left, right = (self.reports[name].values(metric, budget) for name in (one, other))
-        return metrics.mean_cis([[a - b] for a, b in zip(left, right, strict=True)])[0]
+        ends = metrics.OF_DIFFERENCES if metric in metrics.SHARES else None
+        return metrics.mean_cis([[a - b] for a, b in zip(left, right, strict=True)], ends)[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the `Report.to_dict` of each report by name."""
@@ -309,9 +310,8 @@ def few_questions(count: int) -> str:
     """Return a note on intervals from too few questions to go by; nothing if there are enough."""
     if count >= MIN_QUESTIONS:
         return ""
-    return (
-        f"Note: with only {count} questions, intervals are rough, and mostly too narrow; ask {MIN_QUESTIONS} or more."
-    )
+    few = f"{count} question" if count == 1 else f"{count} questions"
+    return f"Note: with only {few}, intervals are rough, and mostly too narrow; ask {MIN_QUESTIONS} or more."
 
 
 def _percent(estimate: metrics.MeanCI | None) -> str:

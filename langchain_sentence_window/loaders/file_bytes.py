@@ -110,13 +110,13 @@ def read_file(path: Path, name: str, root: Root | None = None) -> FileBytes:
             itself, whose links are followed.
 
     Raises:
-        DocumentReadError: It isn't there, isn't a regular file, is too large, can't be read, is empty, or changes while
-            it is read.
+        DocumentReadError: It isn't there, isn't a regular file, is too large, can't be read, or changes while it is
+            read.
     """
     try:
         for _ in range(_MAX_ATTEMPTS):
             with open_file(path, name, root) as descriptor:
-                read = _read_once(descriptor, name)
+                read = _read_once(descriptor)
             if read is not None:
                 return read
     except (OSError, ValueError) as error:
@@ -191,7 +191,7 @@ def _check_kind(found: os.stat_result, name: str) -> None:
         )
 
 
-def _read_once(descriptor: int, name: str) -> FileBytes | None:
+def _read_once(descriptor: int) -> FileBytes | None:
     """Read the file; return ``None`` if it changed meanwhile."""
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         before = os.fstat(descriptor)
@@ -199,8 +199,6 @@ def _read_once(descriptor: int, name: str) -> FileBytes | None:
         after = os.fstat(descriptor)
     if _mark(before) != _mark(after) or len(data) != after.st_size:
         return None
-    if not data.strip():
-        raise EmptyFileError(f"{name} is empty; write the text into it, or leave it out")
     is_coarse = after.st_mtime_ns % _SECOND_NS == 0
     age = time.time_ns() - after.st_mtime_ns
     is_settled = age > (COARSELY_SETTLED_NS if is_coarse else SETTLED_NS)

@@ -122,10 +122,13 @@ def convert(file: FileBytes, path: str, source: str, pdfs: "PdfProcess | None" =
         pdfs: The process that reads PDFs; ``None`` for this one.
 
     Raises:
-        DocumentReadError: It is damaged, of another type, or holds no text.
+        EmptyFileError: It holds no text.
+        DocumentReadError: It is damaged, or of another type.
         MissingExtraError: The library that reads such files isn't installed.
     """
     name = path if path.isprintable() else ascii(path)
+    if not file.data.strip():
+        raise EmptyFileError(f"{name} is empty; write the text into it, or leave it out")
     content_type = SUFFIXES[Path(path).suffix.lower()]
     try:
         if content_type == _PDF and pdfs is not None:

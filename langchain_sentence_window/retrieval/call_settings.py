@@ -28,6 +28,9 @@ from .settings import OF_CALL, RELATED_NAMES, SETTINGS, CallSettings, RetrieverS
 _GIVEN = frozenset({"query", "k", "lexical_weight"})
 """Arguments of a search that the retriever gives."""
 
+_OF_MMR = frozenset({"fetch_k", "lambda_mult"})
+"""Arguments of LangChain's search for varied results. A search by similarity reads them only if it names them."""
+
 _OWN = frozenset(name for name, row in SETTINGS.items() if row.is_own_if_none)
 """The settings for which ``None`` in a call stands for the retriever's own."""
 
@@ -48,14 +51,22 @@ def check_search_settings(adapter: StoreAdapter, settings: Mapping[str, Any], fi
     usual = [each for each in taken if each not in _GIVEN and taken[each].kind is not taken[each].VAR_KEYWORD]
     for setting in settings:
         told = f"search_kwargs sets {shown(setting)[1:-1]} to {shown(settings[setting])}"
-        if setting in ("k", "query"):
-            raise InvalidInputError(f"{told}; set fetch_k, or k, instead")
+        if setting == "k":
+            # It isn't taken for the retriever's own k: LangChain's counts chunks, and this one windows.
+            value = shown(settings[setting])
+            raise InvalidInputError(
+                f"{told}; set k={value} on the retriever for as many windows, or fetch_k={value} for as many sentences "
+                "that are searched"
+            )
+        if setting == "query":
+            raise InvalidInputError(f"{told}; give the query to invoke")
         if setting in SETTINGS and SETTINGS[setting].is_ours and (setting not in taken or setting in _GIVEN):
             raise InvalidInputError(f"{told}, which isn't a setting of the store; set {setting} on the retriever")
-        if not takes_any and setting not in taken:
+        if setting not in taken and (not takes_any or setting in _OF_MMR):
             likely = likely_name(str(setting), fields, RELATED_NAMES)
             cure = f"set {likely} on the retriever" if likely else "leave it out"
-            raise InvalidInputError(f"{told}, and a search of {adapter.name} takes only {listed(usual)}; {cure}")
+            fault = "doesn't read it" if takes_any else f"takes only {listed(usual)}"
+            raise InvalidInputError(f"{told}, and a search of {adapter.name} {fault}; {cure}")
 
 
 def warn_of_related(given: Iterable[str], settings: Collection[str], whose: str) -> None:
@@ -184,6 +195,9 @@ class QueryMethods(RetrieverSettings):
             if name != "filter" and (value is not None or name not in _OWN)
         }
         scope = self.scope(settings.get("filter"))
+        # Again, as code that was written for another retriever sets search_kwargs["k"] on one that is made already.
+        if self.search_kwargs:
+            check_search_settings(scope.adapter, self.search_kwargs, type(self).model_fields)
         arguments = {
             name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names
         }

@@ -279,7 +279,8 @@ def copy_index(
         left out, with one warning that names the keys. Another one says what can't be told of the sentences' order.
 
     Raises:
-        InvalidInputError: The target can't take vectors, or the source can't give those of single sentences.
+        InvalidInputError: The target is the source, or can't take vectors; or the source can't give those of single
+            sentences.
         IndexMismatchError: The target embeds queries with another model.
         StoreChangedError: A sentence was deleted meanwhile.
     """
@@ -315,6 +316,11 @@ async def _copy(
 ) -> int:
     checked_vectorstore("source", source)
     checked_vectorstore("target", target)
+    if adapter_of(source).is_same(adapter_of(target)):
+        raise InvalidInputError(
+            f"source and target are the same {adapter_of(target).name}, which would be written while it is read; give "
+            "another store, or another path, as the target"
+        )
     if isinstance(source, FaissStore):
         if source_key is not None or join_parts is not True:
             raise InvalidInputError(

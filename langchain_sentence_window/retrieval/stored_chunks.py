@@ -2,7 +2,8 @@
 
 Chunks are read document by document, each with its chunks in order, as parts that the retriever joins. The ``doc_id``
 or the source of a chunk tells its document. Its ``start_index``, its page or another number that loaders write tells
-where it stands there. Else its text does, where it begins as another one ends.
+where it stands there. Else its text does, where it begins as another one ends. Else the order of the store does, if it
+keeps one; what a store without one lists would be joined to a text that nobody wrote, so it is refused.
 
 A store is read twice: the names of its chunks first, and then its texts, some documents at a time. So memory doesn't
 grow with its texts. What is written to it meanwhile may be missed.
@@ -64,9 +65,11 @@ class ChunkSurvey:
         repeated: The characters that stand in more than one chunk.
         unnamed: Chunks that name no source. Each becomes a document of its own.
         unplaced: Chunks of which neither a number nor an overlap says what they follow, by the name of their document.
-            They stand where the store lists them, each as the beginning of a section.
+            They stand where the store lists them, each as the beginning of a section; if the store keeps no order,
+            they can't be read.
         odd: What is missing, differs or came twice, by the name of the document.
         differing: The documents whose chunks have different values of a key, by key. Each sentence keeps its chunk's.
+        is_ordered: Whether the store lists chunks in the order in which they were added.
     """
 
     documents: int = 0
@@ -77,6 +80,7 @@ class ChunkSurvey:
     unplaced: dict[str, int] = field(default_factory=dict)
     odd: dict[str, tuple[str, ...]] = field(default_factory=dict)
     differing: Counter[str] = field(default_factory=Counter)
+    is_ordered: bool = True
 
     @property
     def remarks(self) -> list[str]:
@@ -88,10 +92,15 @@ class ChunkSurvey:
                 "names their document, give it as source_key."
             )
         if self.unplaced:
+            fate = (
+                "They stand where the store lists them, and begin sections."
+                if self.is_ordered
+                else "The store keeps no order, so they can't be joined."
+            )
             found.append(
                 f"chunks that no number and no overlap places: {sum(self.unplaced.values()):,}, of "
-                f"{listed(self.unplaced)}. They stand where the store lists them, and begin sections. If a key of "
-                "their metadata numbers them, give it as join_parts; else index the files themselves."
+                f"{listed(self.unplaced)}. {fate} If a key of their metadata numbers them, give it as join_parts; else "
+                "index the files themselves."
             )
         found += [f"of {shown(name)}: {', '.join(each)}" for name, each in list(self.odd.items())[:_MAX_NAMED]]
         if len(self.odd) > _MAX_NAMED:
@@ -130,7 +139,8 @@ def read_chunks(
         The chunks without their ids. At the end, one `SentenceWindowWarning` says what can't be told.
 
     Raises:
-        InvalidInputError: The store can't list what it holds, or holds sentences of this package.
+        InvalidInputError: The store can't list what it holds, or holds sentences of this package. Or it keeps no order,
+            and nothing else says how some chunks follow each other; `survey_chunks` counts these before.
         StoreChangedError: A chunk was deleted meanwhile.
     """
     return _blocking(_Reader(store, source_key, join_parts))
@@ -261,7 +271,8 @@ class _Reader:
                 raise InvalidInputError(f"{name} is {shown(given)}; give a metadata key, or leave it out")
         self._source_key, self._number_key = source_key, join_parts if isinstance(join_parts, str) else None
         self._takes_sentences = takes_sentences
-        self.survey = ChunkSurvey()
+        self._refuses = True
+        self.survey = ChunkSurvey(is_ordered=self.adapter.lists_in_order)
 
     async def groups(self, io: IO) -> AsyncIterator[_Chunks]:
         """Yield the documents, each with its chunks in order."""
@@ -279,7 +290,7 @@ class _Reader:
 
     async def count(self, io: IO) -> ChunkSurvey:
         """Read all, join each document, and count."""
-        survey = self.survey
+        survey, self._refuses = self.survey, False
         async for name, parts in self.groups(io):
             joined = Group(name, parts).joined()
             survey.characters += len(joined.text)
@@ -320,6 +331,13 @@ class _Reader:
             self.survey.documents += 1
             self.survey.chunks += len(group.parts)
             if unplaced := group.unplaced:
+                if self._refuses and not self.survey.is_ordered:
+                    raise InvalidInputError(
+                        f"{self.adapter.name} keeps no order, and neither a number nor an overlap says what "
+                        f"{unplaced:,} of the {len(group.parts):,} chunks of {shown(group.name)} follow, so their text "
+                        "would be scrambled; if a key of their metadata numbers them, give it as join_parts, else "
+                        "index the files themselves. survey_chunks counts such chunks"
+                    )
                 self.survey.unplaced[group.name] = unplaced
             texts = [part.text for part in group.parts if not part.is_numbered]
             if (copies := len(texts) - len(set(texts))) and not self._takes_sentences:

@@ -34,7 +34,7 @@ MAX_SIGNATURE_LINES = 30
 """Lines of a signature; a longer one ends after its first."""
 
 MAX_PARSED_CHARS = 100_000
-"""Characters of the longest text that is tried as Python, if nothing else says that it is code."""
+"""Characters of a text that are tried as Python, if nothing else says that it is code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,33 +159,43 @@ def _has_braces(text: str) -> bool:
 _SHELLS = frozenset({"sh", "bash", "zsh", "ksh", "dash", "fish"})
 _LINE_OF_PYTHON = re.compile(r"\n(?:(?:async )?def \w+\(|class \w+[(:]|(?:from [\w.]+ )?import \w)")
 _MIN_LINES_OF_PYTHON = 2
+_COMMENT_OF_PYTHON = re.compile(r"""\n(?:#(?![^ \t\n])|\"{3}|'{3})""")
 
 
 def syntax_of_text(text: str) -> Syntax | None:
     """Tell the syntax of a text that shows beyond doubt that it is code.
 
     A first line such as ``#!/bin/sh`` does, a text that is Python from beginning to end and defines or imports
-    something, and one whose lines open and close blocks with braces.
+    something, and one whose lines open and close blocks with braces. Python is asked first, as its dicts and sets have
+    braces, too, and no language of braces parses as Python but for a single literal.
     """
     if match := _SHEBANG.match(text):
         name = match["of_env"] if match["name"] == "env" else match["name"]
         known = "shell" if name in _SHELLS else {"node": "js"}.get(name or "", name or "")
         return _BY_LANGUAGE.get(known, _BY_LANGUAGE["shell"])
-    if _has_braces(text):
-        return _BY_LANGUAGE["java"]
-    if len(text) > MAX_PARSED_CHARS or not ("import " in text or "def " in text or "class " in text):
-        return None
-    plain = "\n" + text.replace("\r\n", "\n").replace("\r", "\n")
-    found = _LINE_OF_PYTHON.finditer(plain)
-    if sum(1 for _, _ in zip(found, range(_MIN_LINES_OF_PYTHON), strict=False)) < _MIN_LINES_OF_PYTHON:
-        return None
+    has_braces = _has_braces(text)
+    if _is_python(text, has_braces=has_braces):
+        return _BY_LANGUAGE["python"]
+    return _BY_LANGUAGE["java"] if has_braces else None
+
+
+def _is_python(text: str, *, has_braces: bool) -> bool:
+    plain = "\n" + text[: MAX_PARSED_CHARS + 1].replace("\r\n", "\n").replace("\r", "\n")
+    lines = [match.start() for match in _LINE_OF_PYTHON.finditer(plain)]
+    if len(text) > MAX_PARSED_CHARS:  # as far as its last definition, which may be cut
+        plain = plain[: lines.pop()] if lines else ""
+    # Prose may begin a line with "import", and parse if it is a word; a literal with braces may be of JavaScript.
+    if len(lines) < (1 if has_braces else _MIN_LINES_OF_PYTHON) and not (
+        has_braces and _COMMENT_OF_PYTHON.search(plain)
+    ):
+        return False
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ast.parse(plain.removeprefix("\n\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    return _BY_LANGUAGE["python"]
+        return False
+    return True
 
 
 _STATEMENTS, _COMMENT, _TEXT, _SIGNATURE = "statements", "comment", "text", "signature"

@@ -668,8 +668,16 @@ def test_a_function_that_is_to_be_awaited_lets_nothing_through(words: WordEmbedd
 
 
 def test_a_setting_that_only_looks_like_a_filter_is_refused(words: WordEmbeddings) -> None:
-    with pytest.raises(InvalidInputError, match="'metadata_filter', which may not be a filter"):
-        SentenceWindowRetriever(vectorstore=InMemoryVectorStore(words), search_kwargs={"metadata_filter": {"t": "a"}})
+    class Indifferent(InMemoryVectorStore):
+        def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
+            return super().similarity_search_with_score(query, k)
+
+    for store, message in (
+        (InMemoryVectorStore(words), "sets metadata_filter to .*; set filter on the retriever"),
+        (Indifferent(words), "'metadata_filter', which may not be a filter"),
+    ):
+        with pytest.raises(InvalidInputError, match=message):
+            SentenceWindowRetriever(vectorstore=store, search_kwargs={"metadata_filter": {"t": "a"}})
 
 
 class Empty(Mapping[str, Any]):

@@ -4,6 +4,7 @@ import asyncio
 import threading
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -272,6 +273,20 @@ async def test_an_index_is_copied_there_and_back(way: Invoke, words: WordEmbeddi
         await copied(source, InMemoryVectorStore(words))
 
 
+async def test_a_store_is_not_copied_into_itself(way: Invoke, words: WordEmbeddings, tmp_path: Path) -> None:
+    with FaissStore(words, tmp_path / "index") as source:
+        over(source).add_documents([document(TEXT)])
+        (tmp_path / "link").symlink_to(tmp_path / "index")
+        in_memory = InMemoryVectorStore(NeighborMixedEmbeddings(words))
+        with FaissStore(words, tmp_path / "index") as again, FaissStore(words, tmp_path / "link") as by_link:
+            before = source.stats().generation
+            for given, target in ((source, source), (source, again), (source, by_link), (in_memory, in_memory)):
+                with pytest.raises(InvalidInputError, match="are the same (FaissStore|InMemoryVectorStore), which"):
+                    await way(Copy, "copy_index", given, target)
+            assert source.stats().generation == before
+        assert await way(Copy, "copy_index", source, FaissStore(words, tmp_path / "other")) == len(source)
+
+
 class Copy:
     copy_index, acopy_index = staticmethod(copy_index), staticmethod(acopy_index)
 
@@ -305,7 +320,7 @@ def test_a_plain_text_is_embedded_by_the_embedder_beneath(words: WordEmbeddings)
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"search_kwargs": {"k": 3}}, "set fetch_k"), ({"bm25_index": BM25Index()}, "searches by words itself")],
+    [({"search_kwargs": {"k": 3}}, "or fetch_k=3 for"), ({"bm25_index": BM25Index()}, "searches by words itself")],
 )
 def test_settings_that_would_be_lost_are_refused(words: WordEmbeddings, settings: Any, message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):

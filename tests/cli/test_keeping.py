@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pypdf
 import pytest
 
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
@@ -95,6 +96,32 @@ def test_settings_of_a_stranger_are_refused(own: Path) -> None:
         assert "settings.json' can't be used" in done.err
         assert "\x1b" not in done.err
         assert run_here("check").code == 1
+
+
+def test_of_a_damaged_index_it_names_the_command_that_restores_it(own: Path) -> None:
+    assert run_here("backup", "copy").code == 0
+    database = own / ".sentence-window" / "sentences.sqlite3"
+    data = bytearray(database.read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 4096] = bytes(4096)
+    database.write_bytes(data)
+    checked, read = run_here("check"), run_here("check", "--json")
+    assert (checked.code, read.code) == (1, 1)
+    for text in (checked.out, "\n".join(read.json["problems"]), run_here("ls").err):
+        assert "FaissStore" not in text
+        assert "sentence-window restore BACKUP" in text
+    assert run_here("restore", "copy", "--yes").code == 0
+    assert run_here("check").code == 0
+
+
+@pytest.mark.process
+def test_no_message_of_a_command_names_an_argument_of_python(own: Path) -> None:
+    writer = pypdf.PdfWriter()
+    writer.add_blank_page(100, 100)
+    writer.encrypt("secret")
+    writer.write(own / "docs/locked.pdf")
+    done = run_here("sync")
+    assert "docs/locked.pdf is encrypted; save it without a password\n" in done.err
 
 
 @pytest.mark.process

@@ -90,7 +90,7 @@ def test_names_of_files_are_never_interpreted(folder: Path) -> None:
 @pytest.mark.process
 def test_files_that_cannot_be_read_are_told_and_the_others_are_added(folder: Path) -> None:
     (folder / "docs/broken.pdf").write_bytes(b"\x1b[2J no PDF")
-    (folder / "docs/empty.md").write_bytes(b"")
+    (folder / "docs/broken.docx").write_bytes(b"no Word file")
     done = run_here("index", "docs")
     assert done.code == 4
     assert done.out == "4 added, 2 failed; 16 sentences\n"
@@ -100,7 +100,7 @@ def test_files_that_cannot_be_read_are_told_and_the_others_are_added(folder: Pat
     assert "\x1b" not in done.err
     assert set(run_here("sync", "--json").json["known_failed"]) == {
         str(folder / "docs/broken.pdf"),
-        str(folder / "docs/empty.md"),
+        str(folder / "docs/broken.docx"),
     }
     assert run_here("index", "docs/policy.md", "--quiet").code == 0
 
@@ -125,6 +125,34 @@ def test_files_that_failed_before_are_known_and_decide_nothing(folder: Path) -> 
     (folder / "bad").mkdir()
     (folder / "bad/broken.pdf").write_bytes(b"no PDF")
     assert [run_here("index", "bad", "--index", "bad-index").code for _ in range(2)] == [4, 0]
+
+
+def test_files_without_text_are_no_failure_and_are_named_once(folder: Path) -> None:
+    names = ["empty.md", "moved.md", "page.html", "space.txt"]
+    for name, text in zip(names, ("", "---\nredirect_to: /seats\n---\n", "<title>Moved</title>", " \n"), strict=True):
+        (folder / "docs" / name).write_text(text)
+    first = run_here("index", "docs")
+    assert (first.code, first.out) == (0, "4 added, 4 empty; 16 sentences\n")
+    assert first.err.startswith(
+        "4 files without text: docs/empty.md, docs/moved.md, docs/page.html and 1 more; if they show pictures of text, "
+        "recognize it first (OCR)\n"
+    )
+    for command in (("sync",), ("index", "docs")):
+        again = run_here(*command, "--strict")
+        assert (again.code, again.out) == (0, "8 unchanged\n")
+        assert "empty.md" not in again.err
+    policy = (folder / "docs/policy.md").read_text()
+    (folder / "docs/policy.md").write_text("")
+    emptied = run_here("sync")
+    assert (emptied.code, emptied.out) == (0, "7 unchanged, 1 deleted, 1 empty\n")
+    assert "1 file without text: docs/policy.md" in emptied.err
+    (folder / "docs/empty.md").write_text(policy)
+    assert run_here("sync", "--json").json["added"] == [str(folder / "docs/empty.md")]
+    (folder / "stubs").mkdir()
+    (folder / "stubs/moved.md").write_text("---\nredirect_to: /seats\n---\n")
+    only = run_here("index", "stubs", "--index", "stub-index", "--json")
+    assert (only.code, only.json["empty"]) == (0, [str(folder / "stubs/moved.md")])
+    assert run_here("index", "stubs", "--index", "stub-index").code == 0
 
 
 def test_files_that_are_skipped_are_told_by_kind(folder: Path) -> None:
@@ -155,7 +183,7 @@ def test_files_that_need_an_extra_are_told_in_one_line(folder: Path) -> None:
     )
     read = run_forked("sync", "--json", cwd=folder, PYTHONPATH=path)
     assert (read.code, read.json["missing_extras"]) == (3, {"files": [str(folder / "docs" / each) for each in names]})
-    (folder / "docs/empty.md").write_bytes(b"")
+    (folder / "docs/broken.docx").write_bytes(b"no Word file")
     assert run_forked("sync", cwd=folder, PYTHONPATH=path).code == 4  # a file that is broken counts more
 
 

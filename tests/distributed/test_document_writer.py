@@ -191,6 +191,28 @@ def test_a_store_that_goes_away_while_it_is_written_loses_nothing(
     assert len(store.store) == 7
 
 
+@pytest.mark.parametrize("error", [TypeError, AttributeError, KeyError, NotImplementedError])
+def test_a_mistake_in_code_is_not_tried_again(
+    store: InMemoryVectorStore, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    monkeypatch.setattr(open_store, "PAUSES", (0.0, 0.0))
+    calls = []
+
+    def open_wrongly() -> VectorStore:
+        calls.append("open")
+        raise error("a mistake")
+
+    assert statuses(DocumentWriter(open_wrongly), [document(TEXT)]) == ["stopped"]
+
+    def add_wrongly(documents: list[Document], **keywords: Any) -> list[str]:
+        calls.append("add")
+        raise error("a mistake")
+
+    monkeypatch.setattr(store, "add_documents", add_wrongly)
+    assert statuses(DocumentWriter(kept_store), [document(TEXT)]) == ["failed"]
+    assert calls == ["open", "add"]
+
+
 def test_pickled_callables_do_the_same(store: InMemoryVectorStore) -> None:
     write = DocumentWriter(kept_store, HashEmbeddings())
     write([document("A card.", "b")])  # what is open isn't pickled

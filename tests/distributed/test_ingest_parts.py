@@ -110,6 +110,10 @@ def test_files_are_found_in_folders_and_read(tmp_path: Path) -> None:
     assert load_path(*found[0]) == before
     with pytest.raises(DocumentReadError, match="its suffix is '.bin'"):
         load_path(str(tmp_path / "c.bin"), "")
+    (tmp_path / "d.html").write_text("<title>Moved</title>")  # a document without text, and no failure
+    assert load_path(str(tmp_path / "d.html"), "") == [
+        Document(page_content="", metadata={"source": str(tmp_path / "d.html")})
+    ]
     for wrong, told in ((tmp_path / "none", "isn't there"), (1, "give paths")):
         with pytest.raises(InvalidInputError, match=told):
             find_files([wrong])  # type: ignore[list-item]

@@ -194,18 +194,48 @@ def test_a_union_is_sorted_disjoint_and_holds_the_same_characters(spans: list[tu
 
 @given(values=st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_intervals_are_the_same_each_time_and_lie_in_the_range(values: list[float]) -> None:
-    (first,) = mean_cis([[value] for value in values])
-    assert mean_cis([[value] for value in values]) == [first]
+    (first,) = mean_cis([[value] for value in values], (0, 1))
+    assert mean_cis([[value] for value in values], (0, 1)) == [first]
     slack = 1e-9
-    assert min(values) - slack <= first.low <= first.high <= max(values) + slack
+    lowest, highest = (min(values), max(values)) if len(set(values)) > 1 else (0, 1)
+    assert lowest - slack <= first.low <= first.high <= highest + slack
     assert first.mean == pytest.approx(sum(values) / len(values))
 
 
 def test_the_interval_of_a_share_is_near_that_of_the_normal_distribution() -> None:
     """100 questions, half of them right: .5 ± 1.96 · √(.25 / 100) = .5 ± .098."""
-    (found,) = mean_cis([[i % 2] for i in range(100)])
+    (found,) = mean_cis([[i % 2] for i in range(100)], (0, 1))
     assert found.mean == 0.5
     assert (found.low, found.high) == pytest.approx((0.402, 0.598), abs=0.015)
+
+
+@pytest.mark.parametrize(
+    ("count", "value", "ends", "expected"),
+    [
+        (1, 1.0, (0, 1), (0.025, 1)),
+        (2, 1.0, (0, 1), (0.1581, 1)),  # √.025: what Clopper and Pearson give for 2 of 2
+        (40, 1.0, (0, 1), (0.9119, 1)),  # and for 40 of 40
+        (40, 0.0, (0, 1), (0, 0.0881)),
+        (2, 0.5, (0, 1), (0.0791, 0.9209)),
+        (2, 1.0, (-1, 1), (-0.6838, 1)),
+        (2, 300.0, None, (300, 300)),
+    ],
+)
+def test_the_interval_of_equal_values_covers_what_so_many_questions_can_miss(
+    count: int, value: float, ends: tuple[float, float] | None, expected: tuple[float, float]
+) -> None:
+    (found,) = mean_cis([[value]] * count, ends)
+    assert (found.mean, found.low, found.high) == pytest.approx((value, *expected), abs=1e-4)
+
+
+def test_two_questions_that_are_wholly_answered_prove_little() -> None:
+    asked = [question((0, 10)), question((10, 20))]
+    report = evaluation.evaluate(Fixed(spans=[("a", 0, 50)]), asked, [50])
+    assert "100.0 [15.8, 100.0]" in str(report)
+    compared = evaluation.compare({"one": Fixed(spans=[("a", 0, 50)]), "none": Fixed(spans=[])}, asked, [50])
+    assert compared.difference("one", "none", 50).low < 0
+    single = str(evaluation.evaluate(Fixed(spans=[("a", 0, 50)]), asked[:1], [50]))
+    assert "Note: with only 1 question, intervals are rough" in single
 
 
 # Sections.

@@ -9,9 +9,12 @@ import pytest
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.apps.folders.found_files import FAILED_FILES
+from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.folders import SyncResult, sync_files
 from tests.folders.test_syncing import held, write
-from tests.loaders.pdf.drawing import drawn, lines
+from tests.loaders.files.office_writing import pptx, xlsx
+from tests.loaders.files.writing import docx
+from tests.loaders.pdf.drawing import drawn, lines, scanned
 from tests.loaders.pdf.hostile import endless_labels
 from tests.toys import WordEmbeddings
 
@@ -31,7 +34,7 @@ def retriever(tmp_path: Path, words: WordEmbeddings) -> Iterator[SentenceWindowR
 
 def kinds(result: SyncResult) -> dict[str, list[str]]:
     """The names of files, by what became of them."""
-    names = ("added", "updated", "unchanged", "failed", "known_failed")
+    names = ("added", "updated", "unchanged", "deleted", "empty", "failed", "known_failed")
     found = {name: [Path(each).name for each in getattr(result, name)] for name in names}
     return {name: files for name, files in found.items() if files}
 
@@ -97,6 +100,58 @@ def test_files_that_have_gone_are_forgotten(retriever: SentenceWindowRetriever, 
     os.remove(bad)  # noqa: PTH107 - a string
     sync_files(retriever, folder)
     assert set(json.loads(remembered.read_text(encoding="utf-8"))["files"]) == {other}
+
+
+WITHOUT_TEXT = {
+    "nothing": ("a.md", b""),
+    "white space": ("a.txt", b" \n\t"),
+    "a byte order mark": ("a.txt", b"\xef\xbb\xbf\n"),
+    "one of UTF-16": ("a.txt", b"\xff\xfe"),
+    "front matter": ("a.md", b"---\nlayout: redirect\nto: /fees\n---\n"),
+    "a page that leads elsewhere": (
+        "a.html",
+        b'<title>Moved</title><meta http-equiv="refresh" content="0; url=/fees">',
+    ),
+    "a script": ("a.html", b"<script>location = '/fees'</script>"),
+    "a Word file": ("a.docx", docx("")),
+    "a sheet": ("a.xlsx", lambda: xlsx({"Fees": []})),
+    "a deck": ("a.pptx", pptx),
+    "a notebook": ("a.ipynb", b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'),
+    "a table": ("a.csv", b",,\n,,\n"),
+    "an object": ("a.json", b"{}"),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_TEXT)
+def test_a_file_without_text_is_empty_and_is_read_once(
+    retriever: SentenceWindowRetriever, folder: Path, name: str
+) -> None:
+    file, given = WITHOUT_TEXT[name]
+    data = given() if callable(given) else given
+    write(folder / file, data)
+    assert kinds(sync_files(retriever, folder)) == {"empty": [file]}
+    assert kinds(sync_files(retriever, folder)) == {"unchanged": [file]}
+    # It isn't read: other bytes of the same size, written at the same time, aren't noticed.
+    write(folder / file, b"x" * len(data))
+    assert kinds(sync_files(retriever, folder)) == {"unchanged": [file]}
+    write(folder / file, data, age=1)  # only touched
+    assert kinds(sync_files(retriever, folder)) == {"unchanged": [file]}
+    write(folder / "b.md", "A refund is paid.")
+    assert kinds(sync_files(retriever, folder)) == {"added": ["b.md"], "unchanged": [file]}
+
+
+@pytest.mark.process
+def test_a_pdf_of_blank_pages_is_empty_and_one_of_scans_fails(retriever: SentenceWindowRetriever, folder: Path) -> None:
+    write(folder / "blank.pdf", drawn(lambda canvas: None))
+    name = write(folder / "scan.pdf", GOOD)
+    with pytest.warns(SentenceWindowWarning, match="they are empty"):
+        assert kinds(sync_files(retriever, folder)) == {"added": ["scan.pdf"], "empty": ["blank.pdf"]}
+    write(folder / "scan.pdf", drawn(scanned), age=1)
+    with pytest.warns(SentenceWindowWarning, match="they show pictures"):
+        result = sync_files(retriever, folder)
+    assert kinds(result) == {"unchanged": ["blank.pdf"], "failed": ["scan.pdf"]}
+    assert "recognize the text first (OCR)" in result.failed[name]
+    assert held(retriever) == {name: "A refund is paid."}  # as of every file that can't be read
 
 
 @pytest.mark.parametrize(

@@ -93,9 +93,18 @@ async def test_the_deployment_loads_serves_and_outlives_its_database(tmp_path: P
         load = services["load"]
         at = environment_of(load, DATABASE_URL=database.url)
         command = [str(folder) if part == "/documents" else part for part in command_of(load["command"])]
+        broken = folder / "broken.docx"
+        broken.write_bytes(b"This is no Word file.")
         done = subprocess.run(command, cwd=DEPLOY, env=at, capture_output=True, text=True, check=False)  # noqa: ASYNC221
-        assert done.returncode == 0, done.stderr
-        assert "1 added, 0 updated, 0 deleted" in done.stdout
+        assert done.returncode == 1, done.stderr
+        progress, counts, reason = done.stdout.splitlines()[-3:]
+        assert progress.startswith("1 of 2 files, ")
+        assert progress.endswith(f": {folder / 'policy.md'}")
+        assert counts.startswith("1 added, 1 failed; ")
+        assert reason.startswith(f"{broken} can't be read as DOCX")
+        broken.unlink()
+        done = subprocess.run(command, cwd=DEPLOY, env=at, capture_output=True, text=True, check=False)  # noqa: ASYNC221
+        assert (done.returncode, done.stdout) == (0, "1 unchanged; 0 sentences\n"), done.stderr
 
         server = services["server"]
         at = environment_of(server, DATABASE_URL=database.url, PORT=str(port))

@@ -23,7 +23,7 @@ from langchain_sentence_window import (
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.store_adapter import PAGE_SIZE
-from langchain_sentence_window.errors import SentenceWindowWarning
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from tests.live_stores import makers
 from tests.pages import DOCS, blocks_of, read
 from tests.retrieval.test_stored_chunks import SOURCES, chunks_of, sentences, shuffled, texts_in
@@ -143,6 +143,12 @@ def test_more_than_a_page_is_read_once_each(make: Make) -> None:
 
     assert sum(run(pages())) == count
     assert [each.page_content for each in read_chunks(store)] == texts
+
+
+def test_a_store_is_not_copied_into_itself(make: Make) -> None:
+    store = make()
+    with pytest.raises(InvalidInputError, match="are the same"):
+        copy_index(store, store)
 
 
 @pytest.mark.parametrize("is_async", [False, True])

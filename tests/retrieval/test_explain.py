@@ -152,6 +152,21 @@ async def test_a_reranker_and_a_budget_leave_their_marks(way: Invoke) -> None:
     assert {"search", "windows", "rerank"} == set(trace.seconds)
 
 
+def is_free(document: Document) -> bool:
+    return "free" in document.page_content
+
+
+async def test_a_filter_that_is_a_function_binds_where_the_store_takes_one_and_is_shown_by_its_name(
+    way: Invoke,
+) -> None:
+    retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(WordEmbeddings()))
+    await way(retriever, "add_documents", [document("A refund is paid.", "a"), document("A card is free.", "b")])
+    trace: Trace = await way(retriever, "explain", "refund", filter=is_free)
+    assert [hit.text for hit in trace.hits] == ["A card is free."]
+    assert trace.settings["filter"] == "is_free"
+    assert "filter='is_free'" in str(trace)
+
+
 async def test_a_store_without_lexical_search_is_explained_too(way: Invoke) -> None:
     retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(WordEmbeddings()))
     await way(retriever, "add_documents", [document(TEXT)])

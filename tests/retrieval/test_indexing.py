@@ -12,7 +12,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 
@@ -111,6 +111,26 @@ async def test_windows_of_indexed_documents_are_verbatim(way: Invoke, retriever:
     source = REFUND.page_content
     assert window.page_content == source[window.metadata["start_index"] : window.metadata["end_index"]]
     assert window.metadata["source"] == "refund.md"
+
+
+async def test_documents_that_were_indexed_into_the_store_itself_are_an_error_that_says_how_to_go_on(
+    way: Invoke, retriever: SentenceWindowRetriever
+) -> None:
+    records = InMemoryRecordManager("docs")
+
+    async def indexed(documents: list[Document], where: Any) -> tuple[int, int]:
+        done = await way(Indexing, "index", documents, records, where, cleanup="full", key_encoder="blake2b")
+        return done["num_added"], done["num_deleted"]
+
+    assert await indexed([REFUND], retriever.vectorstore) == (1, 0)
+    with pytest.raises(IncompleteWindowError, match="isn't a sentence") as raised:
+        await way(retriever, "invoke", "refund")
+    for cure in ("store.delete(['", "index([], records, store, cleanup='full')", "retriever.as_document_index())"):
+        assert cure in str(raised.value)
+    assert await indexed([], retriever.vectorstore) == (0, 1)
+    assert await indexed([REFUND], retriever.as_document_index()) == (1, 0)
+    assert held(retriever) == sentences(REFUND)
+    assert (await way(retriever, "invoke", "refund"))[0].metadata["source"] == "refund.md"
 
 
 def test_any_record_manager_will_do(retriever: SentenceWindowRetriever, records: RecordManager) -> None:

@@ -150,6 +150,26 @@ def test_where_a_store_keeps_no_order_overlaps_say_it() -> None:
     assert retriever.get(["a.md"])[0].page_content == text
 
 
+async def test_where_a_store_keeps_no_order_and_nothing_says_it_chunks_are_refused(way: Invoke) -> None:
+    plain = [each.model_copy(update={"id": None}) for each in chunks_of({"a.md": SOURCES["hotel.md"]}, chunk_overlap=0)]
+    store = filled(shuffled(plain), Unordered)
+    survey: ChunkSurvey = await way(Moving, "survey_chunks", store)
+    assert (survey.is_ordered, list(survey.unplaced)) == (False, ["a.md"])
+    assert "The store keeps no order, so they can't be joined. If a key of their metadata numbers" in str(survey)
+    refused = "Unordered keeps no order, .* chunks of 'a.md' follow, .*give it as join_parts, else index the files"
+    with pytest.raises(InvalidInputError, match=refused):
+        await way(Moving, "read", store)
+    with pytest.raises(InvalidInputError, match=refused):
+        await way(Moving, "copy_index", store, FaissStore(WordEmbeddings()))
+    for number, each in enumerate(plain):
+        each.metadata["n"] = number
+    numbered = filled(shuffled(plain), Unordered)
+    read = await way(Moving, "read", numbered, join_parts="n")
+    assert [each.page_content for each in read] == [each.page_content for each in plain]
+    single = filled(plain[:1], Unordered)
+    assert len(await way(Moving, "read", single)) == 1
+
+
 @given(st.integers(40, 300), st.integers(0, 200), st.booleans(), st.randoms(use_true_random=False))
 def test_no_word_is_lost_however_chunks_were_cut(size: int, overlap: int, is_placed: bool, by: random.Random) -> None:
     chunks = chunks_of(chunk_size=size, chunk_overlap=min(overlap, size - 1), add_start_index=is_placed)

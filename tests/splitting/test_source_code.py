@@ -1,6 +1,8 @@
 """Files of code: comments are no headings, functions are sections, and what may be prose isn't taken for code."""
 
+import sysconfig
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,6 +171,8 @@ def test_the_suffix_tells_code(source: str, is_code: bool) -> None:
 
 
 GO = "package house\n\nfunc Doors(room int) int {\n\treturn 2\n}\n"
+TABLE = "DOORS = {\n    1: ('front', 'wood'),\n    2: ('back', 'steel'),\n}\nROOMS = {\n    1: 'hall',\n}\n"
+"""Statements that look like those of a language with braces, too."""
 JSON = '{\n  "doors": [\n    {\n      "a": 1\n    },\n    2\n  ],\n  "b": 3\n}'
 
 
@@ -183,7 +187,17 @@ JSON = '{\n  "doors": [\n    {\n      "a": 1\n    },\n    2\n  ],\n  "b": 3\n}'
         ("java", "#include <house.h>\n\n// Doors of a house.\nint doors(int room)\n{\n    return 2;\n}"),
         ("java", "use house;\n\n/// Doors\npub fn doors(room: &Room) -> usize {\n    room.doors()\n}\n"),
         ("java", "body {\n  margin: 0;\n}\np {\n  margin: 0;\n}"),
+        ("java", "import React from 'react';\n\nexport default function Doors() {\n  return 2;\n}\n"),
+        (None, "module.exports = {\n  doors: {\n    front: 1,\n    back: 2,\n  },\n};\n"),
+        ("java", "import java.util.List;\n\nclass Doors {\n    int all() {\n        return 2;\n    }\n}\n"),
+        ("java", "using System;\n\nclass Doors\n{\n    int All()\n    {\n        return 2;\n    }\n}\n"),
+        ("python", f'"""Doors."""\n\n{TABLE}'),
+        ("python", f"# Doors of a house.\n\n{TABLE}"),
+        ("python", f"class Door:\n    pass\n\n\n{TABLE}"),
+        ("python", f"import re\nimport os\n\n{TABLE * 2_000}"),
         (None, JSON),
+        (None, "hello"),
+        (None, "# Doors\n\nhello\n"),
         (None, f"# Doors\n\nThis is the code:\n\n```go\n{GO}```"),
         (None, f"The house has two doors.\nThey lead into it.\nThis is the code of both.\n\n{GO}"),
         (None, "The party {\nmeans\n}\nthe buyer;\nthe seller of the house\nand whoever buys from them\nand pays"),
@@ -198,6 +212,15 @@ JSON = '{\n  "doors": [\n    {\n      "a": 1\n    },\n    2\n  ],\n  "b": 3\n}'
 )
 def test_only_a_text_that_leaves_no_doubt_is_code(language: str | None, text: str) -> None:
     assert syntax_of_text(text) == (syntax_of_language(language) if language else None)
+
+
+def test_no_module_of_the_standard_library_is_taken_for_a_language_of_braces() -> None:
+    modules = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("*.py"))
+    read = {path.name: syntax_of_text(path.read_text(encoding="utf-8")) for path in modules}
+    known = [syntax for syntax in read.values() if syntax is not None]
+    assert [name for name, syntax in read.items() if syntax == syntax_of_language("java")] == []
+    assert all(syntax == syntax_of_language("python") for syntax in known)
+    assert len(known) > 0.9 * len(read) > 90
 
 
 def test_what_the_user_says_of_the_structure_comes_first() -> None:

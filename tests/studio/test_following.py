@@ -52,12 +52,13 @@ def test_changes_in_the_folder_are_followed(client: TestClient, folder: Path) ->
     (folder / "c.md").write_text("A page.")
     (folder / "b.txt").write_text("A trial.")
     os.utime(folder / "b.txt", ns=(10**18, 10**18))
-    (folder / "d.txt").write_text("")
+    (folder / "d.docx").write_text("This is no Word file.")
+    (folder / "e.txt").write_text("")
     (folder / "a.md").unlink()
     result = follow(client)["result"]
-    counts = {name: result[name] for name in ("added", "updated", "unchanged", "deleted", "failures")}
-    assert counts == {"added": 1, "updated": 1, "unchanged": 0, "deleted": 0, "failures": 1}
-    assert result["failed"][0]["name"] == str(folder / "d.txt")
+    counts = {name: result[name] for name in ("added", "updated", "unchanged", "deleted", "empty", "failures")}
+    assert counts == {"added": 1, "updated": 1, "unchanged": 0, "deleted": 0, "empty": 1, "failures": 1}
+    assert result["failed"][0]["name"] == str(folder / "d.docx")
     assert follow(client, delete=True)["result"]["deleted"] == 1
     names = [each["name"] for each in client.get("/api/documents").json()["documents"]]
     assert names == ["b.txt", "c.md", "elsewhere"]

@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -19,7 +20,7 @@ from typer.core import TyperGroup
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError, SentenceWindowWarning
 
 from . import options
-from .output import FAILED, MISSING_EXTRA, USAGE, Output, above_bars, counted, laid_out, one_line
+from .output import FAILED, MISSING_EXTRA, USAGE, Output, above_bars, counted, in_commands, laid_out, one_line
 from .query_commands import ask, evaluate, explain, fit, mcp, serve, sweep, why
 
 if TYPE_CHECKING:
@@ -292,6 +293,7 @@ def check(*, index: options.Index = None, as_json: options.AsJson = False, quiet
     out = Output(as_json=as_json, quiet=quiet)
     with out.waiting("Checking …"):
         found = check_index(existing_index(index).absolute())
+    found = replace(found, problems=tuple(map(in_commands, found.problems)))
     out.line(str(found))
     out.document(found)
     if found.problems:
@@ -429,7 +431,7 @@ def _exit(message: str, code: int) -> typer.Exit:
         import traceback
 
         traceback.print_exc()
-    sys.stderr.write(f"Error: {one_line(message)}\n")
+    sys.stderr.write(f"Error: {one_line(in_commands(message))}\n")
     return typer.Exit(code)
 
 
@@ -440,7 +442,7 @@ def _warning_lines() -> Iterator[None]:
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         with above_bars(stderr):
-            stderr.write(f"Warning: {one_line(str(message))}\n")
+            stderr.write(f"Warning: {one_line(in_commands(str(message)))}\n")
 
     with warnings.catch_warnings():
         if not sys.warnoptions:

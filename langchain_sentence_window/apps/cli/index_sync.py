@@ -70,7 +70,7 @@ def follow(
         raise typer.Exit(FAILED)
     if done.missing_extras:
         raise typer.Exit(MISSING_EXTRA)
-    if not (done.has_changes or done.unchanged or done.known_failed):
+    if not (done.has_changes or done.unchanged or done.empty or done.known_failed):
         out.end_without("No files were found.")
     out.note(f"The index is in {folder}; {out.elapsed()}.")
 
@@ -125,15 +125,24 @@ def _report(out: Output, done: SyncResult, *, goes_on: bool = False) -> None:
     for reason in done.failed.values():
         out.complain(f"Failed: {reason}")
     for extra, paths in done.missing_extras.items():
-        names = ", ".join(ending(written(path), _NAME_COLUMNS) for path in paths[:_SOME])
-        more = f" and {len(paths) - _SOME:,} more" if len(paths) > _SOME else ""
         out.complain(
-            f"{counted(len(paths), 'file')} can't be read without an extra: {names}{more}; install it with: "
+            f"{counted(len(paths), 'file')} can't be read without an extra: {_some(paths)}; install it with: "
             f'pip install "langchain-sentence-window[{extra}]"'
+        )
+    if done.empty:
+        out.note(
+            f"{counted(len(done.empty), 'file')} without text: {_some(done.empty)}; if they show pictures of text, "
+            "recognize it first (OCR)"
         )
     for reason in done.known_failed.values():
         out.note(f"Known to fail: {reason}")
     out.document(done, on_one_line=goes_on)
+
+
+def _some(paths: Sequence[str]) -> str:
+    """Return the names of the first paths, and how many more there are."""
+    names = ", ".join(ending(written(path), _NAME_COLUMNS) for path in paths[:_SOME])
+    return f"{names} and {len(paths) - _SOME:,} more" if len(paths) > _SOME else names
 
 
 def _joined(before: Sequence[str], paths: Sequence[Path]) -> tuple[str, ...]:

@@ -129,7 +129,7 @@ class Output:
 
     def complain(self, text: str) -> None:
         """Write to stderr what someone must see."""
-        self._print(self._err, text_of(one_line(text)))
+        self._print(self._err, text_of(one_line(in_commands(text))))
 
     def end_without(self, text: str) -> NoReturn:
         """Say that nothing was found, or that a check failed, and end the command."""
@@ -273,6 +273,22 @@ def _width(text: str) -> int:
 def _cell(text: str, width: int, *, is_number: bool) -> str:
     padding = " " * (width - _width(text))
     return padding + text if is_number else text + padding
+
+
+_IN_COMMANDS = {
+    "FaissStore.restore()": "sentence-window restore BACKUP",
+    ", or load it with PDFLoader(path, password=...)": "",
+    "open it with read_only=True, or let this user write": "let this user write",
+    ", or open the store with read_only=True, and search again": ", and search again",
+}
+"""What messages of the library say in Python, and what stands for it in the command."""
+
+
+def in_commands(message: str) -> str:
+    """Return a message of the library with commands in place of what it says in Python."""
+    for python, command in _IN_COMMANDS.items():
+        message = message.replace(python, command)
+    return message
 
 
 CUT = "…"

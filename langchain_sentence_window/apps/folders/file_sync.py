@@ -70,10 +70,10 @@ class SyncResult:
     Attributes:
         added: Files that the index didn't have.
         updated: Files that had changed.
-        unchanged: Files that the index holds as they are.
-        deleted: Files that are gone, and whose documents were deleted.
-        failed: Why a file or a folder couldn't be read, by its path. What the index has of it stays, unless the file
-            is empty now.
+        unchanged: Files that the index holds as they are, and those that an earlier sync found to hold no text.
+        deleted: Files that are gone or hold no text any more, and whose documents were deleted.
+        empty: Files that hold no text, such as an empty page, or front matter alone.
+        failed: Why a file or a folder couldn't be read, by its path. What the index has of it stays.
         known_failed: The same for files that failed at an earlier sync and haven't changed since.
         missing_extras: Files that need a library that isn't installed, by the extra that installs it.
         skipped: The numbers of files that weren't read, by suffix in lower case. A suffix that can be read is counted
@@ -86,6 +86,7 @@ class SyncResult:
     updated: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     deleted: tuple[str, ...] = ()
+    empty: tuple[str, ...] = ()
     failed: Mapping[str, str] = field(default_factory=dict)
     known_failed: Mapping[str, str] = field(default_factory=dict)
     missing_extras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -106,6 +107,7 @@ class SyncResult:
             "updated": len(self.updated),
             "unchanged": len(self.unchanged),
             "deleted": len(self.deleted),
+            "empty": len(self.empty),
             "failed": len(self.failed),
             "known to fail": len(self.known_failed),
             "in need of an extra": sum(map(len, self.missing_extras.values())),
@@ -160,8 +162,8 @@ def sync_files(
             the end.
 
     Returns:
-        What was done. Files that can't be read are in ``failed``, with the reason; an index that is kept in a folder
-        remembers them, and doesn't read them again until they change.
+        What was done. Files that can't be read are in ``failed``, with the reason, and those without text in
+        ``empty``. An index that is kept in a folder remembers both, and doesn't read them again until they change.
 
     Raises:
         InvalidInputError: An argument is of another type, or the store can't list its documents.
@@ -263,6 +265,7 @@ class _Sync:
     updated: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
     known_failed: dict[str, str] = field(default_factory=dict)
     missing: dict[str, list[str]] = field(default_factory=dict)
@@ -307,6 +310,7 @@ class _Sync:
             updated=tuple(self.updated),
             unchanged=tuple(self.unchanged),
             deleted=tuple(self.deleted),
+            empty=tuple(self.empty),
             failed=dict(self.failed),
             known_failed=dict(self.known_failed),
             missing_extras={extra: tuple(paths) for extra, paths in self.missing.items()},
@@ -352,9 +356,11 @@ class _Sync:
         except MissingExtraError as error:
             self.missing.setdefault(error.extra, []).append(file.source)
             self.done += 1
+        except EmptyFileError as error:
+            if known is not None and known.is_of_file:
+                self.remove([file.source])
+            self._fail(file, _failure(file, state, error, is_lasting=True))
         except (DocumentReadError, InvalidInputError) as error:
-            if isinstance(error, EmptyFileError) and known is not None and known.is_of_file:
-                self.retriever.delete([file.source])
             is_lasting = is_lasting and not isinstance(error, PdfProcessError)
             self._fail(file, _failure(file, state, error, is_lasting=is_lasting))
         return None
@@ -415,7 +421,10 @@ class _Sync:
         before = self.failures.files.get(file.source)
         has_failed = before is not None and bool(failure.sha256) and before.sha256 == failure.sha256
         is_known = has_failed or self.failures.unchanged(file) is not None
-        (self.known_failed if is_known else self.failed)[file.source] = failure.reason
+        if failure.is_empty:
+            (self.unchanged if is_known else self.empty).append(file.source)
+        else:
+            (self.known_failed if is_known else self.failed)[file.source] = failure.reason
         self.new_failures[file.source] = failure
         self.done += 1
 
@@ -436,7 +445,12 @@ def _failure(file: FoundFile, state: FileState | None, error: Exception, *, is_l
     if state is None:
         return FailedFile(reason=str(error), size=file.size, modified_ns=file.modified_ns)
     return FailedFile(
-        reason=str(error), size=state.size, modified_ns=state.modified_ns, sha256=state.sha256, is_lasting=is_lasting
+        reason=str(error),
+        size=state.size,
+        modified_ns=state.modified_ns,
+        sha256=state.sha256,
+        is_lasting=is_lasting,
+        is_empty=isinstance(error, EmptyFileError),
     )
 
 

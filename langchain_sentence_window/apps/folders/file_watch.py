@@ -51,7 +51,7 @@ def watch_files(
         retriever: The retriever of the index.
         paths: Paths of files and folders, see `sync_files`.
         on_sync: Called with the `SyncResult` of the first sync, and of each one that changed the index or met a file
-            that can't be read.
+            that can't be read or holds no text.
         stop: Ends the watching within seconds, after a running sync.
         delete: Whether to delete documents of files that have gone.
         on_error: Called with the exception of a sync that failed; ``None`` to drop it.
@@ -96,7 +96,7 @@ def _follow(
             if on_error is not None:
                 on_error(error)
             continue
-        if result.has_changes or result.failed:
+        if result.has_changes or result.failed or result.empty:
             on_sync(result)
         if has_failed:
             return

@@ -217,7 +217,7 @@ FAILED_FILES = "failed_files.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedFile:
-    """A file that couldn't be read.
+    """A file that couldn't be read, or held no text.
 
     Attributes:
         reason: Why, in words.
@@ -226,6 +226,7 @@ class FailedFile:
             same time.
         sha256: The SHA-256 of its bytes, in hexadecimal digits; empty if they couldn't be read.
         is_lasting: Whether the same bytes will fail again, so that they needn't be read.
+        is_empty: Whether it could be read, and holds no text.
     """
 
     reason: str
@@ -233,6 +234,7 @@ class FailedFile:
     modified_ns: int | None
     sha256: str = ""
     is_lasting: bool = False
+    is_empty: bool = False
 
     @classmethod
     def read(cls, given: object) -> Self | None:
@@ -244,14 +246,22 @@ class FailedFile:
                 "modified_ns": int(modified_ns) | (None as modified_ns),
                 "sha256": str(sha256),
                 "is_lasting": bool(is_lasting),
+                "is_empty": bool(is_empty),
             }:
-                return cls(reason=reason, size=size, modified_ns=modified_ns, sha256=sha256, is_lasting=is_lasting)
+                return cls(
+                    reason=reason,
+                    size=size,
+                    modified_ns=modified_ns,
+                    sha256=sha256,
+                    is_lasting=is_lasting,
+                    is_empty=is_empty,
+                )
         return None
 
 
 @dataclass(slots=True)
 class FailedFiles:
-    """The files that couldn't be read so far.
+    """The files that couldn't be read so far, or held no text.
 
     Attributes:
         path: Where they are remembered; ``None`` to forget them at the end.

@@ -254,6 +254,7 @@ def _sync_dict(result: SyncResult) -> dict[str, Any]:
         "updated": len(result.updated),
         "unchanged": len(result.unchanged),
         "deleted": len(result.deleted),
+        "empty": len(result.empty),
         "skipped": sum(result.skipped.values()),
         "failed": failed[:MAX_LISTED],
         "failures": len(failed),

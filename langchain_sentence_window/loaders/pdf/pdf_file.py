@@ -19,7 +19,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.page_documents import page_document
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.loaders.file_bytes import EmptyFileError, clean_text, reason
+from langchain_sentence_window.loaders.file_bytes import clean_text, reason
 from langchain_sentence_window.splitting.blocks import MAX_LEVEL, title_key
 
 from .characters import PackedPage, PageCharacters, pack, read_characters, unpack
@@ -184,7 +184,8 @@ def read_pdf(data: bytes, name: str, source: str) -> list[Document]:
     if not loaded:
         with open_pdf(data, name=name) as file:
             if any(map(file.shows_picture, range(file.page_count))):
-                raise EmptyFileError(f"{name}: its pages hold images without text; recognize the text first (OCR)")
+                # It isn't empty, as people read text on its pages.
+                raise DocumentReadError(f"{name}: its pages hold images without text; recognize the text first (OCR)")
     return loaded
 
 

@@ -31,7 +31,7 @@ from langchain_sentence_window.errors import (
     SentenceWindowError,
     SentenceWindowWarning,
 )
-from langchain_sentence_window.loaders.file_bytes import EmptyFileError, FileBytes
+from langchain_sentence_window.loaders.file_bytes import FileBytes
 
 MAX_MEMORY_BYTES = 2 * 1024**3
 """Bytes of memory that reading a file may take. Only Linux keeps to it."""
@@ -51,8 +51,7 @@ _START = (
     f"from {__name__} import serve; serve(int(sys.argv[1]))"
 )
 _ERRORS: Mapping[str, Callable[..., Exception]] = {
-    each.__name__: each
-    for each in (DocumentReadError, EmptyFileError, InvalidInputError, MissingExtraError, RuntimeError)
+    each.__name__: each for each in (DocumentReadError, InvalidInputError, MissingExtraError, RuntimeError)
 }
 _CURE = "let this program start processes"
 _SIZES = struct.Struct(">QQ")
@@ -315,8 +314,8 @@ class _Reader:
         except MissingExtraError as error:
             return _failed(MissingExtraError, error.package, error.extra), b""
         except SentenceWindowError as error:
-            kinds = [each for each in (EmptyFileError, InvalidInputError) if isinstance(error, each)]
-            return _failed(kinds[0] if kinds else DocumentReadError, str(error)), b""
+            kind = InvalidInputError if isinstance(error, InvalidInputError) else DocumentReadError
+            return _failed(kind, str(error)), b""
         except MemoryError:  # PDFium may have been stopped in the middle
             os._exit(1)
         except Exception as error:  # noqa: BLE001 - one odd file of very many

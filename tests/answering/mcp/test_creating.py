@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,14 +82,18 @@ def test_logging_is_left_alone(retriever: SentenceWindowRetriever) -> None:
 
 @pytest.mark.parametrize("function", ["create_mcp_server", "serve_mcp"])
 def test_without_the_sdk_it_says_what_to_install(
-    retriever: SentenceWindowRetriever, monkeypatch: pytest.MonkeyPatch, function: str
+    retriever: SentenceWindowRetriever, monkeypatch: pytest.MonkeyPatch, function: str, tmp_path: Path
 ) -> None:
     given: Any = retriever if function == "create_mcp_server" else object()
+    packages = tmp_path / "mcp-1.30.0.dist-info"
+    packages.mkdir()
+    (packages / "METADATA").write_text("Metadata-Version: 2.1\nName: mcp\nVersion: 1.30.0\n")
+    monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
-    with pytest.raises(MissingExtraError, match=r"mcp is not installed.*\[mcp\]"):
+    with pytest.raises(MissingExtraError, match=r"mcp 1\.30\.0 is installed, but can't be imported.*\[mcp\]"):
         getattr(mcp_server, function)(given)
     monkeypatch.setitem(sys.modules, "mcp.server", logging)  # any module without MCPServer, as that of 1.x
-    with pytest.raises(MissingExtraError, match=r"mcp>=2 is not installed"):
+    with pytest.raises(MissingExtraError, match=r"mcp 1\.30\.0 is installed, and mcp>=2 is needed; .*\[mcp\]"):
         getattr(mcp_server, function)(given)
 
 

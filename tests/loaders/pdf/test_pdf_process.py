@@ -18,7 +18,7 @@ from langchain_sentence_window.documents.page_documents import sentences_on_page
 from langchain_sentence_window.documents.source_parts import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.loaders import load_pdf, locate
-from langchain_sentence_window.loaders.file_bytes import EmptyFileError, FileBytes
+from langchain_sentence_window.loaders.file_bytes import FileBytes
 from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfBytes, PdfProcess, PdfProcessError
 from tests.loaders.pdf.drawing import HEIGHT, WIDTH, drawn, lines, scanned
@@ -54,9 +54,9 @@ def texts(process: PdfProcess, data: bytes) -> list[str]:
 
 
 @pytest.mark.process
-def test_a_file_of_scans_is_one_without_text(process: PdfProcess) -> None:
+def test_a_file_of_scans_is_a_failure_and_not_an_empty_file(process: PdfProcess) -> None:
     told = pytest.warns(SentenceWindowWarning, match="they show pictures")
-    with told, pytest.raises(EmptyFileError, match="hold images without text"):
+    with told, pytest.raises(DocumentReadError, match="hold images without text"):
         process.load(file_of(drawn(scanned)), "a.pdf", "a")
 
 

@@ -154,6 +154,7 @@ function summaryOf(kind, result) {
     parts.push(`${result.updated} updated`, `${result.unchanged} unchanged`, `${result.deleted} deleted`);
   }
   if (result.same?.length) parts.push(`${result.same.length} in the index already`);
+  if (result.empty) parts.push(`${result.empty} without text`);
   if (result.failures) parts.push(`${result.failures} failed`);
   return parts.join(", ");
 }

@@ -106,12 +106,13 @@ def _keys_in(filter: Filter) -> Iterator[str]:
 
 def _all_of(filter: object, depth: int) -> Part:
     if not isinstance(filter, Mapping):
+        example = "a filter is a mapping such as {'year': {'$gte': 2025}}"
+        if callable(filter):
+            # SQL can't call it, so a search would have to read every sentence.
+            raise FilterError(f"{example}, not {shown(filter)}; write its condition as a mapping")
         is_json = isinstance(filter, str) and filter.lstrip().startswith("{")
         cure = "; read it with json.loads first" if is_json else ""
-        raise FilterError(
-            f"a filter is a mapping such as {{'source': 'a.md'}}, not {shown(filter)} of type "
-            f"{type(filter).__name__}{cure}"
-        )
+        raise FilterError(f"{example}, not {shown(filter)}{cure}")
     if depth > MAX_FILTER_DEPTH:
         raise FilterError(f"the filter nests more than {MAX_FILTER_DEPTH} levels; flatten its $and, $or and $not")
     return join(" AND ", [_clause(key, value, depth) for key, value in filter.items()])
