@@ -52,8 +52,10 @@ def test_retrieval_is_measured(here: Path, asked: Path, tmp_path: Path) -> None:
     assert [each["question"] for each in report["questions"]] == list(ASKED)
     few = run_here("evaluate", asked, "--budgets", "400", "-k", 1, "--window", 0, "--json").json
     assert {len(each["found"]) for each in few["questions"]} == {1}
-    none = run_here("evaluate", asked, "--filter", only(here / "docs/backups.md"), "--budgets", "400", "--json").json
-    assert none["averages"][0]["recall"]["mean"] < 0.5
+    within = run_here("evaluate", asked, "--filter", only(here / "docs/backups.md"), "--budgets", "400", "--json")
+    assert "6 of 8 questions aren't counted" in within.err
+    assert [len(within.json["questions"]), len(within.json["lost"])] == [2, 6]
+    assert within.json["averages"][0]["recall"]["mean"] == 1
 
 
 def test_questions_and_answers_are_measured_by_what_says_the_answers(here: Path, asked: Path, tmp_path: Path) -> None:
@@ -149,10 +151,17 @@ def test_questions_about_documents_that_are_not_there_are_told(here: Path, tmp_p
     write_questions(path, [*questions()[:1], Question("Who?", "none.md", ((0, 3),))])
     done = run_here("evaluate", path)
     assert done.code == 0
-    assert done.err.splitlines() == [
-        "Warning: questions name documents 'none.md', and none or several documents fit each name, so these "
-        "questions score 0; list the documents with: sentence-window ls"
-    ]
+    why = "'Who?': 'none.md' isn't among the documents, or the filter hides its gold; name the document as the index "
+    (warned,) = done.err.splitlines()
+    assert warned.startswith(f"Warning: 1 of 2 questions aren't counted, because their gold isn't found: {why}")
+    assert done.out.startswith("1 questions, means in %")
+    assert why in done.out
+    (lost,) = run_here("evaluate", path, "--json").json["lost"]
+    assert (lost["question"], lost["doc_id"], lost["spans"], lost["reason"]) == ("Who?", "none.md", [[0, 3]], "missing")
+    write_questions(path, [Question("Who?", "none.md", ((0, 3),))])
+    nothing = run_here("evaluate", path)
+    assert (nothing.code, nothing.out) == (2, "")
+    assert f"there is nothing to measure: {why}" in nothing.err
     missing = run_here("evaluate", tmp_path / "none.jsonl")
     assert missing.code == 2
     assert "none.jsonl can't be read (No such file or directory)" in missing.err
