@@ -385,7 +385,10 @@ def serve(
     names: ServerNames = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Let nobody add or delete documents.")] = False,
     questions: Annotated[
-        Path | None, typer.Option("--questions", metavar="FILE", help="The questions to measure with, as JSON lines.")
+        Path | None,
+        typer.Option(
+            "--questions", metavar="FILE", help="The questions to measure with. Default: questions.jsonl in the index."
+        ),
     ] = None,
     model: options.Model = None,
     index: options.Index = None,
