@@ -1,5 +1,7 @@
 """``evaluate``, ``sweep`` and ``fit``."""
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -168,3 +170,28 @@ def test_questions_about_documents_that_are_not_there_are_told(here: Path, tmp_p
     plotted = run_here("evaluate", path, "--plot", "plot.bmp")
     assert (plotted.code, plotted.out) == (2, "")
     assert "neither .svg nor .png" in plotted.err
+
+
+def test_questions_are_found_after_edits_and_in_a_renamed_folder(own: Path, tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    with_text = [
+        replace(each, doc_id=str(own / each.doc_id), texts=(FILES[each.doc_id][slice(*each.spans[0])],))
+        for each in questions()
+    ]
+    write_questions(path, with_text)
+    before = run_here("evaluate", path, "--budgets", "400", "--json")
+    policy = own / "docs" / "policy.md"
+    policy.write_text(policy.read_text().replace("\n\n", "\n\n\n\n\n", 1))  # the vectors of other text aren't recorded
+    (own / "docs").rename(own / "papers")
+    shutil.rmtree(own / ".sentence-window")
+    assert run_here("index", "papers").code == 0
+    after = run_here("evaluate", path, "--budgets", "400", "--json")
+    assert (before.err, after.err, after.json["lost"]) == ("", "", [])
+    assert [each["doc_id"] for each in after.json["questions"]] == [
+        each["doc_id"].replace("/docs/", "/papers/") for each in before.json["questions"]
+    ]
+    assert any(
+        was["spans"] != now["spans"] for was, now in zip(before.json["questions"], after.json["questions"], strict=True)
+    )
+    assert [each["texts"] for each in after.json["questions"]] == [list(each.texts) for each in with_text]
+    assert after.json["averages"][0]["recall"]["mean"] > 0.9
