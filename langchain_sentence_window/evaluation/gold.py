@@ -251,17 +251,20 @@ class GivenCorpus:
 
     def __init__(self, documents: Iterable[Document]) -> None:
         """Seek in documents."""
-        self._known: list[tuple[Sequence[str], str]] = []
+        self._names: list[Sequence[str]] = []
+        self._texts: dict[str, str] = {}
         for group in group_by_name(checked_documents(documents), join=True):
             joined = group.joined() if group.is_one_document else None
             for part in group.parts if joined is None else group.parts[:1]:
                 named = group.parts if joined else [part]
                 names = [group.doc_id, *(name for each in named for name in source_names(each.document))]
-                self._known.append((list(dict.fromkeys(names)), joined.text if joined else part.text))
+                self._names.append(names)
+                for name in names:
+                    self._texts.setdefault(name, joined.text if joined else part.text)
 
     async def read(self, io: IO, name: str) -> DocumentText | None:
         """Return the document of a name."""
-        text = next((text for names, text in self._known if name in names), None)
+        text = self._texts.get(name)
         if text is None:
             return None
         runs = [TextRun(0, text, ())]
@@ -270,8 +273,8 @@ class GivenCorpus:
     async def named_alike(self, io: IO, name: str) -> Sequence[str]:
         """Return the names of the documents with a file name."""
         wanted = file_name(name)
-        named = (next((each for each in names if file_name(each) == wanted), None) for names, _ in self._known)
-        return [each for each in named if each is not None]
+        named = (next((each for each in names if file_name(each) == wanted), None) for names in self._names)
+        return list(dict.fromkeys(each for each in named if each is not None))
 
 
 def _sections_of(text: str) -> Sequence[int]:
