@@ -11,7 +11,8 @@ a reader may want to know that a second contract says it too: ``also_in`` says w
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.documents import Document
@@ -144,6 +145,41 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
     if spans := part_spans(sentences):
         metadata[keys.PARTS] = as_entries(spans)
     return Document(id=first.doc_id, page_content=window_text(whole, by_key(sentences)), metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class TextRun:
+    """Sentences of a document that follow each other without a gap.
+
+    Attributes:
+        start: The first code point in the document.
+        text: The text from the first sentence to the last.
+        sentences: The sentences.
+    """
+
+    start: int
+    text: str
+    sentences: Sequence[StoredSentence]
+
+    def slice(self, start: int, end: int) -> str | None:
+        """Return the text of a span of the document; ``None`` if the run doesn't hold all of it."""
+        is_inside = self.start <= start and end <= self.start + len(self.text)
+        return self.text[start - self.start : end - self.start] if is_inside else None
+
+
+def text_runs(sentences: Sequence[StoredSentence]) -> Iterator[TextRun]:
+    """Yield the runs of a document's sentences: one, if a filter hides none between them."""
+    begin = 0
+    for at in range(1, len(sentences) + 1):
+        last = sentences[at - 1]
+        if at < len(sentences):
+            each = sentences[at]
+            if each.index == last.index + 1 and each.start == last.end + len(last.separator):
+                continue
+        run = sentences[begin:at]
+        text = "".join([part for each in run for part in (each.text, each.separator)])
+        yield TextRun(run[0].start, text[: len(text) - len(last.separator)], run)
+        begin = at
 
 
 def window_text(window: Window, sentences: SentencesByKey) -> str:

@@ -7,10 +7,12 @@
 
 Each question names the spans of a document that answer it. A retriever's Documents are read in their order until a
 budget of characters or tokens is spent; the last one is cut. The score is how much of the gold lies in the text that
-was read. Every question is scored. A question without results scores 0.
+was read. A question without results scores 0. Every question is scored whose gold is found in the documents as they are
+now; the others are named.
 """
 
 from .fitted_ranking import FittedRanking, afit_ranking, fit_ranking
+from .gold import LostGold
 from .measurement import acompare, aevaluate, asweep, compare, evaluate, sweep
 from .metrics import Averages, MeanCI, Passage, Score
 from .questions import Question, read_questions, write_questions
@@ -20,6 +22,7 @@ __all__ = [
     "Averages",
     "Comparison",
     "FittedRanking",
+    "LostGold",
     "MeanCI",
     "Passage",
     "Question",

@@ -12,7 +12,7 @@ that was fitted without it.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -26,8 +26,9 @@ from langchain_sentence_window.ranking.candidates import Indexes, Numbers
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS, Ranking
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
-from .fitting_examples import FittingExample, find_examples, stacked
+from .fitting_examples import FittingExample, check_fittable, find_examples, stacked
 from .fitting_objective import Stack, minimize, smoothed_recall
+from .gold import LostGold, StoredCorpus, check_any_left, find_gold
 from .measurement import BUDGETS, OnProgress, checked_budgets
 from .metrics import CONFIDENCE, OF_DIFFERENCES, MeanCI, mean_cis
 from .questions import Question, checked_questions
@@ -48,9 +49,10 @@ class FittedRanking:
         gains: The gain of recall at each budget, with its interval.
         gain: The gain of the mean recall over the budgets, with its interval.
         strength: How strongly the weights were held at those of ``prior``; higher holds them more.
-        questions: The number of questions.
+        questions: The number of questions that it was fitted to.
         without_gold: How many of them have no gold among their candidates, which no ranking can change.
         groups: ``documents`` if questions of one document were left out together, else ``questions``.
+        lost: The questions whose gold isn't in the index any more, to which it wasn't fitted.
     """
 
     fitted: Ranking
@@ -64,6 +66,7 @@ class FittedRanking:
     questions: int
     without_gold: int
     groups: str
+    lost: tuple[LostGold, ...] = ()
 
     @property
     def is_recommended(self) -> bool:
@@ -99,6 +102,7 @@ class FittedRanking:
             [
                 f"{self.questions:,} questions, {self.without_gold:,} without gold among their candidates; each "
                 "is measured with weights that were fitted without it",
+                *([f"{len(self.lost):,} more aren't counted, because their gold isn't found"] if self.lost else []),
                 *aligned(rows),
                 f"{CONFIDENCE:.0%} interval of the mean gain: {interval}",
                 f"largest changes: {self._changes()}",
@@ -141,7 +145,8 @@ def fit_ranking(
 ) -> FittedRanking:
     """Fit the ranking of a retriever to questions with gold spans.
 
-    Each question is searched once. The retriever isn't changed: give it `FittedRanking.ranking`, or the path of a file
+    Each question is searched once. Gold is found as `evaluate` finds it, and questions whose gold isn't found are in
+    `FittedRanking.lost`. The retriever isn't changed: give it `FittedRanking.ranking`, or the path of a file
     that `FittedRanking.save` wrote.
 
     Args:
@@ -200,9 +205,13 @@ async def _fit_ranking(  # noqa: PLR0917 - as the functions that call it
     on_progress: OnProgress | None = None,
 ) -> FittedRanking:
     asked, sizes = checked_questions(questions), checked_budgets(budgets)
-    examples = await find_examples(io, retriever, asked, show_progress=show_progress, on_progress=on_progress)
+    check_fittable(retriever)
+    gold = await find_gold(io, [StoredCorpus(retriever.scope())], asked)
+    check_any_left(gold)
+    there = gold.questions
+    examples = await find_examples(io, retriever, there, show_progress=show_progress, on_progress=on_progress)
     prior = DEFAULT_RANKING if retriever.ranking is None else retriever.ranking
-    return await io.in_thread(fit, examples, prior, sizes)
+    return replace(await io.in_thread(fit, examples, prior, sizes), lost=gold.lost)
 
 
 class _Fitting:

@@ -142,6 +142,18 @@ def stacked(examples: Sequence[FittingExample]) -> Stack:
 _NO_WINDOW = ("", 0, 0)
 
 
+def check_fittable(retriever: object) -> None:
+    """Check that a retriever has a ranking that can be fitted.
+
+    Raises:
+        InvalidInputError: It isn't a `SentenceWindowRetriever`.
+    """
+    if not isinstance(retriever, SentenceWindowRetriever):
+        raise InvalidInputError(
+            f"the retriever is {shown(retriever)}; give a SentenceWindowRetriever, whose ranking can be fitted"
+        )
+
+
 async def find_examples(
     io: IO,
     retriever: SentenceWindowRetriever,
@@ -155,10 +167,7 @@ async def find_examples(
     Raises:
         InvalidInputError: The retriever isn't a `SentenceWindowRetriever`.
     """
-    if not isinstance(retriever, SentenceWindowRetriever):
-        raise InvalidInputError(
-            f"the retriever is {shown(retriever)}; give a SentenceWindowRetriever, whose ranking can be fitted"
-        )
+    check_fittable(retriever)
     asked, found = list(questions), list[FittingExample]()
     with counted(len(asked), "Searching", show_progress=show_progress, on_progress=on_progress) as step:
         for question in asked:

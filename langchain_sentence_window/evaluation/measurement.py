@@ -3,6 +3,7 @@
 Each function writes its options out, so that notebooks and ``help()`` show them with their defaults.
 """
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,20 +31,13 @@ from langchain_sentence_window._validation import (
 )
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.source_documents import found_span
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import RELATED_NAMES
 
+from .gold import Corpus, GivenCorpus, LostGold, SectionStarts, StoredCorpus, check_any_left, find_gold, warn_of_unknown
 from .metrics import Count, Passage, is_wrong_section, score, within_budget
-from .questions import (
-    Question,
-    SectionStarts,
-    checked_questions,
-    sections_in_store,
-    sections_of_texts,
-    texts_by_name,
-    warn_of_unknown,
-)
+from .questions import Question, checked_questions
 from .report import Comparison, QuestionResult, Report
 
 OnProgress: TypeAlias = Callable[[int, int], None]
@@ -66,6 +60,9 @@ def evaluate(
 ) -> Report:
     """Ask a retriever all questions and score the passages that it returns.
 
+    Gold is found again by its text after its document was edited, and after the document moved, in the one of the same
+    file name. A question whose gold isn't found isn't asked or counted: it is in `Report.lost`, with a warning.
+
     Args:
         retriever: Any LangChain retriever whose Documents have ``start_index``, and ``doc_id`` or ``source``, in their
             metadata. It must return enough text for the largest budget, so set its ``k`` to 40 or so. Windows of a
@@ -73,17 +70,17 @@ def evaluate(
         questions: The questions; at least one.
         budgets: The sizes of the context to measure at, in characters, or in tokens with ``count_tokens``.
         count_tokens: Counts the tokens of a text, such as a model's own counter.
-        documents: The source documents. Questions are checked against them, and `SentenceSplitter` finds their
-            sections, for the rate of first passages from a wrong section. Without them, the sections are read from
-            the store of a `SentenceWindowRetriever`; for other retrievers the rate is unknown. A passage that spans
-            several sections, as fixed chunks do, counts as being in each of them.
+        documents: The source documents, in which the gold is found as it is now. `SentenceSplitter` finds their
+            sections, for the rate of first passages from a wrong section. Without them, both are read from the store
+            of a `SentenceWindowRetriever`; for other retrievers the gold is taken to be at its spans, and the rate is
+            unknown. A passage that spans several sections, as fixed chunks do, counts as being in each of them.
         show_progress: Whether to show a progress bar.
         on_progress: Called with the number of questions asked so far and of all questions: before the first, and after
             each. An exception in it ends the evaluation.
 
     Raises:
-        InvalidInputError: There are no questions, a budget is below 1, a question's document isn't among the
-            documents, or a passage can't be located in its source.
+        InvalidInputError: There are no questions, a budget is below 1, the gold of no question is found, or a passage
+            can't be located in its source.
     """
     asked = {"": retriever}
     return run(
@@ -231,15 +228,21 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
     if count_tokens is not None:
         count = checking_counter("count_tokens", checked_function("count_tokens", count_tokens))
     windows = [each for each in retrievers.values() if isinstance(each, SentenceWindowRetriever)]
-    sections: SectionStarts | None = None
+    corpora: list[Corpus] = []
     if documents is not None:
-        texts = texts_by_name(documents, questions)
-        sections = await io.in_thread(sections_of_texts, texts)
-    elif windows:
-        sections = await sections_in_store(io, windows[0].scope(), questions)
+        corpora = [await io.in_thread(GivenCorpus, documents)]
+    else:
+        scopes = {(id(each.vectorstore), repr(each.scope().filter)): each.scope() for each in windows}
+        corpora = [StoredCorpus(scope) for scope in scopes.values()]
+    lost: tuple[LostGold, ...] = ()
+    sections: SectionStarts | None = None
+    if corpora:
+        gold = await find_gold(io, corpora, questions)
+        check_any_left(gold)
+        questions, lost, sections = gold.questions, gold.lost, None if gold.unread else gold.sections
     for store in {id(each.vectorstore): each.vectorstore for each in windows}.values():
-        scopes = [each.scope() for each in windows if each.vectorstore is store]
-        await warn_of_unknown(io, scopes, [question.doc_id for question in questions])
+        within = [each.scope() for each in windows if each.vectorstore is store]
+        await warn_of_unknown(io, within, [question.doc_id for question in questions])
     reports: dict[str, Report] = {}
     total = len(retrievers) * len(questions)
     with counted(total, "Asking", show_progress=show_progress, on_progress=on_progress) as step:
@@ -252,8 +255,37 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
                 passages = [_passage(document) for document in checked_documents(found)]
                 results.append(await io.in_thread(_result, question, passages, budgets, count, sections))
                 step()
-            reports[name] = Report(budgets, unit, tuple(results), count)
+            reports[name] = Report(budgets, unit, tuple(results), count, lost)
+    _warn_of_other_texts(reports.values())
     return Comparison(reports)
+
+
+def _warn_of_other_texts(reports: Iterable[Report]) -> None:
+    """Warn of passages that say something else than the gold at its place, as those of a stale index do."""
+    results = [result for report in reports for result in report.results]
+    differing = [result.question for result in results if _says_otherwise(result)]
+    if differing:
+        first = differing[0]
+        warnings.warn(
+            f"for {len(differing):,} of {len(results):,} questions, a retriever returned another text at the place of "
+            f"the gold, such as for {shown(first.question)} at {first.spans[0][0]:,} of {shown(first.doc_id)}, so "
+            "these scores are wrong; index the documents again, or give those that it was made from as documents=",
+            SentenceWindowWarning,
+            stacklevel=2,
+        )
+
+
+def _says_otherwise(result: QuestionResult) -> bool:
+    question = result.question
+    for (start, end), text in zip(question.spans, question.texts, strict=False):
+        for passage in result.passages:
+            if passage.doc_id != question.doc_id or passage.start is None:
+                continue
+            first, last = max(start, passage.start), min(end, passage.start + len(passage.text))
+            said = passage.text[first - passage.start : last - passage.start]
+            if first < last and said != text[first - start : last - start]:
+                return True
+    return False
 
 
 def _passage(document: Document) -> Passage:
@@ -277,7 +309,6 @@ def _result(
     sections: SectionStarts | None,
 ) -> QuestionResult:
     contexts = [within_budget(passages, budget, count) for budget in budgets]
-    # No section of a missing document can be right.
     starts = None if sections is None else sections.get(question.doc_id, ())
     first = passages[0] if passages else None
     return QuestionResult(

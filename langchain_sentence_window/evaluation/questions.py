@@ -1,36 +1,29 @@
-"""Questions with gold spans: read, checked and written; and the documents that they are about."""
+"""Questions with gold spans: read, checked and written."""
 
 import contextlib
 import csv
 import json
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from io import StringIO
 from os import PathLike
 from typing import Any, TypeAlias
 
-from langchain_core.documents import Document
 from langchain_core.runnables import Runnable
 
-from langchain_sentence_window._arguments import checked_documents, checked_path
+from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._display import UPGRADE, shown
-from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import LONE_SURROGATE, STORABLE_ID, SentenceKey, Span
-from langchain_sentence_window._validation import checked_list, gathered, listed
-from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.adapters.store_adapter import batches
-from langchain_sentence_window.documents.part_groups import group_by_name
-from langchain_sentence_window.documents.source_documents import source_names
-from langchain_sentence_window.documents.splitter import SentenceSplitter
+from langchain_sentence_window._primitives import LONE_SURROGATE, Span
+from langchain_sentence_window._validation import checked_list, gathered
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
 VERSION = 1
 """The version of a line of questions. It increases when a key gets another meaning, not when one is added."""
 
 _VERSION_KEY = "format_version"
-_FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …]}'
+_FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …], "texts": ["…", …]}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +35,23 @@ class Question:
         doc_id: The document that answers it.
         spans: The gold: half-open ``(start, end)`` in code points of the document's text, in any order. Where spans
             overlap, each character counts once.
+        texts: The text of each span, by which the gold is found again after the document was edited or moved. Empty
+            if it isn't known; then the gold is whatever stands at its spans.
         others: Other keys of its line, such as notes of your own, which `write_questions` writes back.
     """
 
     question: str
     doc_id: str
     spans: tuple[Span, ...]
+    texts: tuple[str, ...] = field(default=(), compare=False)
     others: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the fields, and turn lists of spans into tuples.
 
         Raises:
-            InvalidInputError: A field is empty or of a wrong type, or a span isn't ``0 <= start < end``.
+            InvalidInputError: A field is empty or of a wrong type, a span isn't ``0 <= start < end``, or a text isn't
+                as long as its span.
         """
         for name, value in (("question", self.question), ("doc_id", self.doc_id)):
             if not isinstance(value, str) or not value.strip():
@@ -63,6 +60,7 @@ class Question:
         if not spans:
             raise InvalidInputError(f"spans is {shown(self.spans)}; give at least one (start, end) of the evidence")
         object.__setattr__(self, "spans", tuple(map(_checked_span, spans)))
+        object.__setattr__(self, "texts", _checked_texts(self.texts, self.spans))
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +98,9 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
     It leaves out questions without gold, with a warning.
 
     Args:
-        path: A UTF-8 file with ``{"question": …, "doc_id": …, "spans": [[start, end], …]}`` on each line. Blank lines
-            are ignored, and other keys are kept as `Question.others`. A line of a later version of the package says
-            so as ``format_version``: what can be read of it is read, with a warning.
+        path: A UTF-8 file with ``{"question": …, "doc_id": …, "spans": [[start, end], …], "texts": […]}`` on each line;
+            ``texts`` may be missing. Blank lines are ignored, and other keys are kept as `Question.others`. A line of a
+            later version of the package says so as ``format_version``: what can be read of it is read, with a warning.
 
     Raises:
         InvalidInputError: The file doesn't exist or has no questions, or a line can't be read. The message says which
@@ -216,6 +214,8 @@ def as_record(asked: Asked) -> dict[str, Any]:
     """Return the keys of a question's line."""
     record = asdict(asked)
     others = record.pop("others", {})
+    if not record.get("texts", True):
+        del record["texts"]
     return record | {key: value for key, value in others.items() if key not in record}
 
 
@@ -240,8 +240,9 @@ def _read(line: str, where: str) -> Record:
             raise InvalidInputError(f"it lacks {', '.join(map(repr, missing))}; write {_FORM}")
         if is_open:
             return OpenQuestion(record["question"], record["answer"]), record
-        others = {key: value for key, value in record.items() if key not in needed}
-        return Question(record["question"], record["doc_id"], record["spans"], others), record
+        others = {key: value for key, value in record.items() if key not in (*needed, "texts")}
+        texts = record.get("texts", ())
+        return Question(record["question"], record["doc_id"], record["spans"], texts, others), record
     except InvalidInputError as error:
         if "question" in keys and _is_later(record):
             with contextlib.suppress(InvalidInputError):
@@ -324,141 +325,14 @@ def _checked_span(span: Any) -> Span:
     )
 
 
-SectionStarts: TypeAlias = Mapping[str, Sequence[int]]
-"""For each ``doc_id``, the first code point of each of its sections, in order."""
-
-ID_BATCH_SIZE = 256
-"""Sentences read in one call."""
-
-
-def texts_by_name(documents: Iterable[Document], questions: Iterable[Question]) -> dict[str, str]:
-    """Find the texts that questions are about; parts of a source are joined, as they are when they are indexed.
-
-    Returns:
-        The text of each question's document, by the name that the question gives it.
-
-    Raises:
-        InvalidInputError: There is none of that name, or a span runs past its end.
-    """
-    known: dict[str, str] = {}
-    for group in group_by_name(checked_documents(documents), join=True):
-        joined = group.joined() if group.is_one_document else None
-        for part in group.parts:
-            text = joined.text if joined else part.text
-            for name in (group.doc_id, *source_names(part.document)):
-                known.setdefault(name, text)
-    texts: dict[str, str] = {}
-    for question in questions:
-        if question.doc_id not in known:
+def _checked_texts(texts: Any, spans: tuple[Span, ...]) -> tuple[str, ...]:
+    found = gathered(texts) if isinstance(texts, list | tuple) else None
+    if found is None or not all(isinstance(text, str) for text in found) or len(found) not in (0, len(spans)):
+        raise InvalidInputError(f"texts is {shown(texts)}; give the text of each of the {len(spans)} spans, or none")
+    for text, (start, end) in zip(found, spans, strict=False):
+        if len(text) != end - start:
             raise InvalidInputError(
-                f"the question {shown(question.question)} is about {shown(question.doc_id)}, which isn't among the "
-                f"documents given: {listed(known)}; write the id, the doc_id or the source of one of them"
+                f"the text {shown(text)} has {len(text)} characters, and its span {shown((start, end))} has "
+                f"{shown(end - start)}; give the text as the document has it, counted in code points"
             )
-        text = texts[question.doc_id] = known[question.doc_id]
-        end = max(end for _, end in question.spans)
-        if end > len(text):
-            raise InvalidInputError(
-                f"a span of the question {shown(question.question)} ends at {shown(end)}, and "
-                f"{shown(question.doc_id)} has {len(text)} characters; count code points, not bytes, in the "
-                "text as it is indexed"
-            )
-    return texts
-
-
-def sections_of_texts(texts: Mapping[str, str]) -> SectionStarts:
-    """Find the sections of texts by their headings, as `SentenceSplitter` does."""
-    splitter = SentenceSplitter()
-    found: dict[str, list[int]] = {}
-    for doc_id, text in texts.items():
-        sentences = splitter.split_text(text)
-        found[doc_id] = [one.start for index, one in enumerate(sentences) if one.section_start == index]
-    return found
-
-
-async def sections_in_store(io: IO, scope: Scope, questions: Sequence[Question]) -> SectionStarts | None:
-    """Read the sections of the documents of questions from the metadata of their sentences.
-
-    It warns of gold that ends behind the end of its document.
-
-    Returns:
-        The sections of those documents that may be read; ``None`` if the store can't fetch by id, or not within the
-        filter.
-    """
-    found = dict[str, list[int]]()
-    ends: dict[str, int] = {}
-    for doc_id in filter(STORABLE_ID.fullmatch, dict.fromkeys(question.doc_id for question in questions)):
-        index = 0
-        while True:
-            documents = await _fetched(io, scope, [(doc_id, index + i) for i in range(ID_BATCH_SIZE)])
-            if documents is None:
-                return None
-            sentences = sorted(map(scope.adapter.read, documents), key=lambda sentence: sentence.index)
-            starts = [one.start for one in sentences if one.section_start == one.index]
-            if sentences:
-                found.setdefault(doc_id, []).extend(starts)
-                ends[doc_id] = sentences[-1].end
-            # Under a filter, some that are missing may be forbidden.
-            if not sentences or (len(sentences) < ID_BATCH_SIZE and scope.filter is None):
-                break
-            index += ID_BATCH_SIZE
-    _warn_of_gold_outside(questions, ends)
-    return found
-
-
-def _warn_of_gold_outside(questions: Sequence[Question], ends: Mapping[str, int]) -> None:
-    """Warn of spans that end where no sentence of their document stands any more, so that nothing can find them."""
-    lost = [
-        f"{shown(question.question)} ({shown(question.doc_id)} ends at {ends[question.doc_id]}, a span at {shown(end)})"
-        for question in questions
-        if question.doc_id in ends
-        for end in [max(end for _, end in question.spans)]
-        if end > ends[question.doc_id]
-    ]
-    if lost:
-        more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
-        warnings.warn(
-            f"gold lies beyond the end of its document in the question {lost[0]}{more}, and can't be found; count "
-            "code points, not bytes, in the text as it is indexed",
-            SentenceWindowWarning,
-            stacklevel=2,
-        )
-
-
-class UnknownDocumentsWarning(SentenceWindowWarning):
-    """Questions name documents that the index doesn't hold."""
-
-
-async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str]) -> None:
-    """Warn of documents that can't be found, as questions about them score 0 whatever is found.
-
-    Args:
-        io: Makes the calls.
-        scopes: A store, with each of the filters under which it is asked.
-        doc_ids: The documents.
-    """
-    missing = dict.fromkeys(doc_ids)
-    for scope in {repr(scope.filter): scope for scope in scopes}.values():
-        storable = [doc_id for doc_id in missing if STORABLE_ID.fullmatch(doc_id)]
-        for part in batches(storable, ID_BATCH_SIZE):
-            documents = await _fetched(io, scope, [(doc_id, 0) for doc_id in part])
-            if documents is None:
-                return
-            for document in documents:
-                missing.pop(scope.adapter.read(document).doc_id, None)
-    if missing:
-        within = " that the filter lets through" if any(scope.filter is not None for scope in scopes) else ""
-        warnings.warn(
-            f"the index holds no documents {listed(missing)}{within}, and questions with these doc_ids score 0. "
-            "Name documents in the questions as the index does: see metadata['doc_id'] of what the retriever "
-            "returns",
-            UnknownDocumentsWarning,
-            stacklevel=2,
-        )
-
-
-async def _fetched(io: IO, scope: Scope, keys: Sequence[SentenceKey]) -> list[Document] | None:
-    """Fetch sentences; return ``None`` if the store can't fetch by id, or not within the filter."""
-    try:
-        return await scope.fetch(io, keys)
-    except InvalidInputError:
-        return None
+    return tuple(found)

@@ -11,12 +11,14 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._display import aligned, shown
+from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._validation import as_integer, listed, optional_count
 from langchain_sentence_window.errors import InvalidInputError
 
 from . import metrics
-from .questions import Question, as_record, texts_by_name
+from .gold import GivenCorpus, LostGold, find_gold
+from .questions import Question, as_record
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,6 +29,9 @@ MIN_USED = 0.9
 
 MIN_QUESTIONS = 20
 """The questions below which a table notes that its intervals are rough."""
+
+MAX_LOST = 10
+"""The most questions whose gold isn't found that a table names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +61,17 @@ class Report:
     Attributes:
         budgets: The budgets, in rising order.
         unit: The unit of the budgets: ``characters`` or ``tokens``.
-        results: One result for each question, in their order.
+        results: One result for each question whose gold was found, in their order. Each question has its gold as it was
+            when it was measured, and its text.
         count: Counts how much of a budget a text takes.
+        lost: The questions whose gold wasn't found. They aren't counted.
     """
 
     budgets: tuple[int, ...]
     unit: str
     results: tuple[QuestionResult, ...] = field(repr=False)
     count: metrics.Count
+    lost: tuple[LostGold, ...] = ()
 
     @cached_property
     def averages(self) -> tuple[metrics.Averages, ...]:
@@ -118,17 +126,19 @@ class Report:
                 }
                 for result in self.results
             ],
+            "lost": [each.to_dict() for each in self.lost],
         }
 
     def to_json(self) -> str:
         """Return the result of `to_dict` as JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
 
-    def to_ragas(self, documents: Iterable[Document], budget: int | None = None) -> list[dict[str, Any]]:
-        """Return samples for ragas: ``EvaluationDataset.from_list(report.to_ragas(documents))``.
+    def to_ragas(self, documents: Iterable[Document] | None = None, budget: int | None = None) -> list[dict[str, Any]]:
+        """Return samples for ragas: ``EvaluationDataset.from_list(report.to_ragas())``.
 
         Args:
-            documents: The source documents, for the text of the gold spans.
+            documents: The source documents, for the text of the gold if neither its question holds it nor the index
+                could be read when it was measured.
             budget: The budget to cut the context to; ``None`` for all that was retrieved.
 
         Returns:
@@ -136,12 +146,14 @@ class Report:
             ``SingleTurnSample``.
 
         Raises:
-            InvalidInputError: A question's document is missing, or is shorter than its spans.
+            InvalidInputError: The text of a question's gold isn't known, and isn't in the documents.
         """
         return self._samples(documents, budget, ("user_input", "retrieved_contexts", "reference_contexts"))
 
-    def to_deepeval(self, documents: Iterable[Document], budget: int | None = None) -> list[dict[str, Any]]:
-        """Return samples for DeepEval: ``[LLMTestCase(**each) for each in report.to_deepeval(documents)]``.
+    def to_deepeval(
+        self, documents: Iterable[Document] | None = None, budget: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Return samples for DeepEval: ``[LLMTestCase(**each) for each in report.to_deepeval()]``.
 
         Args:
             documents: As for `to_ragas`.
@@ -157,8 +169,10 @@ class Report:
         """
         return self._samples(documents, budget, ("input", "retrieval_context", "context"))
 
-    def to_trulens(self, documents: Iterable[Document], budget: int | None = None) -> list[dict[str, Any]]:
-        """Return samples for TruLens: ``GroundTruthAgreement(report.to_trulens(documents))``.
+    def to_trulens(
+        self, documents: Iterable[Document] | None = None, budget: int | None = None
+    ) -> list[dict[str, Any]]:
+        """Return samples for TruLens: ``GroundTruthAgreement(report.to_trulens())``.
 
         Args:
             documents: As for `to_ragas`.
@@ -175,16 +189,22 @@ class Report:
         return [each | {"expected_chunks": [{"text": text} for text in each["expected_chunks"]]} for each in samples]
 
     def _samples(
-        self, documents: Iterable[Document], budget: int | None, names: tuple[str, str, str]
+        self, documents: Iterable[Document] | None, budget: int | None, names: tuple[str, str, str]
     ) -> list[dict[str, Any]]:
         """Return question, context and gold of each question by names."""
         optional_count("budget", budget)
-        texts = texts_by_name(documents, [result.question for result in self.results])
+        unknown = [result.question for result in self.results if not result.question.texts]
+        found = run(find_gold(BLOCKING, [GivenCorpus(documents or [])], unknown))
+        if found.lost:
+            raise InvalidInputError(
+                f"the text of gold isn't known; pass the documents that it is from: {found.lost[0]}"
+            )
+        texts = {asked: each.texts for asked, each in zip(unknown, found.questions, strict=True)}
         samples: list[dict[str, Any]] = []
         for result in self.results:
             question, passages = result.question, result.passages
             kept = passages if budget is None else metrics.within_budget(passages, budget, self.count)
-            gold = [texts[question.doc_id][start:end] for start, end in question.spans]
+            gold = list(question.texts or texts[question])
             samples.append(dict(zip(names, (question.question, [each.text for each in kept], gold), strict=True)))
         return samples
 
@@ -290,6 +310,11 @@ def remarks(reports: Collection[Report]) -> list[str]:
     some = next(iter(reports))
     few = few_questions(len(some.results))
     found = [few] if few else []
+    if some.lost:
+        more = len(some.lost) - MAX_LOST
+        found.append(f"Note: {len(some.lost):,} more questions aren't counted, because their gold isn't found:")
+        found += [f"  {each}" for each in some.lost[:MAX_LOST]]
+        found += [f"  and {more:,} more; the JSON names all of them"] if more > 0 else []
     scarce = [report for report in reports if report.averages[-1].used.mean < MIN_USED * some.budgets[-1]]
     if scarce:
         least = min(report.averages[-1].used.mean for report in scarce)

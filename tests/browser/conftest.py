@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,18 +65,24 @@ def retriever(minilm: Embeddings, examples_index: Path) -> SentenceWindowRetriev
 
 
 @pytest.fixture(scope="session")
-def studio(retriever: SentenceWindowRetriever) -> Iterator[Served]:
+def studio(retriever: SentenceWindowRetriever, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """The page of the examples; tests that change the index serve one of their own."""
-    with serving(retriever, folders=[EXAMPLES]) as served:
+    questions = tmp_path_factory.mktemp("studio") / "questions.jsonl"
+    with serving(retriever, folders=[EXAMPLES], questions=questions) as served:
         yield served
 
 
 @pytest.fixture
-def serve(seen: Seen) -> Iterator[Serve]:
-    """Serve another retriever until the test ends: ``serve(retriever, **settings).url``."""
+def serve(seen: Seen, tmp_path: Path) -> Iterator[Serve]:
+    """Serve another retriever until the test ends: ``serve(retriever, **settings).url``.
+
+    Each page has questions of its own, as several tests show one index.
+    """
+    numbers = count(1)
     with ExitStack() as stack:
 
         def started(retriever: SentenceWindowRetriever, **settings: object) -> Served:
+            settings = {"questions": tmp_path / f"served-{next(numbers)}.jsonl", **settings}
             served = stack.enter_context(serving(retriever, **settings))
             seen.servers.add(served.url)
             return served

@@ -1,5 +1,7 @@
 """``evaluate``, ``sweep`` and ``fit``."""
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -52,8 +54,10 @@ def test_retrieval_is_measured(here: Path, asked: Path, tmp_path: Path) -> None:
     assert [each["question"] for each in report["questions"]] == list(ASKED)
     few = run_here("evaluate", asked, "--budgets", "400", "-k", 1, "--window", 0, "--json").json
     assert {len(each["found"]) for each in few["questions"]} == {1}
-    none = run_here("evaluate", asked, "--filter", only(here / "docs/backups.md"), "--budgets", "400", "--json").json
-    assert none["averages"][0]["recall"]["mean"] < 0.5
+    within = run_here("evaluate", asked, "--filter", only(here / "docs/backups.md"), "--budgets", "400", "--json")
+    assert "6 of 8 questions aren't counted" in within.err
+    assert [len(within.json["questions"]), len(within.json["lost"])] == [2, 6]
+    assert within.json["averages"][0]["recall"]["mean"] == 1
 
 
 def test_questions_and_answers_are_measured_by_what_says_the_answers(here: Path, asked: Path, tmp_path: Path) -> None:
@@ -149,13 +153,45 @@ def test_questions_about_documents_that_are_not_there_are_told(here: Path, tmp_p
     write_questions(path, [*questions()[:1], Question("Who?", "none.md", ((0, 3),))])
     done = run_here("evaluate", path)
     assert done.code == 0
-    assert done.err.splitlines() == [
-        "Warning: questions name documents 'none.md', and none or several documents fit each name, so these "
-        "questions score 0; list the documents with: sentence-window ls"
-    ]
+    why = "'Who?': 'none.md' isn't among the documents, or the filter hides its gold; name the document as the index "
+    (warned,) = done.err.splitlines()
+    assert warned.startswith(f"Warning: 1 of 2 questions aren't counted, because their gold isn't found: {why}")
+    assert done.out.startswith("1 questions, means in %")
+    assert why in done.out
+    (lost,) = run_here("evaluate", path, "--json").json["lost"]
+    assert (lost["question"], lost["doc_id"], lost["spans"], lost["reason"]) == ("Who?", "none.md", [[0, 3]], "missing")
+    write_questions(path, [Question("Who?", "none.md", ((0, 3),))])
+    nothing = run_here("evaluate", path)
+    assert (nothing.code, nothing.out) == (2, "")
+    assert f"there is nothing to measure: {why}" in nothing.err
     missing = run_here("evaluate", tmp_path / "none.jsonl")
     assert missing.code == 2
     assert "none.jsonl can't be read (No such file or directory)" in missing.err
     plotted = run_here("evaluate", path, "--plot", "plot.bmp")
     assert (plotted.code, plotted.out) == (2, "")
     assert "neither .svg nor .png" in plotted.err
+
+
+def test_questions_are_found_after_edits_and_in_a_renamed_folder(own: Path, tmp_path: Path) -> None:
+    path = tmp_path / "questions.jsonl"
+    with_text = [
+        replace(each, doc_id=str(own / each.doc_id), texts=(FILES[each.doc_id][slice(*each.spans[0])],))
+        for each in questions()
+    ]
+    write_questions(path, with_text)
+    before = run_here("evaluate", path, "--budgets", "400", "--json")
+    policy = own / "docs" / "policy.md"
+    policy.write_text(policy.read_text().replace("\n\n", "\n\n\n\n\n", 1))  # the vectors of other text aren't recorded
+    (own / "docs").rename(own / "papers")
+    shutil.rmtree(own / ".sentence-window")
+    assert run_here("index", "papers").code == 0
+    after = run_here("evaluate", path, "--budgets", "400", "--json")
+    assert (before.err, after.err, after.json["lost"]) == ("", "", [])
+    assert [each["doc_id"] for each in after.json["questions"]] == [
+        each["doc_id"].replace("/docs/", "/papers/") for each in before.json["questions"]
+    ]
+    assert any(
+        was["spans"] != now["spans"] for was, now in zip(before.json["questions"], after.json["questions"], strict=True)
+    )
+    assert [each["texts"] for each in after.json["questions"]] == [list(each.texts) for each in with_text]
+    assert after.json["averages"][0]["recall"]["mean"] > 0.9

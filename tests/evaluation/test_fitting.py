@@ -14,7 +14,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.evaluation import FittedRanking, Question, afit_ranking, fit_ranking
 from langchain_sentence_window.evaluation.fitted_ranking import MIN_GROUPS, MIN_QUESTIONS, fit
 from langchain_sentence_window.evaluation.fitting_examples import FittingExample, find_examples, stacked
@@ -331,7 +331,10 @@ def test_what_is_no_retriever_and_no_question(words: WordEmbeddings) -> None:
     retriever = SentenceWindowRetriever.from_documents(documents[:2], words)
     with pytest.raises(InvalidInputError, match="give a SentenceWindowRetriever"):
         fit_ranking(retriever.vectorstore.as_retriever(), questions)  # type: ignore[arg-type]
-    with pytest.raises(InvalidInputError, match="have gold among the candidates"):
+    with (
+        pytest.warns(SentenceWindowWarning, match="21 of 24 questions aren't counted"),
+        pytest.raises(InvalidInputError, match="have gold among the candidates"),
+    ):
         fit_ranking(retriever, questions)
     with pytest.raises(InvalidInputError, match="have gold among the candidates"):
         fit_ranking(retriever, [])

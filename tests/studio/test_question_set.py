@@ -1,16 +1,20 @@
 """The questions of the page: made, changed, taken back, imported, exported; in a file that others write too."""
 
 import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.documents import Document
 from starlette.testclient import TestClient
 
-from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever, check_index
 from langchain_sentence_window.apps.studio.question_list import MAX_UNDONE, QuestionList
 from langchain_sentence_window.evaluation import Question, read_questions, write_questions
 from langchain_sentence_window.studio import create_studio
+from tests.patience import PATIENCE
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 REFUNDS = "# Refunds 😀\n\nA refund is quick. It takes days.\n\nEach seat has a card."
@@ -65,11 +69,13 @@ def test_a_question_is_kept_in_the_file_with_its_gold(path: Path) -> None:
         "answer": "",
         "doc_id": "refunds",
         "spans": GOLD,
+        "texts": ["It takes days."],
         "name": "files/refunds.md",
         "state": "ok",
-        "texts": ["It takes days."],
+        "problem": "",
     }
     assert read_questions(path) == [Question("How long?", "refunds", ((START, START + 14),))]
+    assert read_questions(path)[0].texts == ("It takes days.",)
     assert listed(client) == {"questions": [row], "undo": "adding “How long?”", "file": str(path)}
     assert [each.name for each in path.parent.iterdir()] == [path.name]  # no part of a file is left
 
@@ -85,13 +91,13 @@ def test_without_a_file_questions_stay_in_memory() -> None:
     ("change", "message"),
     [
         ({"question": " \n"}, "question is ''"),
-        ({"doc_id": "nothing"}, "isn't in the index"),
+        ({"doc_id": "nothing"}, "the gold isn't in the index: 'How long?': 'nothing' isn't among the documents"),
         ({"doc_id": ""}, "doc_id"),
         ({"spans": []}, "at least one"),
         ({"spans": [[5, 5]]}, "the span is"),
         ({"spans": [[-1, 5]]}, "the span is"),
-        ({"spans": [[0, len(REFUNDS) + 1]]}, "behind the end"),
-        ({"spans": [[10**30, 10**31]]}, "behind the end"),
+        ({"spans": [[0, len(REFUNDS) + 3]]}, "ends before its gold"),
+        ({"spans": [[10**30, 10**31]]}, "ends before its gold"),
         ({"spans": "all"}, "spans"),
         ({"question": 5}, "question"),
         ({"more": 1}, "more"),
@@ -180,7 +186,8 @@ def test_several_sentences_and_several_documents_answer_a_question(path: Path) -
     left = mark(client, GOLD[0])["question"]
     assert left["texts"] == ["A refund is quick."]  # without the space that is left over
     assert (
-        "behind the end" in call(client, "/api/questions/mark", {**ASKED, "spans": [[0, 999]]}, 400)["error"]["message"]
+        "ends before its gold"
+        in call(client, "/api/questions/mark", {**ASKED, "spans": [[0, 999]]}, 400)["error"]["message"]
     )
 
 
@@ -349,13 +356,13 @@ def test_something_else_than_a_file_is_told(tmp_path: Path) -> None:
 def test_an_import_adds_what_is_new_and_names_a_wrong_line(path: Path) -> None:
     client = client_of(path)
     call(client, "/api/questions/add", ASKED)
-    lines = [json.dumps(each) for each in (ASKED, {**ASKED, "question": "New?", "texts": ["It"]}, ASKED)]
+    lines = [json.dumps(each) for each in (ASKED, {**ASKED, "question": "New?", "note": ["It"]}, ASKED)]
     wrong = call(client, "/api/questions/import", {"text": "\n".join([lines[1], "", '{"question": "x"}'])}, 400)
     assert "line 3 of the import: it lacks 'doc_id', 'spans'" in wrong["error"]["message"]
     assert texts(client) == ["How long?"]
     found = call(client, "/api/questions/import", {"text": "\ufeff" + "\r\n".join(lines)})
     assert found == {"added": [2], "skipped": 2}
-    assert json.loads(path.read_text(encoding="utf-8").splitlines()[1])["texts"] == ["It"]
+    assert json.loads(path.read_text(encoding="utf-8").splitlines()[1])["note"] == ["It"]
     assert call(client, "/api/questions/import", {"text": " \n"}, 400)["error"]["message"].startswith("there are no")
     call(client, "/api/questions/undo", {})
     assert texts(client) == ["How long?"]
@@ -390,8 +397,9 @@ def test_gold_is_told_as_the_index_has_it_now() -> None:
     retriever.add_documents([document("It costs nothing at all, as we said before, and never did.", "refunds")])
     retriever.delete(["trial"])
     rows = listed(client)["questions"]
-    assert [each["state"] for each in rows] == ["ok", "missing", "missing", "ok", "missing"]
-    assert rows[3]["texts"][1] == "It costs "
+    assert [each["state"] for each in rows] == ["changed", "missing", "missing", "changed", "missing"]
+    assert rows[0]["texts"] == ["It takes days."]  # which was sought
+    assert rows[0]["problem"] == "'How long?': 'refunds' doesn't say 'It takes days.' any more; mark the answer again"
 
 
 def test_a_change_of_words_needs_no_document() -> None:
@@ -447,3 +455,106 @@ def test_a_file_that_appears_before_the_first_change_is_not_overwritten(path: Pa
     write_questions(path, [Question("Theirs?", "a", ((0, 1),))])
     questions.add([Question("Mine?", "a", ((0, 1),))])
     assert [each.question for each in read_questions(path)] == ["Theirs?", "Mine?"]
+
+
+def index_in(folder: Path, *documents: Document) -> SentenceWindowRetriever:
+    store = FaissStore(WordEmbeddings(), folder, neighbor_weights=(1,))
+    retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, ranking=None)
+    retriever.add_documents(documents)
+    return retriever
+
+
+def page_of(retriever: SentenceWindowRetriever, **settings: Any) -> TestClient:
+    return TestClient(create_studio(retriever, **settings), base_url="http://127.0.0.1")
+
+
+def test_gold_follows_edits_and_moves() -> None:
+    client = client_of()
+    mark(client, *GOLD)
+    retriever = client.app.state.studio.retriever  # type: ignore[attr-defined]
+    edited = REFUNDS.replace("# Refunds", "# All that there is to say of refunds")
+    retriever.delete(["refunds"])
+    retriever.add_documents([document(edited, "new/refunds", source="new/refunds.md")])
+    start = edited.index("It takes")
+    (row,) = listed(client)["questions"]
+    assert (row["state"], row["doc_id"], row["name"]) == ("ok", "new/refunds", "new/refunds.md")
+    assert (row["spans"], row["texts"]) == ([[start, start + 14]], ["It takes days."])
+    found = client.get("/api/questions/gold", params={"question": "How long?"}).json()["golds"]
+    assert found == [{"doc_id": "new/refunds", "spans": row["spans"]}]
+    # What is marked is added to it, and the line names the document as it is now.
+    both = mark(client, [start - 19, start - 1], doc_id="new/refunds")["question"]
+    assert (both["number"], both["texts"]) == (row["number"], ["A refund is quick.", "It takes days."])
+    line = json.loads(client.get("/api/questions/export").text)
+    assert (line["doc_id"], line["texts"]) == ("new/refunds", both["texts"])
+    assert mark(client, row["spans"][0], doc_id="new/refunds")["question"]["texts"] == ["A refund is quick."]
+
+
+def test_gold_that_is_gone_is_replaced_by_what_is_marked() -> None:
+    client = client_of()
+    mark(client, *GOLD, QUICK)
+    retriever = client.app.state.studio.retriever  # type: ignore[attr-defined]
+    edited = REFUNDS.replace("It takes days.", "That needs a week.")
+    retriever.add_documents([document(edited, "refunds", source="files/refunds.md")])
+    (row,) = listed(client)["questions"]
+    assert row["state"] == "changed"
+    made = mark(client, [START, START + len("That needs a week.")])["question"]
+    assert (made["number"], made["state"]) == (row["number"], "ok")
+    assert made["texts"] == ["A refund is quick.", "That needs a week."]
+
+
+def test_imported_gold_gets_its_text_and_its_document() -> None:
+    client = client_of()
+    moved = {**ASKED, "doc_id": "old/refunds.md", "spans": [[1, 15]], "texts": ["It takes days."]}
+    lines = [ASKED, {**moved, "question": "Moved?"}, {**ASKED, "question": "Gone?", "doc_id": "gone"}]
+    call(client, "/api/questions/import", {"text": "\n".join(map(json.dumps, lines))})
+    exported = [json.loads(line) for line in client.get("/api/questions/export").text.splitlines()]
+    assert exported[0] == {**ASKED, "texts": ["It takes days."]}
+    assert exported[1] == {**exported[0], "question": "Moved?"}
+    assert exported[2] == lines[2]
+    assert call(client, "/api/questions/import", {"text": json.dumps(ASKED)})["skipped"] == 1
+
+
+def test_questions_are_kept_in_the_folder_of_the_index(tmp_path: Path) -> None:
+    folder, copied = tmp_path / "index", tmp_path / "copy"
+    with index_in(folder, document(REFUNDS, "refunds")) as retriever:
+        client = page_of(retriever)
+        assert listed(client) == {"questions": [], "undo": None, "file": str(folder / "questions.jsonl")}
+        assert not (folder / "questions.jsonl").exists()  # before there is a question
+        mark(client, *GOLD)
+        retriever.backup(copied)
+    # The next program finds them, the index is sound with them, and writes leave them alone.
+    (kept,) = read_questions(folder / "questions.jsonl")
+    assert (kept.question, kept.texts) == ("How long?", ("It takes days.",))
+    assert check_index(folder).is_sound
+    with index_in(folder, document("A card.", "card")) as retriever:
+        assert texts(page_of(retriever)) == ["How long?"]
+        retriever.delete(["refunds"])
+    FaissStore.restore(copied, folder)
+    with index_in(folder) as retriever:
+        assert texts(page_of(retriever, read_only=True)) == ["How long?"]
+        other = page_of(retriever, questions=tmp_path / "other.jsonl")
+        assert (texts(other), listed(other)["file"]) == ([], str(tmp_path / "other.jsonl"))
+
+
+def test_a_page_with_a_filter_is_not_shown_the_questions_of_the_whole_index(tmp_path: Path) -> None:
+    with index_in(tmp_path / "index", document(REFUNDS, "refunds", team="money")) as retriever:
+        mark(page_of(retriever), *GOLD)
+        client = page_of(retriever.model_copy(update={"filter": {"team": "sales"}}))
+        assert listed(client) == {"questions": [], "undo": None, "file": None}
+
+
+def test_pages_of_one_index_lose_no_line_of_each_other(tmp_path: Path) -> None:
+    path, each_adds = tmp_path / "questions.jsonl", 25
+    barrier = threading.Barrier(4)
+
+    def add(name: str) -> None:
+        questions = QuestionList(path)
+        barrier.wait(PATIENCE)
+        for number in range(each_adds):
+            questions.add([Question(f"{name}{number}?", "a", ((0, 1),))])
+
+    with ThreadPoolExecutor(4) as threads:
+        for done in [threads.submit(add, name) for name in "abcd"]:
+            done.result(PATIENCE)
+    assert {each.question for each in read_questions(path)} == {f"{x}{n}?" for x in "abcd" for n in range(each_adds)}
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]

@@ -3,7 +3,6 @@
 ``ask``, ``explain`` and ``why``; ``evaluate``, ``sweep`` and ``fit``; ``serve`` to people, ``mcp`` to agents.
 """
 
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -281,6 +280,7 @@ def fit(
             "saved": saved,
             "used": saved is not None and use,
             **{name: getattr(fitted, name) for name in _FITTED},
+            "lost": [each.to_dict() for each in fitted.lost],
             "weights": fitted.fitted.weights,
         }
     )
@@ -299,12 +299,12 @@ def _show(out: Output, measured: "Report | Comparison", plot: Path | None) -> No
 
 
 def _named(out: Output, retriever: "SentenceWindowRetriever", asked: list["Asked"]) -> list["Question"]:
-    """Return questions with the ids of documents that they name by their path, or its end; warn of those unknown.
+    """Return questions with the ids of documents that they name by their path, or its end.
 
     Questions without gold get it where documents say their answers word for word; the others are named and left out.
     """
     from langchain_sentence_window._validation import listed
-    from langchain_sentence_window.evaluation.questions import Question, UnknownDocumentsWarning
+    from langchain_sentence_window.evaluation.questions import Question
 
     from .opened_index import EMPTY, DocumentNames
 
@@ -323,13 +323,7 @@ def _named(out: Output, retriever: "SentenceWindowRetriever", asked: list["Asked
     if not kept:
         raise InvalidInputError("none of the questions has gold, so there is nothing to measure")
     found = {name: known.named(name) for name in dict.fromkeys(question.doc_id for question in kept)}
-    unknown = [name for name, ids in found.items() if len(ids) != 1]
-    if unknown:
-        out.complain(
-            f"Warning: questions name documents {listed(unknown)}, and none or several documents fit each name, so "
-            "these questions score 0; list the documents with: sentence-window ls"
-        )
-    warnings.simplefilter("ignore", UnknownDocumentsWarning)  # it would say the same
+    # Others may be found by their text, see `evaluate`, which says which aren't.
     return [
         replace(question, doc_id=found[question.doc_id][0]) if len(found[question.doc_id]) == 1 else question
         for question in kept
@@ -391,7 +385,10 @@ def serve(
     names: ServerNames = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Let nobody add or delete documents.")] = False,
     questions: Annotated[
-        Path | None, typer.Option("--questions", metavar="FILE", help="The questions to measure with, as JSON lines.")
+        Path | None,
+        typer.Option(
+            "--questions", metavar="FILE", help="The questions to measure with. Default: questions.jsonl in the index."
+        ),
     ] = None,
     model: options.Model = None,
     index: options.Index = None,

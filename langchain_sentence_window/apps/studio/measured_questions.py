@@ -1,7 +1,7 @@
 """Questions with gold spans: edit, import and export them, measure the retriever by them, and try settings on them."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
@@ -13,6 +13,7 @@ from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.answering.quotes.verification import find_said
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.evaluation.gold import DocumentText, document_text, find_spans
 from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare, aevaluate
 from langchain_sentence_window.evaluation.metrics import FULL_COVERAGE, title, union, within_budget
 from langchain_sentence_window.evaluation.questions import Asked, OpenQuestion, Question, parse_questions
@@ -22,20 +23,13 @@ from langchain_sentence_window.retrieval.settings import OF_CALL, SETTINGS
 
 from .page_state import Job, Studio, calling, check_writable, reading
 from .queries import NO_SETTINGS, Settings
-from .question_list import NAME_CHARS, Entry, gold_of
+from .question_list import FILE_NAME, NAME_CHARS, Entry, gold_of
 from .read_document import Gold, read_document
 from .replies import LINES, Refused, fields_of
 from .setting_form import to_ask
 
-FILE_NAME = "questions.jsonl"
-
 MAX_SPANS = 1_000
 MAX_QUESTION_CHARS = 10_000
-
-_WRONG = {
-    "missing": "the document {!r} isn't in the index, or the filter doesn't let it through; choose one that is",
-    "outside": "a span ends behind the end of the document {!r}; mark the gold again",
-}
 
 
 Words: TypeAlias = Annotated[str, Field(max_length=MAX_QUESTION_CHARS)]
@@ -80,8 +74,7 @@ async def add_question(
     check_writable(studio)
     asked: Asked = OpenQuestion(question.strip(), answer)
     if doc_id is not None:
-        asked = Question(asked.question, doc_id, spans)
-        await _check_gold(studio, asked)
+        asked = await _in_index(studio, Question(asked.question, doc_id, spans))
     added = await ASYNC.in_thread(studio.question_list.add, [asked])
     if not added:
         raise Refused(409, "this question is in the list already")
@@ -90,9 +83,8 @@ async def add_question(
 
 async def list_gold(studio: Studio, question: str) -> object:
     """Return the gold of a question in each of its documents."""
-    entries = await ASYNC.in_thread(studio.question_list.all)
-    own = [gold_of(each.question) for each in entries if each.question.question.strip() == question.strip()]
-    return {"golds": [{"doc_id": doc_id, "spans": spans} for doc_id, spans in own if spans]}
+    own = await _golds_of(studio, question)
+    return {"golds": [{"doc_id": doc_id, "spans": spans} for doc_id, spans in map(gold_of, own.values()) if spans]}
 
 
 async def mark_answer(studio: Studio, question: Words, doc_id: str, spans: Spans) -> object:
@@ -103,19 +95,24 @@ async def mark_answer(studio: Studio, question: Words, doc_id: str, spans: Spans
         number of the ``change``, to take it back.
     """
     check_writable(studio)
-    wanted = Question(question.strip(), doc_id, spans)
-    await _check_gold(studio, wanted)
-    document = await read_document(studio.retriever, doc_id)
+    wanted = await _in_index(studio, Question(question.strip(), doc_id, spans))
+    read = await read_document(studio.retriever, doc_id)
+    document = document_text(read.sentences, is_whole=read.is_whole)
     is_gold = True
 
-    def change(now: Sequence[Span]) -> Sequence[Span]:
+    def change(old: Question | None) -> Question | None:
         nonlocal is_gold
-        is_gold = bool(without(union(wanted.spans), union(now)))
-        if is_gold:
-            return union([*now, *wanted.spans])
-        return [left for span in without(union(now), union(wanted.spans)) if (left := trimmed(document.slice, span))]
+        # What isn't there any more is left out.
+        now = union(span for span in ([] if old is None else find_spans(old, document)) if span is not None)
+        is_gold = bool(without(union(wanted.spans), now))
+        rest = without(now, union(wanted.spans))
+        kept = [*now, *wanted.spans] if is_gold else [each for span in rest if (each := trimmed(document, span))]
+        left = tuple(union(kept))
+        return replace(wanted, spans=left, texts=tuple(document.slice(*span) or "" for span in left)) if left else None
 
-    entry = await ASYNC.in_thread(studio.question_list.mark, wanted.question, doc_id, change)
+    golds = await _golds_of(studio, question)
+    moved = {each: gold_of(now)[0] for each, now in golds.items()}
+    entry = await ASYNC.in_thread(studio.question_list.mark, wanted.question, doc_id, change, moved)
     undoable = studio.question_list.undoable
     return {
         "question": None if entry is None else (await _rows(studio, [entry]))[0],
@@ -137,7 +134,9 @@ async def propose_answer(studio: Studio, number: int) -> object:
     if said is None:
         return {"proposal": None}
     (gold,) = await studio.gold_texts.read(studio.retriever, [Question(asked.question, said.doc_id, said.spans)])
-    return {"proposal": {**fields_of(said, "doc_id spans is_exact"), **fields_of(gold, "name texts")}}
+    return {
+        "proposal": {**fields_of(gold.question, "doc_id spans texts"), "name": gold.name, "is_exact": said.is_exact}
+    }
 
 
 async def change_question(studio: Studio, number: int, version: Version, question: Words) -> object:
@@ -166,7 +165,9 @@ async def import_questions(studio: Studio, text: str) -> object:
     found = await ASYNC.in_thread(parse_questions, text.removeprefix("\ufeff"), "the import")
     if not found:
         raise Refused(400, "there are no questions in it; write a question and its answer on each line")
-    questions, records = zip(*found, strict=True)
+    # Gold that is in the index gets its text, and its document as the index names it.
+    golds = await studio.gold_texts.read(studio.retriever, [question for question, _ in found])
+    questions, records = [gold.question for gold in golds], [record for _, record in found]
     added = await ASYNC.in_thread(studio.question_list.add, questions, records)
     return {"added": [entry.number for entry in added], "skipped": len(found) - len(added)}
 
@@ -184,28 +185,46 @@ async def _rows(studio: Studio, entries: Sequence[Entry]) -> list[dict[str, Any]
 
 
 def _row(entry: Entry, gold: Gold) -> dict[str, Any]:
-    doc_id, spans = gold_of(entry.question)
+    doc_id, spans = gold_of(gold.question)
     return {
         **fields_of(entry, "number version"),
         "question": entry.question.question,
         "answer": entry.record.get("answer", ""),
         "doc_id": doc_id,
         "spans": spans,
-        **fields_of(gold, "name state texts"),
+        "texts": gold.question.texts if isinstance(gold.question, Question) else (),
+        **fields_of(gold, "name state problem"),
     }
 
 
-def trimmed(texts: Callable[[int, int], str | None], span: Span) -> Span | None:
+async def _golds_of(studio: Studio, question: str) -> dict[Asked, Asked]:
+    """Return the entries of a question whose gold is in the index, each with what it is there."""
+    entries = await ASYNC.in_thread(studio.question_list.all)
+    own = [each.question for each in entries if each.question.question.strip() == question.strip()]
+    golds = await studio.gold_texts.read(studio.retriever, own)
+    return {each: gold.question for each, gold in zip(own, golds, strict=True) if gold.state in _IN_INDEX}
+
+
+def trimmed(document: DocumentText, span: Span) -> Span | None:
     """Return a span without the white space at its ends; ``None`` if there is nothing else."""
-    text = texts(*span) or ""
+    text = document.slice(*span) or ""
     start, end = span[0] + len(text) - len(text.lstrip()), span[0] + len(text.rstrip())
     return (start, end) if start < end else None
 
 
-async def _check_gold(studio: Studio, question: Question) -> None:
+_IN_INDEX = ("ok", "unknown")
+
+
+async def _in_index(studio: Studio, question: Question) -> Question:
+    """Return a question with the text of its gold.
+
+    Raises:
+        Refused: It isn't in the index, or the filter hides it.
+    """
     (gold,) = await studio.gold_texts.read(studio.retriever, [question])
-    if gold.state in _WRONG:
-        raise Refused(400, _WRONG[gold.state].format(question.doc_id))
+    if gold.state not in _IN_INDEX or not isinstance(gold.question, Question):
+        raise Refused(400, f"the gold isn't in the index: {gold.problem}")
+    return gold.question
 
 
 WHOLE = 1_000_000_000
@@ -341,9 +360,9 @@ async def start_asking(
     entries = await ASYNC.in_thread(studio.question_list.all)
     golds = await studio.gold_texts.read(studio.retriever, [entry.question for entry in entries])
     asked = [
-        (entry, entry.question)
+        (entry, gold.question)
         for entry, gold in zip(entries, golds, strict=True)
-        if isinstance(entry.question, Question) and gold.state in ("ok", "unknown")
+        if isinstance(gold.question, Question) and gold.state in _IN_INDEX
     ]
     if not asked:
         reason = "the gold of none of them is in the index" if entries else "there are none"

@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.apps.folders.file_sync import index_folder
 from langchain_sentence_window.apps.hosts import LOOPBACK, as_sent, check_token, checked_names, name_list
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -36,7 +37,7 @@ from langchain_sentence_window.retrieval.telemetry import LOGGER
 
 from . import library, measured_questions, page_reader, page_state, queries, tuning
 from .page_state import Jobs, Library, Studio, reading
-from .question_list import QuestionList
+from .question_list import FILE_NAME, QuestionList
 from .read_document import GoldTexts
 from .uploads import Uploads, kept_files
 
@@ -59,7 +60,9 @@ def create_studio(
         retriever: The retriever to look into. Its filter limits everything that the page shows and does.
         folders: Folders and files that the documents are from. The page shows PDFs that lie inside, and no other file.
             Files that are added from the page are kept in ``uploads`` in the first folder, else in that of the index.
-        questions: A file of questions with gold spans, which the page edits; ``None`` to keep them in memory.
+        questions: A file of questions with gold spans, which the page edits; ``None`` for ``questions.jsonl`` in the
+            folder of the index. Those of an index in memory stay in memory, and so do those of a retriever with a
+            filter, as the file would show it what was asked of other documents.
         chat_model: The model that answers questions; ``None`` for a page without answers.
         read_only: Whether the page may change nothing.
         token: What callers must show, see `serve_studio`; ``None`` for nothing.
@@ -86,7 +89,7 @@ def create_studio(
     studio = Studio(
         retriever,
         jobs=Jobs(),
-        question_list=QuestionList(None if questions is None else Path(questions).absolute()),
+        question_list=QuestionList(_own_questions(retriever) if questions is None else Path(questions).absolute()),
         gold_texts=GoldTexts(),
         library=Library(),
         uploads=Uploads(kept),
@@ -105,6 +108,11 @@ def create_studio(
     )
     app.state.studio = studio
     return app
+
+
+def _own_questions(retriever: SentenceWindowRetriever) -> Path | None:
+    folder = index_folder(retriever)
+    return None if folder is None or retriever.scope().filter is not None else folder / FILE_NAME
 
 
 PORT = 8321

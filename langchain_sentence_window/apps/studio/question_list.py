@@ -2,11 +2,15 @@
 
 import hashlib
 import itertools
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from langchain_sentence_window._display import shown
@@ -24,6 +28,9 @@ from langchain_sentence_window.evaluation.questions import (
 from langchain_sentence_window.stores.faiss.database.store_files import open_regular, replace_file
 
 from .replies import Refused
+
+FILE_NAME = "questions.jsonl"
+"""The file of questions in the folder of an index."""
 
 MAX_UNDONE = 50
 """Changes that can be undone."""
@@ -58,11 +65,16 @@ class Entry:
 
     def with_question(self, question: Asked) -> "Entry":
         """Return the entry with another question. Other keys of its line stay."""
-        kept = {name: value for name, value in self.record.items() if name not in ("doc_id", "spans")}
+        kept = {name: value for name, value in self.record.items() if name not in ("doc_id", "spans", "texts")}
         return Entry(self.number, question, _in_order(self.record, {**kept, **as_record(question)}))
 
 
 Entries: TypeAlias = tuple[Entry, ...]
+
+Moved: TypeAlias = Mapping[Asked, str]
+"""The documents that hold the gold of questions now, where the list names others."""
+
+NONE_MOVED: Moved = MappingProxyType({})
 
 
 class Conflict(Refused):
@@ -90,6 +102,7 @@ class QuestionList:
     """The questions of the page. All methods block, and may be called from any thread.
 
     What other programs write into the file meanwhile stays: a change is made in what the file holds at that moment.
+    Other lists of the same file wait until it is written.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -135,7 +148,7 @@ class QuestionList:
         """
         found = list(questions)
         given = list(records) if records is not None else [{} for _ in found]
-        with self._lock:
+        with self._alone():
             entries = self._read()
             known = {entry.question for entry in entries}
             fresh: list[Entry] = []
@@ -147,7 +160,13 @@ class QuestionList:
                 self._put(f"adding {_quoted(fresh)}", (*entries, *fresh))
             return tuple(fresh)
 
-    def mark(self, question: str, doc_id: str, change: Callable[[Sequence[Span]], Sequence[Span]]) -> Entry | None:
+    def mark(
+        self,
+        question: str,
+        doc_id: str,
+        change: Callable[[Question | None], Question | None],
+        moved: Moved = NONE_MOVED,
+    ) -> Entry | None:
         """Change the gold that a question has in a document.
 
         A question that isn't in the list is added; one without gold gets its gold. Without any left it is removed,
@@ -156,7 +175,8 @@ class QuestionList:
         Args:
             question: Its words.
             doc_id: The document.
-            change: Returns the gold from now on, given that until now.
+            change: Returns the question with its gold from now on, given it as it was; ``None`` for no gold.
+            moved: The documents that hold the gold of some questions now.
 
         Returns:
             The question as it is now; ``None`` if it was removed.
@@ -164,15 +184,15 @@ class QuestionList:
         Raises:
             InvalidInputError: The file can't be read or written. Nothing was changed.
         """
-        with self._lock:
+        with self._alone():
             entries = self._read()
             own = [each for each in entries if each.question.question.strip() == question]
-            old = next((each for each in own if gold_of(each.question)[0] == doc_id), None)
-            spans = change(() if old is None else gold_of(old.question)[1])
+            old = next((each for each in own if moved.get(each.question, gold_of(each.question)[0]) == doc_id), None)
+            gold = change(old.question if old is not None and isinstance(old.question, Question) else None)
             old = old or next((each for each in own if isinstance(each.question, OpenQuestion)), None)
-            if spans:
+            if gold:
                 old = old or Entry(next(self._numbers), OpenQuestion(question), {})
-                new = old.with_question(Question(old.question.question, doc_id, tuple(spans)))
+                new = old.with_question(replace(gold, question=old.question.question))
             elif old is not None and "answer" in old.record:
                 new = old.with_question(OpenQuestion(old.question.question, old.record["answer"]))
             else:
@@ -191,7 +211,7 @@ class QuestionList:
             Conflict: It isn't what it was any more. Nothing was changed.
             InvalidInputError: The words are blank, or the file can't be read or written. Nothing was changed.
         """
-        with self._lock:
+        with self._alone():
             entries = self._read()
             old = _of(entries, number, version.partition("-")[0])  # whoever marks gold meanwhile changes no words
             new = old.with_question(replace(old.question, question=question))
@@ -205,7 +225,7 @@ class QuestionList:
             Conflict: It isn't what it was any more. Nothing was removed.
             InvalidInputError: The file can't be read or written. Nothing was removed.
         """
-        with self._lock:
+        with self._alone():
             entries = self._read()
             gone = _of(entries, number, version)
             self._put(f"deleting {_quoted([gone])}", tuple(entry for entry in entries if entry is not gone))
@@ -221,7 +241,7 @@ class QuestionList:
             Refused: Another change came after it.
             InvalidInputError: There is nothing to take back, or the file can't be read or written.
         """
-        with self._lock:
+        with self._alone():
             now = {entry.number: entry for entry in self._read()}
             if not self._undone:
                 raise InvalidInputError("there is no change of the questions to take back")
@@ -245,6 +265,24 @@ class QuestionList:
         """Return the questions as a file of JSON lines, which `read_questions` reads."""
         return _lines(self.all())
 
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads and other processes from changing the questions until the block ends."""
+        with self._lock, ExitStack() as stack:
+            if self.path is not None:
+                try:
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
+                    stack.enter_context(_locked(self.path))
+                except OSError as error:
+                    raise self._unwritable(error) from error
+            yield
+
+    def _unwritable(self, error: OSError) -> InvalidInputError:
+        return InvalidInputError(
+            f"{str(self.path)!r} can't be written ({error.strerror}); make room, or start the page with another file "
+            "of questions"
+        )
+
     def _put(self, what: str, entries: Entries) -> None:
         known, fresh = set(self._entries), set(entries)
         before = {each.number: (at, each) for at, each in enumerate(self._entries) if each not in fresh}
@@ -256,13 +294,9 @@ class QuestionList:
         if self.path is not None:
             content = _lines(entries)
             try:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
                 replace_file(self.path, content)
             except OSError as error:
-                raise InvalidInputError(
-                    f"{str(self.path)!r} can't be written ({error.strerror}); make room, or start the page with "
-                    "another file of questions"
-                ) from error
+                raise self._unwritable(error) from error
             self._seen = _hash(content)
         self._entries = entries
 
@@ -337,6 +371,31 @@ def _quoted(entries: Sequence[Entry]) -> str:
 
 def _hash(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock that the system releases when this process ends; the file itself is replaced, so it can't be locked.
+
+    Raises:
+        OSError: Nothing can be locked there.
+    """
+    if sys.platform == "win32":
+        import msvcrt
+
+        # A folder can't be locked there.
+        with path.with_name(f"{path.name}.lock").open("ab") as file:
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+            yield
+        return
+    import fcntl
+
+    handle = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _content(path: Path) -> bytes:

@@ -9,15 +9,16 @@ from typing import Any, Literal, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import ASYNC
-from langchain_sentence_window._primitives import LONE_SURROGATE, Span
+from langchain_sentence_window._primitives import LONE_SURROGATE
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.answering.locations import name_of
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, PAGES, SENTENCE_SPANS, START_INDEX
 from langchain_sentence_window.documents.page_documents import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, TITLE, page_of, source_of, total_pages
-from langchain_sentence_window.documents.window_documents import source_document
+from langchain_sentence_window.documents.window_documents import TextRun, source_document, text_runs
 from langchain_sentence_window.errors import SentenceWindowError
+from langchain_sentence_window.evaluation.gold import FoundGold, LostGold, Reason, StoredCorpus, find_gold
 from langchain_sentence_window.evaluation.questions import Asked, Question
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -53,21 +54,6 @@ async def read_document(retriever: SentenceWindowRetriever, doc_id: str) -> "Rea
     return ReadDocument(tuple(sentences), is_whole)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Sentences that follow each other without a gap.
-
-    Attributes:
-        start: The first code point in the document.
-        text: The text from the first sentence to the last.
-        sentences: The sentences.
-    """
-
-    start: int
-    text: str
-    sentences: Sequence[StoredSentence]
-
-
 @dataclass(frozen=True)
 class ReadDocument:
     """A document as the index holds it.
@@ -101,9 +87,9 @@ class ReadDocument:
         return source_of(self.metadata)
 
     @cached_property
-    def pieces(self) -> list[Piece]:
-        """Its text; in several pieces if the filter hides sentences between them."""
-        return list(_pieces(self.sentences))
+    def runs(self) -> list[TextRun]:
+        """Its text; in several runs if the filter hides sentences between them."""
+        return list(text_runs(self.sentences))
 
     @cached_property
     def pages(self) -> list[int] | None:
@@ -122,7 +108,7 @@ class ReadDocument:
     def kind(self) -> DocumentKind:
         """Its kind."""
         metadata = {**self.metadata, DOC_ID: self.doc_id}
-        return kind_of(metadata, (each.text for each in self.pieces), has_pages=self.pages is not None)
+        return kind_of(metadata, (each.text for each in self.runs), has_pages=self.pages is not None)
 
     @cached_property
     def on_pages(self) -> list[PagedSentence]:
@@ -136,13 +122,6 @@ class ReadDocument:
         return sentences_on_pages(
             Document(page_content=whole.page_content, metadata={**whole.metadata, SENTENCE_SPANS: spans})
         )
-
-    def slice(self, start: int, end: int) -> str | None:
-        """Return the text of a span; ``None`` if sentences that aren't there hold a part of it."""
-        for piece in self.pieces:
-            if piece.start <= start and end <= piece.start + len(piece.text):
-                return piece.text[start - piece.start : end - piece.start]
-        return None
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the page needs to lay it out."""
@@ -168,12 +147,12 @@ class ReadDocument:
         headers = {
             each.lead_in for each in self.sentences if each.kind == splitting.TABLE_ROW and each.lead_in is not None
         }
-        for number, piece in enumerate(self.pieces):
+        for number, run in enumerate(self.runs):
             if number:
-                yield {"kind": GAP, "start": piece.start, "runs": ([], [], [])}
-            found = markdown_blocks(piece.text) if is_marked else _plain(piece, headers)
-            spans = [(each.start - piece.start, each.end - piece.start, each.index) for each in piece.sentences]
-            yield from _written(found, piece.text, piece.start, spans)
+                yield {"kind": GAP, "start": run.start, "runs": ([], [], [])}
+            found = markdown_blocks(run.text) if is_marked else _plain(run, headers)
+            spans = [(each.start - run.start, each.end - run.start, each.index) for each in run.sentences]
+            yield from _written(found, run.text, run.start, spans)
 
 
 def kind_of(metadata: Mapping[str, Any], texts: Iterable[str], *, has_pages: bool) -> DocumentKind:
@@ -218,32 +197,17 @@ def _written(
         yield block.to_dict(shown, start, sentences)
 
 
-def _plain(piece: Piece, headers: set[int]) -> list[Block]:
+def _plain(run: TextRun, headers: set[int]) -> list[Block]:
     sentences = [
-        splitting.Block(each.start - piece.start, each.end - piece.start, each.kind, each.level, each.index in headers)
-        for each in piece.sentences
+        splitting.Block(each.start - run.start, each.end - run.start, each.kind, each.level, each.index in headers)
+        for each in run.sentences
     ]
-    return plain_blocks(piece.text, sentences)
+    return plain_blocks(run.text, sentences)
 
 
-def _pieces(sentences: Sequence[StoredSentence]) -> Iterator[Piece]:
-    """Yield the runs of sentences that follow each other."""
-    begin = 0
-    for at in range(1, len(sentences) + 1):
-        last = sentences[at - 1]
-        if at < len(sentences):
-            each = sentences[at]
-            if each.index == last.index + 1 and each.start == last.end + len(last.separator):
-                continue
-        run = sentences[begin:at]
-        text = "".join([part for each in run for part in (each.text, each.separator)])
-        yield Piece(run[0].start, text[: len(text) - len(last.separator)], run)
-        begin = at
-
-
-State: TypeAlias = Literal["ok", "missing", "outside", "unknown", "open"]
-"""Whether the gold is in the index; ``missing`` if the document isn't, or may not be read; ``outside`` if a span
-ends behind its end; ``unknown`` if the store can't say; ``open`` for a question without gold."""
+State: TypeAlias = Literal["ok", "unknown", "open"] | Reason
+"""Whether the gold is in the index: ``ok``, or why it isn't, see `Reason`; ``unknown`` if the store can't say; ``open``
+for a question without gold."""
 
 
 MAX_GOLDS = 50_000
@@ -255,44 +219,51 @@ class Gold:
     """The gold of a question in the index.
 
     Attributes:
+        question: The question, with its gold as the index has it now, or as it was given if that isn't known.
         name: What the document is called.
         state: Whether it is there.
-        texts: The text of each span, in their order; empty unless all are there.
+        problem: What was sought and isn't there, in a sentence; empty for nothing.
     """
 
+    question: Asked
     name: str
     state: State
-    texts: tuple[str, ...] = ()
-
-
-_OPEN = Gold("", "open")
+    problem: str = ""
 
 
 class GoldTexts:
-    """Reads the gold of questions, and remembers it while the list of documents stays as it is."""
+    """Finds the gold of questions, and remembers it while the list of documents stays as it is."""
 
     def __init__(self) -> None:
         """Begin without any."""
         self._listed: Mapping[str, object] = {}
-        self._known: dict[tuple[str, tuple[Span, ...]], Gold] = {}
+        self._known: dict[tuple[object, ...], Gold] = {}
 
     async def read(self, retriever: SentenceWindowRetriever, questions: Iterable[Asked]) -> list[Gold]:
         """Return what the gold of each question is in the index, within the retriever's filter."""
         asked = list(questions)
-        wanted: dict[str, set[tuple[Span, ...]]] = {}
         listed = await _listed(retriever)
         # Without the times when documents were added, nothing tells whether they have changed.
         if listed is None or listed != self._listed or None in listed.values() or len(self._known) > MAX_GOLDS:
             self._known, self._listed = {}, listed or {}
-        for question in asked:
-            if isinstance(question, Question) and (question.doc_id, question.spans) not in self._known:
-                wanted.setdefault(question.doc_id, set()).add(question.spans)
-        for doc_id, spans in wanted.items():
-            is_missing = listed is not None and doc_id not in listed
-            missing = dict.fromkeys(spans, Gold(doc_id, "missing"))
-            found = missing if is_missing else await _read(retriever, doc_id, spans)
-            self._known |= {(doc_id, each): gold for each, gold in found.items()}
-        return [self._known[each.doc_id, each.spans] if isinstance(each, Question) else _OPEN for each in asked]
+        wanted = [each for each in asked if isinstance(each, Question) and _key(each) not in self._known]
+        if wanted:
+            found = await find_gold(ASYNC, [StoredCorpus(retriever.scope())], wanted)
+            for given, result in zip(wanted, found.results, strict=True):
+                self._known[_key(given)] = _gold(given, result, found)
+        known = {_key(each): self._known[_key(each)] for each in asked if isinstance(each, Question)}
+        return [known[_key(each)] if isinstance(each, Question) else Gold(each, "", "open") for each in asked]
+
+
+def _key(question: Question) -> tuple[object, ...]:
+    return question.question, question.doc_id, question.spans, question.texts
+
+
+def _gold(given: Question, result: Question | LostGold, found: FoundGold) -> Gold:
+    if isinstance(result, LostGold):
+        return Gold(given, found.sources.get(given.doc_id, given.doc_id), result.reason, str(result))
+    state: State = "unknown" if given.doc_id in found.unread else "ok"
+    return Gold(result, found.sources.get(result.doc_id, result.doc_id), state)
 
 
 async def _listed(retriever: SentenceWindowRetriever) -> Mapping[str, object] | None:
@@ -302,21 +273,3 @@ async def _listed(retriever: SentenceWindowRetriever) -> Mapping[str, object] | 
     except SentenceWindowError:
         return None
     return {each.doc_id: None if each.added is None else (each.added, each.sentences) for each in documents}
-
-
-async def _read(
-    retriever: SentenceWindowRetriever, doc_id: str, spans: Iterable[tuple[Span, ...]]
-) -> dict[tuple[Span, ...], Gold]:
-    try:
-        document = await read_document(retriever, doc_id)
-    except SentenceWindowError:  # the store can't read it, or lacks sentences of it
-        return dict.fromkeys(spans, Gold(doc_id, "unknown"))
-    except Refused:
-        return dict.fromkeys(spans, Gold(doc_id, "missing"))
-    # Where the filter hides a part of the document, nothing is said of the rest.
-    lost = Gold(document.name, "outside" if document.is_whole else "missing")
-    found = {}
-    for each in spans:
-        texts = [text for span in each if (text := document.slice(*span)) is not None]
-        found[each] = Gold(document.name, "ok", tuple(texts)) if len(texts) == len(each) else lost
-    return found

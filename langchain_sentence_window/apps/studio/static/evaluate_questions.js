@@ -10,7 +10,9 @@ const COVERED = 0.95;
 const STATES = {
   open: "no gold yet",
   missing: "not in the index",
+  changed: "its text is gone",
   outside: "behind the document's end",
+  ambiguous: "in several documents",
   unknown: "the store can't say whether it is there",
 };
 const MISSED_CHARS = 300;
@@ -71,7 +73,7 @@ export function createQuestionList({ onOpen }) {
 
   function fits({ number, state }) {
     if (which.value === "open") return state === "open";
-    if (which.value === "lost") return state === "missing" || state === "outside";
+    if (which.value === "lost") return !["ok", "open", "unknown"].includes(state);
     return which.value === "all" || (recalls.get(number) ?? 1) < COVERED;
   }
 
@@ -166,6 +168,7 @@ export function createQuestionPanel({ onAsk, onWhy, onSave, onDelete, onMark, on
       el("h2", { dir: "auto" }, question.question),
       isOpen ? el("p", {}, el("span", { class: "badge warn" }, STATES.open))
         : el("p", { class: "muted small", title: question.name }, el("bdi", {}, baseName(question.name)), " ", question.state === "ok" ? null : el("span", { class: "badge warn" }, STATES[question.state])),
+      question.problem ? el("p", { class: "gold-problem" }, question.problem) : null,
       question.answer ? [el("h3", {}, "Answer"), el("p", { class: "reading", dir: "auto" }, question.answer)] : null,
       proposal ? proposed(question, proposal, canChange) : null,
       el("div", { class: "row" },
@@ -178,8 +181,9 @@ export function createQuestionPanel({ onAsk, onWhy, onSave, onDelete, onMark, on
 
   function gold(question, canChange) {
     const texts = question.texts.length ? question.texts : question.spans.map(([start, end]) => `code points ${start} to ${end}`);
-    return [el("h3", {}, "Gold: what answers it"),
-      el("ul", { class: "plain gold-list" }, texts.map((text, i) => el("li", { class: "gold-span row" }, way(text, question.spans[i][0]),
+    const show = (text, start) => question.problem ? el("span", { class: "reading place", dir: "auto" }, text) : way(text, start);
+    return [el("h3", {}, question.problem ? "Gold: what was sought" : "Gold: what answers it"),
+      el("ul", { class: "plain gold-list" }, texts.map((text, i) => el("li", { class: "gold-span row" }, show(text, question.spans[i][0]),
         canChange && question.state === "ok" ? button("Remove", () => onMark(question, question.doc_id, [question.spans[i]]), "small", { aria: { label: `Remove gold ${i + 1}` } }) : null))),
       canChange && question.state === "ok" ? el("p", { class: "muted small" }, "Click sentences of the document to add them, or to take them out.") : null];
   }
