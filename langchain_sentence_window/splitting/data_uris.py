@@ -134,7 +134,7 @@ _OPENING = " \t\r\n(\"'`<"
 
 
 def _with_markup(text: str, start: int, end: int, low: int) -> Span:
-    """Return the span of a URI with the tag around it, or the label that it defines, which begin at ``low`` or later."""
+    """Return the span of a URI with the tag around it, or the label that it defines, from ``low`` on."""
     tag = text.rfind("<", low, start)
     if (
         tag >= 0
