@@ -28,6 +28,7 @@ from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.apps.hosts import LOOPBACK
 from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server, serve_mcp
 from langchain_sentence_window.apps.mcp.mcp_transports import MAX_SESSIONS, SESSION_IDLE_SECONDS, OneToken, http_app
+from tests.answering.mcp.conftest import text_of
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
@@ -280,7 +281,7 @@ async def test_a_call_that_takes_too_long_is_a_line_of_the_log() -> None:
         ):
             failed = await client.call_tool("search", {"query": "refund"})
     assert failed.is_error
-    assert "the server is busy. Try again in 1 s" in failed.content[0].text
+    assert "the server is busy. Try again in 1 s" in text_of(failed)
     lines = [match for match in map(TIMED.match, log) if match]
     assert len(lines) == len(log)
     warnings = [match[2].rstrip() for match in lines if match[1] == "WARNING"]
