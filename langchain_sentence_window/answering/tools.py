@@ -54,6 +54,9 @@ MAX_ARGUMENT_CHARS = 12 * MAX_DOC_ID_CHARS + 2
 MAX_WINDOWS = 20
 """The most windows that an agent may ask for in one search."""
 
+MAX_GAP_CHARS = 1_500
+"""The most characters between two sentences that are read in one call; a picture in base64 has more."""
+
 MAX_SENTENCES = 50
 """The most sentences that an agent may read on each side in one call."""
 
@@ -297,6 +300,10 @@ async def _read_run(io: IO, scope: Scope, *, doc_id: str, sentences: Span, wante
     run = _run_of([index for _, index in read], sentences, bound=scope.filter is not None)
     if not run:
         return None
+    ends = [index for index in run[:-1] if len(read[doc_id, index].separator) > MAX_GAP_CHARS]
+    begin = next((end for end in reversed(ends) if end < sentences[0]), -1)
+    stop = next((end for end in ends if end >= sentences[0]), run[-1])
+    run = [index for index in run if begin < index <= stop]
     hits = tuple(as_hit(read[doc_id, index], 0.0) for index in run if sentences[0] <= index <= sentences[1])
     return await unsearched_window(io, scope, Window(doc_id, run[0], run[-1], hits), read)
 

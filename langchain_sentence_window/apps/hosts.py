@@ -1,5 +1,6 @@
-"""Who can reach a server, by which names, and what Ctrl-C does while it serves."""
+"""Who can reach a server, by which names, and what Ctrl-C does and where its log goes while it serves."""
 
+import logging
 import re
 import signal
 from collections.abc import Callable, Iterator
@@ -131,3 +132,19 @@ def at_interrupt(handle: Callable[..., object]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def logging_to_stderr() -> Iterator[None]:
+    """Write warnings with their time to stderr, as Python itself would write them without; unless logging is set up."""
+    root = logging.getLogger()
+    if root.handlers:
+        yield
+        return
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)

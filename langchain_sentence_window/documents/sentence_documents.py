@@ -15,6 +15,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.blocks import PROSE
+from langchain_sentence_window.splitting.data_uris import STAND_IN, without_data_uris
 from langchain_sentence_window.splitting.light_markup import is_left_out
 from langchain_sentence_window.splitting.markup import is_markup
 from langchain_sentence_window.windows.geometry import Hit
@@ -263,7 +264,8 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
 
 
 def is_separator(text: str) -> bool:
-    """Return whether what stands between two sentences holds nothing but white space and markup of any format."""
+    """Return whether what stands between two sentences is only white space, markup of any format and data URIs."""
+    text = without_data_uris(text, STAND_IN)
     return not text.strip() or is_markup(text) or is_left_out(text)
 
 

@@ -115,7 +115,8 @@ def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, 
     """
     held = spans[window.first : window.last + 1]
     start, end = held[0][0], held[-1][1]
-    separator = separator_after(text, spans, window.last)
+    goes_on = window.last + 1 < window.hits[0].section_end  # else no window needs what follows, which may be long
+    separator = separator_after(text, spans, window.last) if goes_on else " "
     return {
         keys.WINDOW_TEXT: text[start:end],
         keys.WINDOW_FIRST: window.first,
@@ -128,7 +129,7 @@ def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, 
 
 
 def separator_after(text: str, spans: Sequence[Span], index: int) -> str:
-    """Return the white space between a sentence and the next; one space after the last."""
+    """Return what stands between a sentence and the next, see `is_separator`; one space after the last."""
     return " " if index + 1 == len(spans) else text[spans[index][1] : spans[index + 1][0]]
 
 

@@ -43,10 +43,12 @@ returned, as its text is equal, and its ``heading``, ``source`` and ``pages`` if
 """
 
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
@@ -297,13 +299,60 @@ FIELDS: tuple[WindowField, ...] = (
 )
 
 
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text: one for every four characters, rounded up.
+_BLOCK_BITS = 7
+_COST_UNITS = 20
+_COST_FROM = (
+    (0x0000, 5),  # Latin letters of Western Europe, digits, punctuation
+    (0x0100, 20),  # other Latin letters, phonetic letters, combining marks
+    (0x0380, 8),  # Greek, Cyrillic, Armenian, Hebrew, Arabic
+    (0x0700, 40),
+    (0x0900, 8),  # Devanagari, Bengali, Gurmukhi, Gujarati, Oriya, Tamil, Telugu, Kannada, Malayalam
+    (0x0D80, 20),  # Sinhala
+    (0x0E00, 8),  # Thai
+    (0x0E80, 40),  # Lao, Tibetan
+    (0x1000, 20),  # Burmese
+    (0x1080, 8),  # Georgian
+    (0x1100, 20),  # Hangul
+    (0x1200, 40),  # Ethiopic, Cherokee
+    (0x1780, 20),  # Khmer
+    (0x1800, 40),
+    (0x1E00, 20),  # Latin letters of Vietnamese, old Greek
+    (0x2000, 5),  # punctuation and symbols
+    (0x2C00, 40),
+    (0x2E80, 20),  # Chinese, Japanese, Korean
+    (0xD800, 40),  # private use
+    (0xF900, 20),  # Chinese, Japanese, Korean
+    (0xFB00, 40),  # forms of Arabic letters
+    (0xFE00, 20),  # Chinese, Japanese, Korean
+    (0xFE80, 40),  # forms of Arabic letters
+    (0xFF00, 20),  # letters of full width
+    (0x10000, 40),  # emoji, rare Chinese characters
+)
+"""What a character costs in `_COST_UNITS` of a token, from this block of 128 code points to the next.
 
-    This is a rule of thumb for English prose. If precision matters, pass your model's own counter as
-    ``count_tokens``.
+Measured on current tokenizers; see the page on choosing a window. A quarter of a token is rather too much for English
+prose, and too little for digits."""
+
+_COSTS = np.repeat(
+    np.array([cost for _, cost in _COST_FROM], np.uint8),
+    np.diff([*(start >> _BLOCK_BITS for start, _ in _COST_FROM), (sys.maxunicode + 1) >> _BLOCK_BITS]),
+)
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text by its scripts, rounded up.
+
+    Four characters of English count as a token, and so do four digits, marks or other letters of Western Europe. A
+    character counts 0.4 tokens in Greek, Cyrillic, Armenian, Georgian, Hebrew, Arabic, Thai and most scripts of India.
+    It counts 1 in Chinese, Japanese and Korean, and for other Latin letters, such as those of Polish or Vietnamese. An
+    emoji counts 2, as does a character of a rare script.
+
+    This is a rule of thumb. If precision matters, pass your model's own counter as ``count_tokens``.
     """
-    return math.ceil(len(text) / 4)
+    if text.isascii():
+        return -(-len(text) // 4)
+    characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    return -(-int(_COSTS[characters >> _BLOCK_BITS].sum()) // _COST_UNITS)
 
 
 def part_spans(held: Sequence[StoredSentence]) -> list[PartSpan]:

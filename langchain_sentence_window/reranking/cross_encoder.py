@@ -19,6 +19,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._validation import as_number, checked_count, gathered, optional_count
 from langchain_sentence_window.documents.splitter import SentenceSplitter
+from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.errors import InvalidInputError
 
 from .reranker import DEFAULT_MAX_TOKENS, Reranker, hits_in, text_or_passages, token_counts
@@ -74,8 +75,8 @@ class CrossEncoderReranker(Reranker):
     max_length: int | None = Field(default=None)
     """Tokens of query and text together that the model reads.
 
-    ``None`` asks the model. If the model can't tell, it is `DEFAULT_MAX_TOKENS`, and three characters count as a
-    token."""
+    ``None`` asks the model. If the model can't tell, it is `DEFAULT_MAX_TOKENS`, and three characters count as a token,
+    or fewer in a script that costs more."""
     splitter: SentenceSplitter = Field(default_factory=SentenceSplitter)
     """Finds the sentences of texts that are too long."""
 
@@ -218,5 +219,5 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
 
 
 def _estimates(texts: Sequence[str]) -> list[int]:
-    """Estimate a token for every three characters, which is rather too many, so texts aren't cut off."""
-    return [math.ceil(len(text) / 3) for text in texts]
+    """Estimate a token for every three characters, or more by script: rather too many, so texts aren't cut off."""
+    return [max(math.ceil(len(text) / 3), estimate_tokens(text)) for text in texts]

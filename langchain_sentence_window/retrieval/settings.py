@@ -157,7 +157,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             traced=described,
         ),
     ] = estimate_tokens
-    """A function that counts the tokens of a text. The default counts four characters as a token."""
+    """A function that counts the tokens of a text. The default estimates them by script, and counts four characters of
+    English as a token."""
     lexical_weight: Annotated[
         float,
         CallSetting(

@@ -22,6 +22,8 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.errors import InvalidInputError
 
+from .data_uris import without_data_uris
+
 _DATA = resources.files(__package__) / "data"
 _SECTION = re.compile(r"\[(\w+)\][ \t]*(?:#.*)?")
 _ROMAN = re.compile(r"[IVX]{2,6}")
@@ -229,7 +231,7 @@ def detected_language(text: str) -> str | None:
     Raises:
         MissingExtraError: py3langid isn't installed.
     """
-    code, probability = _identifier().classify(_sample(text))
+    code, probability = _identifier().classify(_sample(without_data_uris(text)))
     return None if code == _NO_LANGUAGE or probability < MIN_PROBABILITY else str(code)
 
 

@@ -34,6 +34,7 @@ from .blocks import (
     title_key,
     trim,
 )
+from .data_uris import Shortened, find_data_uris
 from .engines import Engine
 from .languages import Language
 from .lead_ins import find_lead_ins
@@ -122,22 +123,57 @@ def split_text(
             introduces others. ``None`` for no pieces.
 
     Returns:
-        Sentences in order, disjoint, with nothing but white space and markup between, before and after them, see
-        `langchain_sentence_window.splitting.markup`, and front matter before them.
+        Sentences in order, disjoint, with nothing but white space, markup and data URIs between, before and after them,
+        see `langchain_sentence_window.splitting.markup`, and front matter before them. A data URI ends a section, so
+        that no window holds it.
 
     Raises:
         InvalidInputError: The engine returned a span outside its text.
     """
+    uris = find_data_uris(text)
+    short = Shortened(text, uris) if uris else None
+    if short and blocks is not None:
+        at = short.short_place
+        blocks = [replace(each, start=at(each.start), end=at(each.end)) for each in blocks]
+    if short and front_matter:
+        front_matter = replace(front_matter, end=short.short_place(front_matter.end))
+    found = _split_text(
+        short.text if short else text,
+        language,
+        engine=engine,
+        structure=structure,
+        blocks=blocks,
+        headings=headings,
+        front_matter=front_matter,
+        syntax=syntax,
+        sizes=(min_chars, max_chars, max_piece_chars),
+    )
+    return _around_data_uris(found, short) if short else found
+
+
+def _split_text(
+    text: str,
+    language: Language,
+    *,
+    engine: Engine | None,
+    structure: Structure,
+    blocks: Sequence[Block] | None,
+    headings: Sequence[Title],
+    front_matter: FrontMatter | None,
+    syntax: Syntax | Format | None,
+    sizes: tuple[int, int | None, int | None],
+) -> list[Sentence]:
+    """Cut a text without data URIs into sentences."""
     is_open = structure == "auto" and blocks is None
     if is_open and (syntax := syntax or syntax_of_text(text) or format_of_text(text)) and isinstance(syntax, Syntax):
-        return _of_code(text, syntax, min_chars, max_chars)
+        return _of_code(text, syntax, sizes[0], sizes[1])
     cut = partial(
         _cut_text,
         language=language,
         engine=engine,
         headings=headings,
         front_matter=front_matter,
-        sizes=(min_chars, max_chars, max_piece_chars),
+        sizes=sizes,
     )
     body = front_matter.end if front_matter else 0
     if is_open and isinstance(syntax, Format) and (source := read_source(text, syntax, body)):
@@ -150,6 +186,34 @@ def split_text(
         if all(is_markup(text[one.end : other.start]) for one, other in pairwise(sentences)):  # else it was text
             return sentences
     return cut(text, blocks=parse(text))
+
+
+def _around_data_uris(sentences: Sequence[Sentence], short: Shortened) -> list[Sentence]:
+    """Return the sentences of a shortened text at their places in the text, cut at data URIs, which end sections."""
+    parts: dict[tuple[int, int], Span] = {}  # by the number of the sentence and of the URIs before the part
+    for number, each in enumerate(sentences):
+        for span in short.parts(each.start, each.end):
+            parts[number, bisect_left(short.stand_ins, span[0])] = span
+    places = {key: at for at, key in enumerate(parts)}
+    sections = [(sentences[number].section_start, uris) for number, uris in parts]
+    wholes = [((sentences[number].pieces or (number,))[0], uris) for number, uris in parts]
+    made: list[Sentence] = []
+    for at, ((number, uris), (start, end)) in enumerate(parts.items()):
+        sentence = sentences[number]
+        pieces = (bisect_left(wholes, wholes[at]), bisect_right(wholes, wholes[at]))
+        made.append(
+            replace(
+                sentence,
+                start=short.place(start),
+                end=short.place(end),
+                section_start=bisect_left(sections, sections[at]),
+                section_end=bisect_right(sections, sections[at]),
+                lead_in=None if sentence.lead_in is None else places.get((sentence.lead_in, uris)),
+                level=sentence.level if start == sentence.start else 0,
+                pieces=pieces if pieces[1] - pieces[0] > 1 else None,
+            )
+        )
+    return made
 
 
 def _in_source(text: str, source: Source, known: Format, sentences: Sequence[Sentence]) -> list[Sentence]:

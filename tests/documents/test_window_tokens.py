@@ -1,6 +1,8 @@
 """The tokens of windows: what they show costs by the retriever's counter, wherever they go."""
 
+import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 
-from langchain_sentence_window import SentenceWindowRetriever, merge_windows, verify_quotes
+from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, merge_windows, verify_quotes
 from langchain_sentence_window.documents.window_documents import shown_text, window_slice, with_counts
 from langchain_sentence_window.documents.window_fields import estimate_tokens
 from tests.conftest import Invoke
@@ -52,6 +54,61 @@ async def test_a_window_that_is_trimmed_or_bare_costs_what_is_left_of_it(words: 
         found = await way(over(words, count_tokens=words_of), "invoke", "seat", max_tokens=limit)
         assert [window.metadata["tokens"] for window in found] == [words_of(shown_text(window)) for window in found]
         assert sum(window.metadata["tokens"] for window in found) <= limit
+
+
+TOKENS_BY_LANGUAGE = {
+    language: (text, int(o200k))
+    for line in Path(__file__).with_name("tokens_by_language.txt").read_text(encoding="utf-8").splitlines()[1:]
+    for language, o200k, _, text in [line.split(" ", 3)]
+}
+
+
+@pytest.mark.parametrize("language", TOKENS_BY_LANGUAGE)
+def test_tokens_are_estimated_by_script(language: str) -> None:
+    text, tokens = TOKENS_BY_LANGUAGE[language]
+    assert 0.9 * tokens <= estimate_tokens(text) <= 2 * tokens
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("", 0),
+        ("A refund.", 3),  # 9 characters by 4
+        ("“Don’t,” she said — naïve café … 30 €", 10),  # 37 by 4: no letter of another script
+        ("客户可以", 4),
+        ("客户 may", 3),  # 2 + 4 by 4
+        ("คืนเงิน", 3),  # 7 by 0.4
+        ("Дождь", 2),  # 5 by 0.4
+        ("ęść", 3),
+        ("e\u0301", 2),  # 0.25 + 1
+        ("🎉🚀", 4),
+        ("\ud800", 2),  # half of a pair, which no encoder takes
+    ],
+)
+def test_the_estimate_of_a_text(text: str, tokens: int) -> None:
+    assert estimate_tokens(text) == tokens
+    assert estimate_tokens(1000 * text) <= 1000 * tokens
+
+
+@given(st.text(st.characters(max_codepoint=0xFF)))
+def test_western_letters_cost_a_quarter_of_a_token(text: str) -> None:
+    assert estimate_tokens(text) == math.ceil(len(text) / 4)
+
+
+@given(st.text(), st.text())
+def test_a_text_costs_what_its_parts_do_but_for_rounding(one: str, other: str) -> None:
+    apart = estimate_tokens(one) + estimate_tokens(other)
+    assert apart - 1 <= estimate_tokens(one + other) <= apart
+
+
+async def test_a_budget_binds_in_chinese(way: Invoke) -> None:
+    rules = "".join(f"第{number}条规定如下，请仔细阅读全部内容。" for number in range(60))
+    documents = [Document(page_content=f"客户可以在三十天内申请退款。{rules}", id="zh")]
+    retriever = SentenceWindowRetriever.from_documents(
+        documents, WordEmbeddings(), splitter=SentenceSplitter("zh"), max_tokens=200, k=20
+    )
+    found = await way(retriever, "invoke", "退款")
+    assert 100 < sum(len(window.page_content) for window in found) <= 200
 
 
 @given(st.lists(cuts(), min_size=1, max_size=6))

@@ -169,6 +169,15 @@ async def test_the_window_its_best_hit_or_the_mean_of_both_is_scored(way: Invoke
     assert found.metadata["score"] == 0.5
 
 
+def test_a_long_text_of_another_script_is_read_in_passages() -> None:
+    text = "".join(f"第{number}条规定如下，请仔细阅读全部内容。" for number in range(60))
+    model = Lengths()
+    CrossEncoderReranker(model=model, max_length=512).compress_documents([Document(page_content=text)], "退款")
+    read = [passage for _, passage in model.batches[0]]
+    assert "".join(read) == text
+    assert max(map(len, read)) <= 256  # half of 512, by a token a character
+
+
 async def test_what_is_below_the_lowest_score_is_left_out(way: Invoke) -> None:
     reranker = CrossEncoderReranker(model=Lengths(), min_score=5)
     assert [found.id for found in await way(reranker, "compress_documents", DOCUMENTS, "refund")] == ["2"]

@@ -178,6 +178,14 @@ UNITS = (
         "import a from 'b'\n",
         "--8<--\na\n",
     ),
+    *(
+        "data:",
+        "data:image/png;base64,",
+        "data:image/png;base64," + 40 * "A" + "\n",
+        '"data:image/svg+xml,<svg ',
+        "<img src=data:image/png;base64," + 40 * "A",
+        '"image/png": ["',
+    ),
 )
 
 
@@ -280,6 +288,15 @@ def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
         ("names of admonitions", lambda n: "# a\n\n!!! " + "a " * n + "!\n    b"),
         ("options of directives", lambda n: "# a\n\n" + "::: a\n    b: c\n" * n),
         ("headings with tags", lambda n: "# " + "<a " * n + "\n" + "# <b\n" * n),
+        ("data URIs without data", lambda n: "data:image/png;base64," * n),
+        ("data URIs with parameters", lambda n: "data:image/png" + ";a=b" * n),
+        ("quoted data that doesn't close", lambda n: "'data:image/svg+xml,<a " + '"data:image/svg+xml,<svg ' * n),
+        ("drawings that don't close", lambda n: "data:image/svg+xml,<svg " * n),
+        ("drawings that end at a blank line", lambda n: "data:image/svg+xml,<svg " * n + "\n\n</svg>"),
+        ("data in brackets that don't close", lambda n: "(data:image/svg+xml,(" * n),
+        ("tags around data that don't close", lambda n: ("<a href=data:image/png;base64," + "A" * 40) * n),
+        ("lines of base64", lambda n: "data:image/png;base64," + ("A" * 76 + "\n") * n),
+        ("lines that may be base64", lambda n: "data:image/png;base64,\n" + ("A" * 76 + ".\n") * n),
         ("loose marks after a stop", lambda n: "a." + ' "' * n),
         ("speech that doesn't close", lambda n: 'a, "b! ' * n),
         ("emoji after a stop", lambda n: "a! " + "😀" * n + " b"),

@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
-from langchain_sentence_window._validation import checked_flag
+from langchain_sentence_window._validation import checked_count, checked_flag
 from langchain_sentence_window.apps.hosts import LOOPBACK, checked_names
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
@@ -58,8 +58,9 @@ def create_mcp_server(
     without a session, which newer versions of the protocol allow, gets numbers from 1, and every passage.
 
     While the store's server doesn't answer, a tool tries again a few times within ``timeout``, and then says that the
-    documents can't be reached. Over HTTP, ``GET /health`` answers 200 if the store answers, and 503 if it doesn't. It
-    needs no token, and says nothing else.
+    documents can't be reached. A call that takes longer for another reason says that the server is busy, and when to
+    try again. Over HTTP, ``GET /health`` answers 200 if the store answers, and 503 if it doesn't. It needs no token,
+    and says nothing else.
 
     Args:
         retriever: The retriever to search with. Its store must be able to fetch by id.
@@ -85,7 +86,8 @@ def create_mcp_server(
         MissingExtraError: The extra ``mcp`` isn't installed.
     """
     _check_server(retriever, name, about, text, url)
-    _check_timeout(timeout)
+    if timeout is not None:
+        _check_seconds("timeout", timeout, ", or None for no limit")
     checked_flag("show_again", show_again)
     server_class = _server_class()
     from .mcp_tools import mcp_tools
@@ -107,6 +109,8 @@ def serve_mcp(
     port: int = 8000,
     names: Sequence[str] = (),
     token: str | None = None,
+    session_idle_timeout: float = 1_800.0,
+    max_sessions: int = 1_000,
 ) -> None:
     """Serve until the client closes the connection, or Ctrl-C.
 
@@ -125,6 +129,9 @@ def serve_mcp(
         names: Host names by which clients reach the server, besides ``host`` and those of this machine, such as
             ``["search.example.com"]``. They are needed if ``host`` is ``"0.0.0.0"`` or ``"::"``.
         token: What clients must send as ``Authorization: Bearer TOKEN``.
+        session_idle_timeout: The seconds after which a session of HTTP ends that has no request and no open stream. Its
+            client then gets 404, as the protocol has it, and begins a new session.
+        max_sessions: The most sessions of HTTP at once. Whoever begins one more gets 503; a session takes some 37 kB.
 
     Raises:
         InvalidInputError: An argument can't be used, or there is no token where one is needed. Nothing was served.
@@ -134,13 +141,22 @@ def serve_mcp(
         raise InvalidInputError(f"serve_mcp takes what create_mcp_server returns, not {type(server).__name__}")
     if not isinstance(transport, str) or transport not in get_args(Transport):
         raise InvalidInputError(f"transport is {shown(transport)}; it must be one of {', '.join(get_args(Transport))}")
+    _check_seconds("session_idle_timeout", session_idle_timeout, "")
+    checked_count("max_sessions", max_sessions)
     from .mcp_transports import http_app, run_http, run_stdio
 
     if transport == "stdio":
         run_stdio(server)
         return
     own_names = checked_names(host, port, names, token, has_own_guard=server.settings.auth is not None)
-    run_http(http_app(server, names=[*LOOPBACK, *own_names], token=token), host, port)
+    app = http_app(
+        server,
+        names=[*LOOPBACK, *own_names],
+        token=token,
+        session_idle_timeout=session_idle_timeout,
+        max_sessions=max_sessions,
+    )
+    run_http(app, host, port)
 
 
 def _check_server(retriever: object, name: object, about: object, text: object, url: object) -> None:
@@ -159,10 +175,10 @@ def _check_server(retriever: object, name: object, about: object, text: object, 
         raise InvalidInputError(f"url is {shown(url)}; give a function that takes a Document and returns its address")
 
 
-def _check_timeout(timeout: object) -> None:
-    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-    if timeout is not None and not (is_number and 0 < timeout < float("inf")):  # type: ignore[operator]
-        raise InvalidInputError(f"timeout is {shown(timeout)}; give seconds above 0, or None for no limit")
+def _check_seconds(name: str, seconds: object, else_: str) -> None:
+    is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not (is_number and 0 < seconds < float("inf")):  # type: ignore[operator]
+        raise InvalidInputError(f"{name} is {shown(seconds)}; give seconds above 0{else_}")
 
 
 def _server_class() -> Any:

@@ -1,6 +1,7 @@
 """The tools of the MCP server, on the official SDK."""
 
 import asyncio
+import math
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from langchain_sentence_window.answering.locations import doubt_about
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SENTENCES
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreUnavailableError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
+from langchain_sentence_window.retrieval.telemetry import LOGGER
 
 from .mcp_passages import (
     EXPLANATIONS,
@@ -52,10 +54,23 @@ _MISTAKES = (InvalidInputError, IncompleteWindowError)
 
 _FAILED = "failed on the server, whose log says why. Try again once; if it fails again, tell the user."
 
+_BUSY = "{}, as the server is busy. Try again in {} s; if that fails too, tell the user that it is busy now."
+
 _AWAY = (
     "got no answer from the documents in time. Try again in a minute; if that fails too, tell the user that they can't "
     "be reached now."
 )
+
+_MAX_WAIT = 2
+"""After how many times the limit of a call a client is told to try again at most; at random, lest all come at once."""
+
+
+class _BusyError(Exception):
+    """A call that took longer than its limit."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(f"gave no answer within {seconds:g} s")
+        self.wait = math.ceil(random.uniform(1, _MAX_WAIT) * seconds)  # noqa: S311 - nothing secret
 
 
 @dataclass(frozen=True)
@@ -171,8 +186,13 @@ class _AdvisingTool(Tool):
             return await super().run(arguments, context, convert_result)
         except UnexpectedToolError as error:
             cause = error.__cause__
-            told = _AWAY if isinstance(cause, StoreUnavailableError | TimeoutError) else _FAILED
-            raise UnexpectedToolError(f"{self.name} {told}") from cause
+            if isinstance(cause, _BusyError):
+                LOGGER.warning("%s %s", self.name, cause)
+                raise ToolError(f"{self.name} {_BUSY.format(cause, cause.wait)}") from None
+            if isinstance(cause, StoreUnavailableError | TimeoutError):
+                LOGGER.warning("%s got no answer from the store: %r", self.name, cause.__cause__ or cause)
+                raise ToolError(f"{self.name} {_AWAY}") from None
+            raise UnexpectedToolError(f"{self.name} {_FAILED}") from cause
         except ToolError as error:
             cause = error.__cause__
             told = tools.explained(cause) if isinstance(cause, ValidationError) else str(cause or error)
@@ -274,17 +294,27 @@ async def _patiently(function: Callable[[], Awaitable[T]], seconds: float | None
         seconds: The most that it takes, with all its tries; ``None`` for any time.
 
     Raises:
-        TimeoutError: It took too long.
+        StoreUnavailableError: The store didn't answer the last time.
+        _BusyError: It took too long.
     """
-    async with asyncio.timeout(seconds):
-        for pause in _PAUSES:
-            try:
-                return await function()
-            except (StoreUnavailableError, ToolException) as error:
-                if not any(isinstance(each, StoreUnavailableError) for each in (error, error.__cause__)):
-                    raise
-            await asyncio.sleep(pause * random.uniform(1 - _SPREAD, 1 + _SPREAD))  # noqa: S311 - nothing secret
-        return await function()
+    away: BaseException | None = None
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            for pause in _PAUSES:
+                try:
+                    return await function()
+                except (StoreUnavailableError, ToolException) as error:
+                    away = next(
+                        (each for each in (error, error.__cause__) if isinstance(each, StoreUnavailableError)), None
+                    )
+                    if away is None:
+                        raise
+                await asyncio.sleep(pause * random.uniform(1 - _SPREAD, 1 + _SPREAD))  # noqa: S311 - nothing secret
+            return await function()
+    except TimeoutError:
+        if seconds is None or not limit.expired():  # the store's own
+            raise
+        raise (away or _BusyError(seconds)) from None
 
 
 def _tool(

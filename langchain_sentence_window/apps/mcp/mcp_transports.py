@@ -26,10 +26,16 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount
 
 from langchain_sentence_window._io import arun
-from langchain_sentence_window.apps.hosts import at_interrupt
+from langchain_sentence_window.apps.hosts import at_interrupt, logging_to_stderr
 from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.telemetry import LOGGER
+
+SESSION_IDLE_SECONDS = 1_800.0
+"""How long a session without a request is kept."""
+
+MAX_SESSIONS = 1_000
+"""The most sessions at once; a session takes some 37 kB."""
 
 _GRACE_SECONDS = 2
 _INTERRUPTED = 130
@@ -48,7 +54,14 @@ class OneToken:
         return AccessToken(token=token, client_id="token", scopes=[]) if is_right else None
 
 
-def http_app(server: MCPServer[Any], *, names: Sequence[str], token: str | None) -> Starlette:
+def http_app(
+    server: MCPServer[Any],
+    *,
+    names: Sequence[str],
+    token: str | None,
+    session_idle_timeout: float = SESSION_IDLE_SECONDS,
+    max_sessions: int = MAX_SESSIONS,
+) -> Starlette:
     """Return an ASGI app that serves at ``/mcp``, and at ``/health`` without a token.
 
     Args:
@@ -56,8 +69,12 @@ def http_app(server: MCPServer[Any], *, names: Sequence[str], token: str | None)
         names: The names by which clients may reach it, with or without a port. Requests to another ``Host``, or from
             a page of another ``Origin``, are refused, as they come from a page that passes its own name off as ours.
         token: What clients must send as ``Authorization: Bearer``; ``None`` for no token.
+        session_idle_timeout: The seconds after which a session without a request ends.
+        max_sessions: The most sessions at once.
     """
-    app = server.streamable_http_app(transport_security=_security(names))
+    app = server.streamable_http_app(
+        transport_security=_security(names), session_idle_timeout=session_idle_timeout, max_sessions=max_sessions
+    )
     if token is None:
         return app
     open_routes = [route for route in app.routes if getattr(route, "path", None) == PATH]
@@ -77,9 +94,15 @@ def run_http(app: Starlette, host: str, port: int) -> None:
     gc.collect()
     gc.freeze()
     config = uvicorn.Config(
-        app, host=host, port=port, access_log=False, timeout_graceful_shutdown=_GRACE_SECONDS, log_level="info"
+        app,
+        host=host,
+        port=port,
+        access_log=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        log_config=None,  # its lines have no time
+        log_level="info",
     )
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt), logging_to_stderr():
         uvicorn.Server(config).run()
 
 
@@ -87,7 +110,7 @@ def run_stdio(server: MCPServer[Any]) -> None:
     """Serve until the client closes stdin, or Ctrl-C."""
     _flush_to_stderr()
     # A thread waits for a line of stdin, which nothing can cut short.
-    with at_interrupt(_end_at_once):
+    with at_interrupt(_end_at_once), logging_to_stderr():
         server.run("stdio")
     _flush_to_stderr()
 

@@ -30,7 +30,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.folders.file_sync import index_folder
-from langchain_sentence_window.apps.hosts import LOOPBACK, as_sent, check_token, checked_names, name_list
+from langchain_sentence_window.apps.hosts import (
+    LOOPBACK,
+    as_sent,
+    check_token,
+    checked_names,
+    logging_to_stderr,
+    name_list,
+)
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.telemetry import LOGGER
@@ -158,11 +165,12 @@ def serve_studio(
         ws="none",
         lifespan="off",
         access_log=False,  # it would hold the token
+        log_config=None,  # its lines have no time
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt), logging_to_stderr():
         _Server(config, own[0] if own else host, token).run()
 
 

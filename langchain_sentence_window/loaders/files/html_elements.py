@@ -12,13 +12,14 @@ The text is Markdown: that between two ends of blocks, and the blocks with the s
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import accumulate, groupby, islice
 from typing import Any, NamedTuple, TypeAlias
 
 from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.splitting.blocks import CODE, HEADING, LIST_ITEM, TABLE_ROW, Block
+from langchain_sentence_window.splitting.data_uris import without_data_uris
 
 # Programs, navigation, controls, pictures, and other documents.
 _DROPPED_LIST = """
@@ -549,7 +550,11 @@ class MarkdownText:
         self._last = ""
 
     def add(self, block: WrittenBlock) -> None:
-        """Add a block that isn't blank."""
+        """Add a block, unless it is blank without data URIs, which aren't text."""
+        text = without_data_uris(block.text).rstrip()
+        if not text:
+            return
+        block = replace(block, text=text)
         is_next_item = block.kind == LIST_ITEM and self._last == LIST_ITEM and bool(block.marker)
         separator = "\n" if block.goes_on or is_next_item else "\n\n"
         before = (separator if self._parts else "") + block.indent

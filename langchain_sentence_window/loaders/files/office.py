@@ -30,6 +30,7 @@ from langchain_sentence_window.documents.source_parts import LAYOUT, SLIDE, TITL
 from langchain_sentence_window.errors import DocumentReadError, SentenceWindowWarning
 from langchain_sentence_window.loaders.file_bytes import clean_text
 from langchain_sentence_window.splitting.blocks import HEADING, MAX_LEVEL
+from langchain_sentence_window.splitting.data_uris import without_data_uris
 
 from .docx import CORE, Package, local_name, title_in
 from .html_elements import MarkdownText, etree
@@ -286,7 +287,8 @@ def _read_notebook(text: str, name: str) -> Iterator[Document]:
     language = str(book.get("metadata", {}).get("language_info", {}).get("name", ""))
     sheets = book, *book.get("worksheets", ())  # before version 4
     cells = (cell for sheet in sheets for cell in sheet.get("cells", ()))
-    yield Document("\n\n".join(part for cell in cells for part in _parts_of_cell(cell, language) if part.strip()))
+    parts = (without_data_uris(part) for cell in cells for part in _parts_of_cell(cell, language))
+    yield Document("\n\n".join(part for part in parts if part.strip()))
 
 
 def _parts_of_cell(cell: Mapping[str, Any], language: str) -> Iterator[str]:

@@ -1,7 +1,9 @@
 """The server over HTTP on loopback: who gets in."""
 
 import asyncio
+import inspect
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -24,8 +26,9 @@ from pydantic import AnyHttpUrl
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.apps.hosts import LOOPBACK
-from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
-from langchain_sentence_window.apps.mcp.mcp_transports import OneToken, http_app
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server, serve_mcp
+from langchain_sentence_window.apps.mcp.mcp_transports import MAX_SESSIONS, SESSION_IDLE_SECONDS, OneToken, http_app
+from tests.answering.mcp.conftest import text_of
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).parents[3]
@@ -167,28 +170,119 @@ async def test_authorization_of_the_sdk_guards_as_well(retriever: SentenceWindow
         assert await search(port, TOKEN) == "A refund is quick."
 
 
-@pytest.mark.process
-@pytest.mark.slow
-@pytest.mark.parametrize("token", [None, TOKEN])
-async def test_it_serves_as_a_process_until_ctrl_c(token: str | None) -> None:
-    arguments = ["-m", "tests.answering.mcp.serving", "http", "0", *([token] if token else [])]
-    with subprocess.Popen(  # noqa: ASYNC220
-        [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+def opened(port: int, session: str | None = None, body: Any = PING) -> tuple[int, str | None]:
+    """Return what a request is answered with, and its session."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    headers |= {"Mcp-Session-Id": session, "MCP-Protocol-Version": "2025-06-18"} if session else {}
+    try:
+        connection.request("POST", "/mcp", json.dumps(body), headers)
+        answer = connection.getresponse()
+        answer.read()
+        return answer.status, answer.getheader("Mcp-Session-Id")
+    finally:
+        connection.close()
+
+
+def test_a_session_ends_and_its_client_begins_another(retriever: SentenceWindowRetriever) -> None:
+    listing = {"jsonrpc": "2.0", "id": 2, "method": "tools/list"}
+    app = http_app(create_mcp_server(retriever), names=LOOPBACK, token=None, session_idle_timeout=0.05)
+    with listening(app) as port:
+        _, session = opened(port)
+        until = time.monotonic() + PATIENCE
+        # A request keeps it, so it must be left alone for longer than that.
+        while (answer := opened(port, session, listing)[0]) != 404:
+            assert answer == 200
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        status_, again = opened(port)
+        assert (status_, again not in (None, session)) == (200, True)
+
+
+def test_there_are_so_many_sessions_at_once(retriever: SentenceWindowRetriever) -> None:
+    app = http_app(create_mcp_server(retriever), names=LOOPBACK, token=None, max_sessions=3)
+    with listening(app) as port:
+        sessions = [opened(port)[1] for _ in range(3)]
+        assert opened(port)[0] == 503
+        assert status(port, method="DELETE", Mcp_Session_Id=str(sessions[0])) == 200
+        assert opened(port)[0] == 200
+
+
+def test_sessions_are_bounded_unless_said_otherwise(retriever: SentenceWindowRetriever) -> None:
+    server = create_mcp_server(retriever)
+    http_app(server, names=LOOPBACK, token=None)
+    manager = server.session_manager
+    assert (manager.session_idle_timeout, manager.max_sessions) == (1_800, 1_000)
+    of_serving = inspect.signature(serve_mcp).parameters
+    assert of_serving["session_idle_timeout"].default == SESSION_IDLE_SECONDS == 1_800
+    assert of_serving["max_sessions"].default == MAX_SESSIONS == 1_000
+
+
+async def test_many_calls_at_once_are_all_answered(retriever: SentenceWindowRetriever) -> None:
+    with listening(http_app(create_mcp_server(retriever, timeout=None), names=LOOPBACK, token=None)) as port:
+        limits = httpx2.Limits(max_connections=None)
+        async with (
+            httpx2.AsyncClient(trust_env=False, timeout=PATIENCE, limits=limits) as http,
+            Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)) as client,
+        ):
+            calls = [client.call_tool("verify_quote", {"quote": "A refund is quick."}) for _ in range(200)]
+            results = await asyncio.gather(*calls)
+    assert {result.structured_content["verdict"] for result in results} == {"verbatim"}
+
+
+@contextmanager
+def serving(*arguments: str) -> Iterator[tuple[int, list[str]]]:
+    """Serve in a process until Ctrl-C; the lines of its log are there when the block has ended."""
+    log: list[str] = []
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.answering.mcp.serving", *arguments],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             assert process.stderr is not None
-            while "running on" not in (line := process.stderr.readline()):
-                assert line
-            port = int(line.partition("http://127.0.0.1:")[2].split()[0])
-            assert await search(port, token) == "A refund is quick."
-            if token:
-                assert status(port, Authorization="Bearer wrong") == 401
-            assert status(port, Host="evil.example.com", Authorization=f"Bearer {token}") == 421
+            while not log or "running on" not in log[-1]:
+                log.append(process.stderr.readline())
+                assert log[-1]
+            yield int(log[-1].partition("http://127.0.0.1:")[2].split()[0]), log
         finally:
             if sys.platform == "win32":
                 process.kill()
             else:
                 process.send_signal(signal.SIGINT)
-        errors = process.communicate(timeout=PATIENCE)[1]
-        assert "Traceback" not in errors
+        log += process.communicate(timeout=PATIENCE)[1].splitlines()
         assert sys.platform == "win32" or process.returncode == 0
+
+
+TIMED = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (\w+) [\w.]+: (.*)", re.DOTALL)
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.parametrize("token", [None, TOKEN])
+async def test_it_serves_as_a_process_until_ctrl_c(token: str | None) -> None:
+    with serving("http", "0", *([token] if token else [])) as (port, log):
+        assert await search(port, token) == "A refund is quick."
+        if token:
+            assert status(port, Authorization="Bearer wrong") == 401
+        assert status(port, Host="evil.example.com", Authorization=f"Bearer {token}") == 421
+    assert all(map(TIMED.match, log))
+
+
+@pytest.mark.process
+@pytest.mark.slow
+async def test_a_call_that_takes_too_long_is_a_line_of_the_log() -> None:
+    with serving("busy", "0") as (port, log):
+        async with (
+            httpx2.AsyncClient(trust_env=False, timeout=PATIENCE) as http,
+            Client(streamable_http_client(f"http://127.0.0.1:{port}/mcp", http_client=http)) as client,
+        ):
+            failed = await client.call_tool("search", {"query": "refund"})
+    assert failed.is_error
+    assert "the server is busy. Try again in 1 s" in text_of(failed)
+    lines = [match for match in map(TIMED.match, log) if match]
+    assert len(lines) == len(log)
+    warnings = [match[2].rstrip() for match in lines if match[1] == "WARNING"]
+    assert warnings == ["search gave no answer within 0.1 s"]

@@ -43,6 +43,49 @@ def lead_ins(document: Document) -> dict[str, str | None]:
     return {each: None if lead is None else texts[lead] for each, lead in zip(texts, leads, strict=True)}
 
 
+URI = "data:image/png;base64," + 20 * "iVBORw0KGgoAAAANSUhEUgAA"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        (
+            "a.ipynb",
+            json.dumps(
+                {
+                    "cells": [
+                        {"cell_type": "markdown", "source": f"Look.\n\n![A plan]({URI})"},
+                        {"cell_type": "markdown", "source": URI},
+                        {"cell_type": "code", "source": f"logo = '{URI}'", "outputs": []},
+                    ]
+                }
+            ),
+            "Look.\n\n![A plan]()\n\n```\nlogo = ''\n```",
+        ),
+        ("a.json", json.dumps({"name": "A plan", "icon": URI}), "- name: A plan\n- icon:"),
+        ("a.csv", f'name,icon\nA plan,"{URI}"\n', "| name | icon |\n| --- | --- |"),
+        ("a.eml", f"Subject: Plan\n\nLook. {URI} Go on.\n\n{URI}\n\nGo.", "# Plan\n\nLook.  Go on.\n\nGo."),
+        (
+            "a.html",
+            f"<main><p>Look.<pre><code>url({URI})</code></pre><p>{URI}<p>Go.",
+            "Look.\n\n```\nurl()\n```\n\nGo.",
+        ),
+    ],
+)
+def test_a_data_uri_is_no_text_of_a_file_that_is_made_markdown(
+    tmp_path: Path, name: str, data: str, expected: str
+) -> None:
+    documents = loaded(tmp_path, name, data)
+    assert documents[0].page_content == expected
+    written = "".join(document.page_content for document in documents)
+    assert "A plan" in written or name in ("a.eml", "a.html")
+    assert "iVBOR" not in written
+    for document in documents:
+        blocks = document.metadata.get("layout", "")
+        assert "iVBOR" not in str(blocks)
+        assert SentenceSplitter().split_documents([document])
+
+
 @pytest.fixture
 def deck() -> Any:
     return library("pptx").Presentation()

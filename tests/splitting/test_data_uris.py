@@ -1,0 +1,192 @@
+"""Data URIs are no text: no sentence and no window holds one, and what only mentions them stays."""
+
+import base64
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+
+from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, create_tools
+from langchain_sentence_window.documents.sentence_documents import is_separator, read_sentence
+from langchain_sentence_window.splitting.data_uris import Shortened, find_data_uris, without_data_uris
+from langchain_sentence_window.splitting.languages import detected_language
+from tests.conftest import Invoke
+from tests.toys import PLAIN, WordEmbeddings
+
+PICTURE = base64.b64encode(random.Random(1).randbytes(300)).decode()
+URI = f"data:image/png;base64,{PICTURE}"
+LINES = "\n".join(PICTURE[at : at + 76] for at in range(0, len(PICTURE), 76))
+SVG = "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'><path d='M 1 1. L 2 2.'/></svg>"
+ENCODED = "%3Csvg%20xmlns=%27http://www.w3.org/2000/svg%27%20d=%27m(1)%27%3E%3C/svg%3E"
+
+
+def sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in SentenceSplitter().spans(text)]
+
+
+FORMS = {
+    "an image": (f"Look.\n\n![A plan]({URI})\n\nGo on.", ["Look.", "![A plan]", "Go on."]),
+    "an image without a text": (f"Look.\n\n![]({URI})\n\nGo on.", ["Look.", "Go on."]),
+    "an image with a title": (
+        f'Look.\n\n![A plan]({URI} "Plan")\n\nGo on.',
+        ["Look.", "![A plan]", 'Plan")', "Go on."],
+    ),
+    "an image in a sentence": (f"Press ![a key]({URI}) to go. It opens.", ["Press ![a key]", "to go.", "It opens."]),
+    "a link": (f"Look at [this plan]({URI}).\n\nGo on.", ["Look at [this plan]", "Go on."]),
+    "a link in angle brackets": (f"Look at [this plan](<{URI}>) now.", ["Look at [this plan]", "now."]),
+    "a tag": (f'Look.\n\n<img src="{URI}" alt="A plan">\n\nGo on.', ["Look.", "Go on."]),
+    "a tag in a sentence": (f"Press <img alt='a key' src='{URI}'/> to go.", ["Press", "to go."]),
+    "a label": (f"Look at ![x][plan].\n\n[plan]: {URI}\n\nGo on.", ["Look at ![x][plan].", "Go on."]),
+    "capitals": (f"Look. DATA:IMAGE/PNG;BASE64,{PICTURE} Go on.", ["Look.", "Go on."]),
+    "parameters": (f"Look. data:image/png;name=a.png; base64,{PICTURE} Go on.", ["Look.", "Go on."]),
+    "no type": (f"Look. data:;base64,{PICTURE} Go on.", ["Look.", "Go on."]),
+    "CSS": (f"```css\n.key{{background:url({URI})}}\n```\n\nGo on.", ["```css\n.key{background:url", "Go on."]),
+    "several lines": (f"Look.\n\ndata:image/png;base64,\n{LINES}\n\nGo on.", ["Look.", "Go on."]),
+    "lines of a quote": (f"> Look.\n> data:image/png;base64,{LINES}".replace("\n", "\n> ") + "\n\nGo on.", None),
+    "lines in brackets": (f"![A plan](data:image/png;base64,{LINES})\nGo on.", ["![A plan]", "Go on."]),
+    "lines before a word": (f"data:image/png;base64,{LINES[: 3 * 77]}Conclusion\n\nGo on.", ["Conclusion", "Go on."]),
+    "strings that are added": (f'logo = "data:image/png;base64,{PICTURE[:200]}" +\n  "{PICTURE[200:]}";', ["logo ="]),
+    "SVG in quotes": (f'a {{ background: url("data:image/svg+xml;utf8,{SVG}") }}', ["a { background: url"]),
+    "SVG without quotes": (f"Look. ![A plan](data:image/svg+xml;utf8,{SVG}) Go on.", ["Look.", "![A plan]", "Go on."]),
+    "SVG in a string": (f'{{"icon": "data:image/svg+xml,{SVG}", "name": "Plan"}}', ['{"icon":', 'name": "Plan"}']),
+    "SVG that is encoded": (f"Look: ![A plan](data:image/svg+xml,{ENCODED}). Go on.", ["Look: ![A plan]", "Go on."]),
+    "output of a notebook": (
+        f'{{"data": {{"image/png": "{PICTURE}\\n", "text/plain": ["A plan"]}}}}',
+        ['{"data": {', 'text/plain": ["A plan"]}}'],
+    ),
+    "lines of such output": (f'{{"image/png": [\n  "{PICTURE[:76]}\\n",\n  "{PICTURE[76:]}"\n ]}}', []),
+    "a row of a table": (
+        f"| plan | hall |\n|---|---|\n| ![]({URI}) | South |\n| ![]({URI}) | North |",
+        ["| plan | hall |\n|---|---|", "| South |", "| North |"],
+    ),
+    "source code": (
+        f'import os\n\nLOGO = "{URI}"\n\ndef key(x):\n    return x\n',
+        ["import os\n\nLOGO =", "def key(x):\n    return x"],
+    ),
+    "reStructuredText": (f"Plan\n====\n\n.. image:: {URI}\n   :width: 8\n\nGo on.\n", ["Plan", "Go on."]),
+    "nothing else": (URI, []),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_form_of_a_data_uri_is_a_sentence(form: str) -> None:
+    text, expected = FORMS[form]
+    found = sentences(text)
+    assert PICTURE[:20] not in "".join(found)
+    assert "svg" not in "".join(found)
+    assert expected is None or found == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The data: we saw it. It was data:text, and no more.",
+        "A URI is data:[<media type>][;base64],<data>. It has two parts.",
+        "For example, data:text/plain;base64,SGVsbG8sIFdvcmxkIQ== says hello. Try it.",
+        "An address such as data:text/html,<p>Hi</p> opens a page. Try it.",
+        'if url.startswith("data:image/png;base64,"):\n    show(url)\n',
+        'src = "data:image/png;base64," + encoded\n',
+        "src = f'data:image/png;base64,{encoded}'\n",
+        "The column data:input/output, which is long and has a lot of text in it, stays.",
+        f"metadata:image/png;base64,{PICTURE} has another scheme.",
+        f"A key in base64 is text: {PICTURE} and so it stays.",
+        '{"image/png": "plan.png", "text/plain": "A plan."}',
+        "-----BEGIN PUBLIC KEY-----\n" + LINES + "\n-----END PUBLIC KEY-----\n",
+    ],
+)
+def test_what_mentions_them_is_text(text: str) -> None:
+    assert find_data_uris(text) == []
+    assert "".join("".join(sentences(text)).split()) == "".join(text.split())
+
+
+def test_sections_end_at_data_uris_and_their_headings_lead_ins_and_pieces_go_with_them() -> None:
+    items = f"Take these:\n\n- one\n- ![two]({URI})\n- three\n- four\n\n"
+    text = f"# Keys\n\n{items}A text, {'and so on, ' * 30}![x]({URI}), {'and so on, ' * 30}ends.\n"
+    found = SentenceSplitter(max_piece_chars=200).split_text(text)
+    assert {each.heading for each in found} == {"Keys"}
+    assert [(each.section_start, each.section_end, each.lead_in, each.pieces) for each in found] == [
+        *[(0, 4, None, None)] * 2,
+        *[(0, 4, 1, None)] * 2,
+        *[(4, 9, None, None)] * 2,
+        *[(4, 9, None, (6, 9))] * 3,  # the third of four pieces goes on after the picture
+        *[(9, 11, None, (9, 11))] * 2,
+    ]
+
+
+async def test_a_window_holds_none_and_the_document_is_whole(words: WordEmbeddings, way: Invoke) -> None:
+    text = f"# Fees\n\nA card. A seat.\n\n![A plan]({URI})\n\nA refund. A trial.\n"
+    retriever = SentenceWindowRetriever.from_documents([Document(text, id="a")], words, window=9, k=9, **PLAIN)
+    for query in ("refund", "seat"):
+        for window in await way(retriever, "invoke", query):
+            start, end = window.metadata["start_index"], window.metadata["end_index"]
+            assert window.page_content == text[start:end]
+            assert PICTURE[:20] not in window.page_content
+            assert window.metadata["heading"] == "Fees"
+    assert not any(PICTURE[:20] in embedded for embedded in words.embedded)
+    assert [each.page_content for each in await way(retriever, "get", ["a"])] == [text.strip()]
+    assert not (await way(retriever.vectorstore, "check")).problems
+
+
+async def test_an_agent_reads_up_to_a_picture(words: WordEmbeddings, way: Invoke) -> None:
+    text = f"A card. A seat.\n\n![A plan](data:image/png;base64,{10 * PICTURE})\n\nA refund. A trial.\n"
+    retriever = SentenceWindowRetriever.from_documents([Document(text, id="a")], words)
+    read_around = create_tools(retriever)[1]
+    for number, read in ((1, "A card. A seat.\n\n![A plan]"), (3, "A refund. A trial.")):
+        arguments = {"doc_id": "a", "first": number, "last": number, "before": 9, "after": 9}
+        assert f"\n{read}\n" in await way(read_around, "invoke", arguments)
+
+
+def test_a_window_that_is_stored_inline_holds_none() -> None:
+    text = f"A card. A seat.\n\n![A plan]({URI})\n\nA refund. A trial.\n"
+    made = SentenceSplitter(inline_window=2).split_documents([Document(text)])
+    assert [read_sentence(each).text for each in made] == ["A card.", "A seat.", "![A plan]", "A refund.", "A trial."]
+    assert sum(PICTURE in str(each.metadata) for each in made) == 1  # between two sentences, so that nothing is lost
+
+
+def test_a_language_is_told_by_what_is_text() -> None:
+    text = "Der Kunde erhält sein Geld innerhalb von dreißig Tagen zurück, wenn er rechtzeitig kündigt."
+    assert detected_language(f"![Plan](data:image/png;base64,{100 * PICTURE})\n\n{text}") == "de"
+
+
+PARTS = st.sampled_from(
+    [
+        *(URI, f"data:image/png;base64,{LINES}", f"data:image/svg+xml,{SVG}", f"data:image/svg+xml,{ENCODED}"),
+        *(f"![A]({URI})", f'<img src="{URI}" alt="A">', f"\n\n[a]: {URI}\n", f'"image/png": "{PICTURE}"', URI[:40]),
+        *("A b. ", "C", " ", "\n", "\n\n", "# T\n\n", "- ", "| ", "> ", "```\n", '"', "'", "(", ")", "<", ">", "\\"),
+        *("=", ".", "Word\n", "data:", "</svg>", ", and so on", ":\n\n", "==\n"),
+    ]
+)
+
+
+@given(st.lists(PARTS, max_size=12).map("".join))
+def test_sentences_are_between_data_uris(text: str) -> None:
+    uris = find_data_uris(text)
+    found = SentenceSplitter().split_text(text)
+    edges = [0, *(at for each in found for at in (each.start, each.end)), len(text)]
+    assert edges == sorted(edges)
+    assert all(is_separator(text[start:end]) for start, end in zip(edges[::2], edges[1::2], strict=True))
+    for start, end in uris:
+        assert all(each.end <= start or end <= each.start for each in found)
+        assert all(
+            one.section_end <= at + 1
+            for at, (one, other) in enumerate(pairwise(found))
+            if one.end <= start < end <= other.start
+        )
+    for index, each in enumerate(found):
+        assert each.section_start <= index < each.section_end
+        assert each.lead_in is None or each.section_start <= each.lead_in < index
+        assert each.pieces is None or each.section_start <= each.pieces[0] <= index < each.pieces[1] <= each.section_end
+
+
+@given(st.lists(PARTS, max_size=8).map("".join))
+def test_places_in_a_shortened_text_are_those_in_the_text(text: str) -> None:
+    uris = find_data_uris(text)
+    short = Shortened(text, uris)
+    assert short.text == without_data_uris(text, "/")
+    inside = {at for start, end in uris for at in range(start + 1, end)}
+    for at in set(range(len(text))) - inside:
+        assert short.place(short.short_place(at)) == at
+        assert any(start == at for start, _ in uris) or text[at] == short.text[short.short_place(at)]
