@@ -56,7 +56,7 @@ class IO:
         return function(*arguments, **keywords)
 
     async def to_end(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        """Call a short function as `in_thread` does; a flow that is canceled then goes on when the function has ended.
+        """Call a function as `in_thread` does; a flow that is canceled meanwhile goes on when the function has ended.
 
         It is for what the flow's ``finally`` frees, and for ``finally`` itself: a file, a process, a folder.
         """
