@@ -55,6 +55,13 @@ class IO:
         """Call a function that has only a blocking form; an event loop continues meanwhile."""
         return function(*arguments, **keywords)
 
+    async def to_end(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        """Call a function as `in_thread` does; a flow that is canceled meanwhile goes on when the function has ended.
+
+        It is for what the flow's ``finally`` frees, and for ``finally`` itself: a file, a process, a folder.
+        """
+        return function(*arguments, **keywords)
+
     async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
         """Call a function that computes, or searches this machine's memory and files; an event loop continues."""
         return function(*arguments, **keywords)
@@ -77,6 +84,15 @@ class _Async(IO):
 
     async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
         return await run_in_executor(None, partial(function, *arguments, **keywords))
+
+    async def to_end(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
+        called = partial(copy_context().run, function, *arguments, **keywords)
+        # No task of its own, which an event loop that ends would cancel.
+        running = asyncio.get_running_loop().run_in_executor(None, called)
+        canceled = await _until_done(running)
+        if canceled is not None:
+            raise canceled
+        return running.result()
 
     async def compute(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
         return await run_in_executor(_threads(), partial(function, *arguments, **keywords))
@@ -163,7 +179,7 @@ async def arun(begin: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
     advance: Callable[[], object] = partial(flow.send, None)
     while True:
         step = _threads().submit(context.run, _next_wanted, advance)
-        canceled = await _until_done(step)
+        canceled = await _until_done(asyncio.wrap_future(step), step.cancel)  # it cancels one that hasn't begun
         if canceled is not None and step.cancelled():
             flow.close()
             raise canceled
@@ -203,18 +219,19 @@ async def _made(wanted: _Wanted[T]) -> T:
     return await wanted.make()
 
 
-async def _until_done(step: Future[object]) -> asyncio.CancelledError | None:
-    """Wait for a step, and return the request to cancel that came meanwhile; a step that runs can't be cut short."""
+async def _until_done(
+    waiting: asyncio.Future[Any], when_canceled: Callable[[], object] = lambda: None
+) -> asyncio.CancelledError | None:
+    """Wait for a thread, which can't be cut short; return the request to cancel that came meanwhile."""
     canceled: asyncio.CancelledError | None = None
-    waiting = asyncio.wrap_future(step)
     while not waiting.done():
         try:
             await asyncio.wait([waiting])
         except asyncio.CancelledError as error:
             canceled = error
-            step.cancel()  # one that hasn't begun
+            when_canceled()
     if not waiting.cancelled():
-        waiting.exception()  # it is raised from the step, and asyncio would log that nobody looked at it here
+        waiting.exception()  # asyncio would log that nobody looked at it here
     return canceled
 
 

@@ -132,6 +132,46 @@ async def test_a_flow_can_be_canceled() -> None:
         await task
 
 
+@pytest.mark.parametrize("fails", [False, True])
+async def test_a_call_to_its_end_is_over_before_its_flow_goes_on(fails: bool) -> None:
+    begun, going_on, events = threading.Event(), threading.Event(), list[str]()
+
+    def use() -> None:
+        begun.set()
+        assert going_on.wait(PATIENCE)
+        events.append("used")
+        if fails:
+            raise ValueError("it failed, and nobody waits for it any more")
+
+    async def flow() -> None:
+        try:
+            await ASYNC.to_end(use)
+        finally:
+            events.append("freed")
+
+    task = asyncio.create_task(flow())
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    for _ in range(3):  # as an anyio scope does until the task has ended
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not events
+    going_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert events == ["used", "freed"]
+
+
+@pytest.mark.parametrize("drive", [blocking, awaited, in_steps])
+def test_a_call_to_its_end_returns_and_raises_as_the_function_does(drive: Callable[..., Any]) -> None:
+    async def flow(io: IO, text: str) -> tuple[int, str]:
+        with pytest.raises(ValueError, match="invalid literal"):
+            await io.to_end(int, text)
+        return await io.to_end(int, "ff", base=16), await io.to_end(tenant.get)
+
+    tenant: ContextVar[str] = ContextVar("tenant", default="c")
+    assert drive(flow, "x") == (255, "c")
+
+
 def awaiting_something_else() -> tuple[Callable[[IO], Coroutine[Any, Any, None]], list[bool]]:
     """A flow that awaits what its io didn't give it, and a list that says whether it was closed."""
     closed: list[bool] = []

@@ -1,5 +1,5 @@
 """Short runs of the scripts that try to break a store: closes, interrupts, restores, forks, models, moved folders,
-folders of strangers.
+folders of strangers, canceled calls.
 
 The first test checks that rounds that crash, hang or fail are reported.
 """
@@ -12,6 +12,7 @@ import pytest
 
 from langchain_sentence_window.documents.keys import sentence_id
 from tests.torture import (
+    canceling,
     closing,
     embedders,
     faulty,
@@ -70,8 +71,9 @@ def test_a_call_is_struck_at_each_of_its_instructions() -> None:
         (swapping.torture, 6),
         (folders.torture, 2),
         (reading.torture, 3),
+        (canceling.torture, 1),
     ],
-    ids=["closing", "interrupts", "restoring", "forking", "embedders", "swapping", "folders", "reading"],
+    ids=["closing", "interrupts", "restoring", "forking", "embedders", "swapping", "folders", "reading", "canceling"],
 )
 def test_nothing_is_lost_mixed_or_hung(torture: Callable[[int, int], dict[str, int]], rounds: int) -> None:
     assert torture(rounds, 5)["rounds"] == rounds

@@ -177,7 +177,7 @@ async def ingest_stream(
             try:
                 await ingest.run(reader)
             finally:
-                await ingest.close()
+                await io.to_end(ingest.close)
         except BaseException as error:
             error.add_note(ingest.note())
             raise
@@ -278,11 +278,11 @@ class _Ingest:
             await self._store(prepared)
             prepared = await self._io.result_of(splitting)
 
-    async def close(self) -> None:
-        """Wait for what is being written."""
+    def close(self) -> None:
+        """Wait for what is being split and written."""
         writing, self._writing = self._writing, None
-        await self._io.in_thread(self._splitter.close)
-        await self._io.in_thread(self._writer.close)
+        self._splitter.close()
+        self._writer.close()
         if writing is not None:
             prepared, _, written = writing
             if not written.cancelled() and written.exception() is None and written.result():

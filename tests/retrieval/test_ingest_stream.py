@@ -17,6 +17,7 @@ from langchain_sentence_window.documents.part_groups import Batches
 from langchain_sentence_window.embedding.embedder import on_embedded_texts
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+from langchain_sentence_window.stores.faiss.store_writer import Replacement
 from tests.conftest import Invoke
 from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings, document
@@ -249,6 +250,34 @@ async def test_async_cancelling_leaves_whole_batches(tmp_path: Path) -> None:
         with pytest.raises(asyncio.CancelledError):
             await adding
         assert texts_in(retriever) == all_texts(9)
+
+
+async def test_a_call_that_is_canceled_again_and_again_ends_after_its_threads(
+    words: WordEmbeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes, goes_on = threading.Event(), threading.Event()
+    store = FaissStore(words)
+    retriever = SentenceWindowRetriever(vectorstore=store)
+    write = Replacement.write
+
+    def slow_write(self: Replacement, **settings: Any) -> None:
+        writes.set()
+        assert goes_on.wait(PATIENCE)
+        write(self, **settings)
+
+    monkeypatch.setattr(Replacement, "write", slow_write)
+    adding = asyncio.ensure_future(retriever.aadd_documents(documents()))
+    assert await asyncio.to_thread(writes.wait, PATIENCE)
+    for _ in range(5):  # as an anyio scope does until the task has ended
+        adding.cancel()
+        await asyncio.sleep(0)
+    assert not adding.done()
+    goes_on.set()
+    with pytest.raises(asyncio.CancelledError) as caught:
+        await adding
+    stored = len(texts_in(retriever))
+    assert stored
+    assert f"The batches before were stored: {stored} documents" in caught.value.__notes__[0]
 
 
 # Names and parts

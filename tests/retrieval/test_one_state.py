@@ -1,19 +1,33 @@
-"""A query reads one state of the store, though documents are replaced between any two of its steps."""
+"""A query reads one state of the store, though documents are replaced between any two of its steps.
 
+Nor do two calls share the connection that keeps a state, though one of them is canceled while its thread reads.
+"""
+
+import asyncio
 import re
-from collections.abc import Sequence
+import sqlite3
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.vectorstores import InMemoryVectorStore
+from mcp import Client
 
-from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.errors import IncompleteWindowError
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever, create_tools
+from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
+from langchain_sentence_window.errors import IncompleteWindowError, StoreError
 from langchain_sentence_window.retrieval.stored_sentences import MAX_ATTEMPTS
+from langchain_sentence_window.stores.faiss.database import connections
+from langchain_sentence_window.stores.faiss.index_state import IndexState
 from tests.conftest import Invoke
+from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings
 
 NAMES = tuple(f"d{number}" for number in range(4))
@@ -139,6 +153,143 @@ async def test_a_whole_document_is_read_in_one_state(in_memory: bool, way: Invok
     assert len(versions(await way(retriever, "invoke", QUESTION))) == 1
     assert write.version > 3
     WritingStore.write = Writer()
+
+
+class CountingStore(FaissStore):
+    """Counts the reads that have ended, each in a thread of its own."""
+
+    ended = threading.Semaphore(0)
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        try:
+            return super().get_by_ids(ids)
+        finally:
+            self.ended.release()
+
+
+class HeldConnection(connections.Connection):
+    """Waits in the midst of a read, once, as for a slow disk, and notes who uses it meanwhile."""
+
+    is_next = False
+    held: "HeldConnection | None" = None
+    reads, goes_on = threading.Event(), threading.Event()
+    used_by_others: ClassVar[set[str]] = set()
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        if self is HeldConnection.held:
+            self.used_by_others.add(sql)
+        elif HeldConnection.is_next and sql.lstrip().startswith(("SELECT", "WITH")):
+            HeldConnection.is_next, HeldConnection.held = False, self
+            self.reads.set()
+            assert self.goes_on.wait(PATIENCE)
+            HeldConnection.held = None
+        return super().execute(sql, parameters)
+
+    @classmethod
+    async def canceled_while_held(cls, call: Coroutine[Any, Any, object]) -> None:
+        """Cancel a call while its thread is held; it goes on when `goes_on` is set."""
+        cls.reads.clear()
+        cls.goes_on.clear()
+        cls.is_next = True
+        task = asyncio.create_task(call)
+        assert await asyncio.to_thread(cls.reads.wait, PATIENCE)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def reading_by(
+    kind: str, retriever: SentenceWindowRetriever
+) -> AsyncIterator[Callable[[str], Coroutine[Any, Any, str]]]:
+    """Return a context with a function that reads a document in some way."""
+    if kind == "fetch of MCP":
+        async with Client(create_mcp_server(retriever)) as client:
+
+            async def fetch(name: str) -> str:
+                return str((await client.call_tool("fetch", {"id": name})).structured_content)
+
+            yield fetch
+        return
+    (read_around,) = (tool for tool in create_tools(retriever) if tool.name == "read_around")
+
+    async def read(name: str) -> str:
+        if kind == "aget":
+            return "".join(each.page_content for each in await retriever.aget([name]))
+        return str(await read_around.ainvoke({"doc_id": name, "first": 0, "last": 3}))
+
+    yield read
+
+
+def log_sizes(folder: Path) -> list[int]:
+    return [path.stat().st_size for path in folder.glob("*-wal")]
+
+
+@pytest.mark.parametrize("kind", ["aget", "read_around", "fetch of MCP"])
+async def test_no_call_gets_the_connection_that_the_thread_of_a_canceled_call_reads_with(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "Connection", HeldConnection)
+    with CountingStore(WordEmbeddings(), tmp_path) as store:
+        retriever = SentenceWindowRetriever(vectorstore=store)
+        retriever.add_documents([version_of("d1", 1), version_of("d2", 2)])
+        async with reading_by(kind, retriever) as read:
+            assert "v0002" in await read("d2")
+            for _ in range(3):
+                await HeldConnection.canceled_while_held(read("d1"))
+                found = await read("d2")
+                assert ("v0001" in found, "v0002" in found) == (False, True)
+                while store.ended.acquire(blocking=False):
+                    pass
+                HeldConnection.goes_on.set()
+                assert await asyncio.to_thread(store.ended.acquire, timeout=PATIENCE)
+        assert not HeldConnection.used_by_others
+        retriever.delete(["d1"])
+        store.save()
+        assert log_sizes(tmp_path) == [0]  # no state is left open, which would keep the log from being emptied
+
+
+@pytest.mark.parametrize("in_memory", [False, True], ids=["file", "memory"])
+async def test_a_state_lasts_as_long_as_the_last_read_of_it(
+    in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "Connection", HeldConnection)
+    texts, thread = list[str](), ThreadPoolExecutor(1)
+    with thread, FaissStore(WordEmbeddings(), None if in_memory else tmp_path) as store:
+        store.add_documents([Document(page_content="A card.", id="1")])
+
+        def read(of: FaissStore) -> None:
+            texts.extend(each.page_content for each in of.get_by_ids(["1"]))
+
+        async def read_in_thread(of: FaissStore) -> None:
+            await asyncio.get_running_loop().run_in_executor(thread, read, of)
+
+        with store.at_one_state(copies=True) as at_one_state:
+            read(at_one_state)
+            store.add_documents([Document(page_content="A seat.", id="1")])
+            await HeldConnection.canceled_while_held(read_in_thread(at_one_state))
+        read(store)
+        with pytest.raises(StoreError, match="is closed"):
+            read(at_one_state)
+        HeldConnection.goes_on.set()
+    assert texts == ["A card.", "A seat.", "A card."]
+
+
+def test_threads_read_one_state_one_after_the_other(tmp_path: Path) -> None:
+    inside = list[int]()
+    with FaissStore(WordEmbeddings(), tmp_path) as store:
+        store.add_documents([Document(page_content="A card.", id="1")])
+
+        def read(state: IndexState) -> int:
+            inside.append(1)
+            found = len(inside), len(state.snapshot.by_ids(["1"]))
+            time.sleep(0.01)  # in which others would come in
+            inside.pop()
+            return sum(found)
+
+        with store.at_one_state() as at_one_state, ThreadPoolExecutor(4) as threads:
+            reads = [threads.submit(at_one_state.read, read, words=False) for _ in range(8)]
+            assert [each.result(PATIENCE) for each in reads] == [2] * 8
 
 
 class BusyStore(InMemoryVectorStore):

@@ -1,11 +1,12 @@
 """Files dropped on the page: received, named, read, added, or refused."""
 
+import asyncio
 import errno
 import io
 import os
 import threading
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.apps.folders.file_sync import sync_files
 from langchain_sentence_window.apps.studio import library as adding
 from langchain_sentence_window.apps.studio import uploads
-from langchain_sentence_window.apps.studio.uploads import MAX_NAME_BYTES, RECORD, clean_name
+from langchain_sentence_window.apps.studio.uploads import MAX_NAME_BYTES, RECORD, KeptFiles, Uploads, clean_name
+from langchain_sentence_window.studio import create_studio
 from tests.patience import PATIENCE, until
 from tests.studio.making import client_of
 from tests.toys import BY_COSINE, WordEmbeddings, document
@@ -280,6 +282,73 @@ def test_a_stop_ends_the_file_that_is_being_added_and_those_that_follow(
     assert [each.name for each in (served / "uploads").iterdir()] == ["a.txt"]
     assert len(retriever.documents()) == 2
     assert add(client, upload(client, "b.txt", long.encode()))["result"]["added"] == 1  # nothing is left locked
+
+
+async def canceled_while(held: "Held", work: Coroutine[Any, Any, object]) -> None:
+    """Cancel a task while a thread of it is held, let that go on, and wait for both."""
+    task = asyncio.ensure_future(work)
+    assert await asyncio.to_thread(held.begun.wait, PATIENCE)
+    task.cancel()
+    await asyncio.wait([task], timeout=0.1)  # in which it would end, if it didn't wait
+    held.goes_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await asyncio.get_running_loop().shutdown_default_executor()
+
+
+class Held:
+    """Holds the thread that calls a function, before or after the call."""
+
+    def __init__(self) -> None:
+        self.begun, self.goes_on = threading.Event(), threading.Event()
+
+    def wait(self) -> None:
+        self.begun.set()
+        assert self.goes_on.wait(PATIENCE)
+
+
+def test_an_upload_that_is_canceled_leaves_no_file(served: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held, path_open = Held(), Path.open
+
+    def open_late(path: Path, mode: str = "r") -> Any:
+        held.wait()
+        return path_open(path, mode)
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"A card."
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", open_late)
+        asyncio.run(canceled_while(held, Uploads(KeptFiles(served)).receive("a.txt", parts())))
+    assert not list(served.iterdir())
+
+
+def test_a_job_that_is_canceled_leaves_no_file_that_is_not_in_the_index(
+    retriever: SentenceWindowRetriever, served: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the server ends."""
+    held, add_file = Held(), KeptFiles.add
+
+    def add_slowly(kept: KeptFiles, *given: Any) -> Path:
+        path = add_file(kept, *given)
+        held.wait()
+        return path
+
+    async def parts() -> AsyncIterator[bytes]:
+        yield b"A card."
+
+    async def add_one() -> None:
+        studio = create_studio(retriever, folders=[served]).state.studio
+        upload = await studio.uploads.receive("a.txt", parts())
+        before = asyncio.all_tasks()
+        await adding.add_files(studio, [upload.number])
+        (job,) = asyncio.all_tasks() - before
+        await job
+
+    monkeypatch.setattr(KeptFiles, "add", add_slowly)
+    asyncio.run(canceled_while(held, add_one()))
+    assert [path.name for path in (served / "uploads").iterdir()] == []
+    assert len(retriever.documents()) == 1
 
 
 def test_a_read_only_page_adds_nothing(retriever: SentenceWindowRetriever, served: Path) -> None:

@@ -1,5 +1,6 @@
 """The documents of the index: list them, look into one, add and delete some, and follow their folders."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -171,12 +172,16 @@ async def _add_all(studio: Studio, job: Job, uploads: list[Upload]) -> object:
                 await _add_one(studio, job, pdfs, upload, progress)
                 progress.done += 1
     finally:
-        await ASYNC.in_thread(pdfs.close)
         studio.library.forget()
-        for upload in uploads:
-            await ASYNC.in_thread(discard, upload.path)
         job.progress = progress.to_dict()
+        await ASYNC.to_end(_end, pdfs, uploads)
     return progress.to_dict()
+
+
+def _end(pdfs: PdfProcess, uploads: Iterable[Upload]) -> None:
+    pdfs.close()
+    for upload in uploads:
+        discard(upload.path)
 
 
 async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, progress: Progress) -> None:
@@ -190,11 +195,15 @@ async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, p
         progress.sentences += count
         job.report(**progress.to_dict())
 
-    kept = studio.uploads.kept
-    path = await ASYNC.in_thread(kept.add, upload.path, upload.name, upload.sha256)
-    is_added = False
+    kept, placed, is_added = studio.uploads.kept, list[str](), False
+
+    def load() -> list[Document]:
+        path = kept.add(upload.path, upload.name, upload.sha256)
+        placed.append(str(path))
+        return _load(pdfs, path, upload.name)
+
     try:
-        documents = await ASYNC.in_thread(_load, pdfs, path, upload.name)
+        documents = await ASYNC.to_end(load)
         with on_embedded_texts(report):
             await studio.retriever.aadd_documents(documents)
         is_added = True
@@ -205,7 +214,7 @@ async def _add_one(studio: Studio, job: Job, pdfs: PdfProcess, upload: Upload, p
         progress.failed.append({"name": upload.name, "reason": error_dict(error)["message"]})
     finally:
         if not is_added:
-            await ASYNC.in_thread(kept.remove, [str(path)])
+            await ASYNC.to_end(kept.remove, placed)
 
 
 def _load(pdfs: PdfProcess, path: Path, name: str) -> list[Document]:

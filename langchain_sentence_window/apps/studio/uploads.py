@@ -14,7 +14,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -198,7 +198,7 @@ class Uploads:
         try:
             upload = Upload(number, cleaned, path, await _written(path, parts))
         except BaseException:
-            await ASYNC.in_thread(discard, path)
+            await ASYNC.to_end(discard, path)
             raise
         finally:
             self._coming -= 1
@@ -276,7 +276,8 @@ async def _written(path: Path, parts: AsyncIterator[bytes]) -> str:
         Refused: They are more than `MAX_UPLOAD_BYTES`.
     """
     size, hashed, buffer = 0, hashlib.sha256(), bytearray()
-    with await ASYNC.in_thread(path.open, "xb") as file:
+    with ExitStack() as opened:
+        file = await ASYNC.to_end(lambda: opened.enter_context(path.open("xb")))
         async for part in parts:
             size += len(part)
             if size > MAX_UPLOAD_BYTES:
@@ -284,10 +285,10 @@ async def _written(path: Path, parts: AsyncIterator[bytes]) -> str:
             buffer += part
             if len(buffer) >= _FLUSH_BYTES:
                 hashed.update(buffer)
-                await ASYNC.in_thread(file.write, bytes(buffer))
+                await ASYNC.to_end(file.write, bytes(buffer))
                 buffer.clear()
         hashed.update(buffer)
-        await ASYNC.in_thread(file.write, bytes(buffer))
+        await ASYNC.to_end(file.write, bytes(buffer))
     return hashed.hexdigest()
 
 

@@ -16,7 +16,7 @@ from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from .database.database import Database, OneState
 from .database.database_file import run_slowly
 from .database.database_opening import has_traces_of_index
-from .database.locks import FORKS, SEARCHES, AccessLock, register_for_forks, within
+from .database.locks import FORKS, SEARCHES, AccessLock, Gate, register_for_forks, within
 from .database.reads import vectors_in_order
 from .database.schema import Record
 from .database.snapshot import Snapshot
@@ -131,6 +131,7 @@ class IndexSession:
         state = self._state
         gates = (SEARCHES, *self._calls) if dense or words else self._calls
         gates = (*gates, self._vectors.lock, self._database.lock) if dense else (*gates, self._database.lock)
+        of_state: tuple[Gate, ...] = () if state is None else (state.calls, state.calls.alone)
         for attempt in range(_MAX_ATTEMPTS):
             index, _ = self._vectors.current
             try:
@@ -138,7 +139,7 @@ class IndexSession:
                     done = within(self._calls, lambda: self._read_alone(work, words=words))
                 else:
                     at = partial(self._read_at, work, dense=dense, words=words)
-                    done = within(gates, partial((state or self._database).read_state, at))
+                    done = within((*gates, *of_state), partial((state or self._database).read_state, at))
             except DamagedRecordError:
                 within(self._calls, partial(self._vectors.drop_damaged, index))
                 continue
@@ -147,7 +148,7 @@ class IndexSession:
                     state.is_kept = True
                 return done[0]
             if state is not None:
-                state.end(is_outdated=True)
+                within((*self._calls, *of_state), partial(state.end, is_outdated=True))
             within(self._calls, done)
         raise StoreError(f"{self.name} changes too often to be searched in one state; search again")
 
@@ -210,7 +211,9 @@ class IndexSession:
 
     @contextmanager
     def at_one_state(self, *, copies: bool) -> Iterator[Self]:
-        """Return a context with a session whose reads are all of one state, for one thread at a time.
+        """Return a context with a session whose reads are all of one state.
+
+        It lasts as long as any of them: an async call that is canceled leaves a thread behind, which still reads.
 
         Args:
             copies: Whether to copy the state of an index in memory, which no write changes then; see `OneState`.
@@ -220,10 +223,11 @@ class IndexSession:
         try:
             yield session
         finally:
+            # From within a call of the state, so that nothing waits here: the last call to end ends the state.
             try:
-                within(self._calls, state.end)
+                within((*self._calls, state.calls), partial(state.calls.close, state.end))
             except StoreError:  # it was closed, and its connections with it
-                state.drop_copy()
+                within((state.calls,), partial(state.calls.close, state.drop_copy))
 
     def in_order(self) -> Iterator[tuple[list[Record], Vectors]]:
         """Yield all records by document and index, in slices that split no section.

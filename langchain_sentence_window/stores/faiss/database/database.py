@@ -288,12 +288,16 @@ class Database:
 
 
 class OneState:
-    """Reads of one state of a database, in any number of calls, by one thread at a time.
+    """Reads of one state of a database, in any number of calls.
 
     A database in a file keeps the state for a connection. One in memory has no log to read it from: a read of a later
     state is refused there, or the state is copied.
 
+    An async call that is canceled leaves a thread behind, which still reads. So the reads of a state wait for each
+    other, and the state ends with the last of them. Only then may another call have the connection.
+
     Attributes:
+        calls: The lock that each read enters, alone; see `within`. It is closed to end the state.
         is_kept: Whether all later reads are of the state of the last one; set after the first that counts.
     """
 
@@ -306,6 +310,7 @@ class OneState:
         """
         self._database = database
         self._connections = database._connections
+        self.calls = AccessLock(f"a state of {database.name}", writers_exclude_readers=False)
         self._copies = copies
         self._lease = Lease(self._connections)
         self._snapshot: Snapshot | None = None
@@ -315,7 +320,9 @@ class OneState:
         database._long_reads.add(self)
 
     def read_state(self, work: Callable[[Snapshot], T]) -> T:
-        """Read the state that is kept, or the present one if none is; the caller is in the lock of the database.
+        """Read the state that is kept, or the present one if none is.
+
+        The caller is in the lock of the database, and alone in `calls`.
 
         Raises:
             StoreChangedError: The state doesn't exist any more.
@@ -371,11 +378,12 @@ class OneState:
 
     def begin(self) -> None:
         """Resume after a fork, before anybody writes; a failure is raised by the next read."""
-        if self.is_kept:
+        if self.is_kept and not self.calls.is_closed:
             self.read_state(lambda _: None)
 
     def cut(self) -> None:
-        """Forget the connection, which was closed or belongs to another process."""
+        """Forget the connection, which was closed or belongs to another process, and threads that don't exist there."""
+        self.calls.reset()
         self._lease, self._snapshot = Lease(self._connections), None
 
     def _copied(self, snapshot: Snapshot) -> Database:
