@@ -192,7 +192,8 @@ def mean_cis(values: npt.ArrayLike, seed: int = 0) -> list[MeanCI]:
     table = np.asarray(values, dtype=np.float64)
     count = len(table)
     drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
-    low, high = np.quantile(drawn @ table / count, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    means = np.einsum("ij,jk->ik", drawn, table) / count
+    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
     return [MeanCI(*map(float, column)) for column in zip(table.mean(axis=0), low, high, strict=True)]
 
 
