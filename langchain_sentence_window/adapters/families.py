@@ -8,6 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import IO
+from langchain_sentence_window.embedding.embedder import embed_texts
 from langchain_sentence_window.errors import InvalidInputError
 
 from .matchers import check_mappings, mapping_matcher
@@ -61,7 +62,7 @@ class DeleteFirstAdapter(StoreAdapter):
         # Embedded before the old ones go, so that a failing embedder leaves them.
         embedding = self.embedding
         texts = [document.page_content for document in documents]
-        vectors = await io.call(embedding.embed_documents, embedding.aembed_documents, texts)
+        vectors = await embed_texts(io, embedding, texts)
         await self.remove(io, old)
         for start in range(0, len(documents), self.write_batch_size):
             part = slice(start, start + self.write_batch_size)
@@ -85,7 +86,7 @@ class EmbeddedAdapter(StoreAdapter):
         """Embed all documents, then write them in batches; a failing embedder leaves the old ones."""
         embedding = self._embedder
         texts = [document.page_content for document in documents]
-        vectors = await io.call(embedding.embed_documents, embedding.aembed_documents, texts)
+        vectors = await embed_texts(io, embedding, texts)
         for start in range(0, len(documents), self.write_batch_size):
             part = slice(start, start + self.write_batch_size)
             await self.put_embedded(io, documents[part], vectors[part])

@@ -3,13 +3,19 @@
 The forward pass is that of Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2019, with the mean
 of all tokens as the text's vector (Reimers & Gurevych, "Sentence-BERT", 2019). Its vectors differ from those of PyTorch
 by rounding.
+
+All of it runs in the calling thread. The BLAS of NumPy wakes other threads for a large product, and these spin while
+they wait for the next one, at many times the cost of the product where other programs use the cores. Their number is a
+setting of the whole process. FAISS multiplies as fast, and takes the number of threads from the calling thread.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +29,8 @@ FEW_TEXTS = 32
 _PARTS = ["Transformer", "Pooling", "Normalize"]
 _WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
 _MEAN = "pooling_mode_mean_tokens"
-_MASKED = np.float32(-1e9)
+_MAX_PRODUCT = 2**18
+"""Multiplications of numbers in a product of matrices for which OpenBLAS, the BLAS of NumPy, wakes no other thread."""
 
 
 class BertEmbeddings(Embeddings):
@@ -93,44 +100,55 @@ class _Bert:
 
         self._weights = load_file(folder / _WEIGHTS)
         self._config = _read(folder / "config.json")
+        layers = [
+            name.removesuffix(".weight")
+            for name, weight in self._weights.items()
+            if name.startswith("encoder.") and weight.ndim == 2  # noqa: PLR2004
+        ]
+        self._linear = {
+            name: _Linear(self._weights.pop(f"{name}.weight"), self._weights.pop(f"{name}.bias")) for name in layers
+        }
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
         self._tokenizer.enable_truncation(_read(folder / "sentence_bert_config.json")["max_seq_length"])
-        self._tokenizer.enable_padding()
+        self._tokenizer.no_padding()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors of shape ``(texts, dimension)``."""
-        read = self._tokenizer.encode_batch(list(texts))
-        mask = np.array([each.attention_mask for each in read], dtype=np.float32)
-        tokens = self._forward(np.array([each.ids for each in read]), (1 - mask)[:, None, None, :] * _MASKED)
-        sums = (tokens * mask[..., None]).sum(axis=1)
+        read = [self._tokenizer.encode(text).ids for text in texts]  # one by one, as a batch is read in many threads
+        ends = np.cumsum([0, *map(len, read)])
+        with _one_thread():
+            tokens = self._forward(read, ends)
+        sums = np.stack([tokens[start:end].sum(axis=0) for start, end in pairwise(ends)])
         return cast("Vectors", sums / np.linalg.norm(sums, axis=1, keepdims=True))
 
-    def _forward(self, ids: npt.NDArray[np.int64], bias: Vectors) -> Vectors:
-        """Return the last layer's vectors of tokens, shape ``(texts, tokens, dimension)``."""
-        texts, length = ids.shape
-        embedded = self._of("embeddings.word_embeddings")[ids] + self._of("embeddings.token_type_embeddings")[0]
-        hidden = self._normed(embedded + self._of("embeddings.position_embeddings")[:length], "embeddings.LayerNorm")
+    def _forward(self, texts: Sequence[Sequence[int]], ends: npt.NDArray[np.int64]) -> Vectors:
+        """Return the last layer's vectors of the tokens of all texts, shape ``(tokens, dimension)``."""
+        words = self._of("embeddings.word_embeddings")[np.concatenate(texts)]
+        places = self._of("embeddings.position_embeddings")[np.concatenate([range(len(ids)) for ids in texts])]
+        embedded = words + self._of("embeddings.token_type_embeddings")[0] + places
+        hidden = self._normed(embedded, "embeddings.LayerNorm")
         for layer in range(self._config["num_hidden_layers"]):
             at = f"encoder.layer.{layer}"
-            query, key, value = (
-                self._linear(hidden, f"{at}.attention.self.{name}")
-                .reshape(texts, length, self._config["num_attention_heads"], -1)
-                .transpose(0, 2, 1, 3)
-                for name in ("query", "key", "value")
-            )
-            shares = query @ key.transpose(0, 1, 3, 2) / np.sqrt(np.float32(query.shape[-1])) + bias
-            shares = np.exp(shares - shares.max(axis=-1, keepdims=True))
-            attended = (shares / shares.sum(axis=-1, keepdims=True)) @ value
-            attended = attended.transpose(0, 2, 1, 3).reshape(texts, length, -1)
-            hidden = self._added(hidden, attended, f"{at}.attention.output")
-            hidden = self._added(hidden, _gelu(self._linear(hidden, f"{at}.intermediate.dense")), f"{at}.output")
+            read = [self._linear[f"{at}.attention.self.{name}"](hidden) for name in ("query", "key", "value")]
+            attended = [self._attended(*(each[start:end] for each in read)) for start, end in pairwise(ends)]
+            hidden = self._added(hidden, np.concatenate(attended), f"{at}.attention.output")
+            hidden = self._added(hidden, _gelu(self._linear[f"{at}.intermediate.dense"](hidden)), f"{at}.output")
         return hidden
 
-    def _added(self, hidden: Vectors, change: Vectors, name: str) -> Vectors:
-        return self._normed(hidden + self._linear(change, f"{name}.dense"), f"{name}.LayerNorm")
+    def _attended(self, *read: Vectors) -> Vectors:
+        """Return what each token of a text takes from the others, by the query, key and value of each."""
+        heads = self._config["num_attention_heads"]
+        query, key, value = (each.reshape(len(each), heads, -1).transpose(1, 0, 2) for each in read)
+        count, size = query.shape[1:]
+        attended = list[Vectors]()
+        for part in np.array_split(query, -(-count * count * size // _MAX_PRODUCT), axis=1):
+            shares = part @ key.transpose(0, 2, 1) / np.sqrt(np.float32(size))
+            shares = np.exp(shares - shares.max(axis=-1, keepdims=True))
+            attended.append((shares / shares.sum(axis=-1, keepdims=True)) @ value)
+        return np.concatenate(attended, axis=1).transpose(1, 0, 2).reshape(count, -1)
 
-    def _linear(self, hidden: Vectors, name: str) -> Vectors:
-        return hidden @ self._of(name).T + self._of(name, "bias")
+    def _added(self, hidden: Vectors, change: Vectors, name: str) -> Vectors:
+        return self._normed(hidden + self._linear[f"{name}.dense"](change), f"{name}.LayerNorm")
 
     def _normed(self, hidden: Vectors, name: str) -> Vectors:
         centered = hidden - hidden.mean(axis=-1, keepdims=True)
@@ -140,6 +158,42 @@ class _Bert:
 
     def _of(self, name: str, kind: str = "weight") -> Vectors:
         return cast("Vectors", self._weights[f"{name}.{kind}"])
+
+
+class _Linear:
+    """A linear layer."""
+
+    def __init__(self, weight: Vectors, bias: Vectors) -> None:
+        import faiss
+
+        outputs, inputs = weight.shape
+        self._transform = faiss.LinearTransform(inputs, outputs, True)  # noqa: FBT003 - with a bias
+        self._transform.is_trained = True
+        faiss.copy_array_to_vector(np.ascontiguousarray(weight, dtype=np.float32).ravel(), self._transform.A)
+        faiss.copy_array_to_vector(np.ascontiguousarray(bias, dtype=np.float32), self._transform.b)
+
+    def __call__(self, values: Vectors) -> Vectors:
+        return cast("Vectors", self._transform.apply(values))
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Vectors, Vectors]]:
+        import faiss
+
+        of = self._transform
+        weight = faiss.vector_to_array(of.A).reshape(of.d_out, of.d_in)
+        return type(self), (weight, faiss.vector_to_array(of.b))
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let FAISS use no thread but the caller's within the block."""
+    import faiss
+
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(before)
 
 
 def _gelu(values: Vectors) -> Vectors:

@@ -19,7 +19,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._display import described, shown
-from langchain_sentence_window._io import ASYNC, IO
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import checked_neighbor_weights
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SECTION_START, SENTENCE_INDEX
@@ -75,12 +75,12 @@ class NeighborMixedEmbeddings(Embeddings):
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors that texts carry, and embed texts that carry none."""
         plain = _plain(texts)
-        return _joined(texts, self.embedding.embed_documents(plain) if plain else [])
+        return _joined(texts, run(embed_texts(BLOCKING, self.embedding, plain)))
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Async version of `embed_documents`."""
         plain = _plain(texts)
-        return _joined(texts, await embed_texts(ASYNC, self.embedding, plain) if plain else [])
+        return _joined(texts, await embed_texts(ASYNC, self.embedding, plain))
 
 
 class CarriedVectors:

@@ -1,11 +1,14 @@
 """Calls of an embedder, in slices, counted, with progress, checked; and two embedders compared by their vectors."""
 
 import math
+import re
+import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -14,7 +17,7 @@ from tqdm.auto import tqdm
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, IO
 from langchain_sentence_window._primitives import Vectors, encodable
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 
 from .vectors import is_usual, normalized, to_row, to_rows
 
@@ -46,6 +49,8 @@ async def embed_in_slices(
 ) -> None:
     """Embed texts in slices, and pass on each slice as soon as it is embedded.
 
+    A slice that the embedder refuses, as many services take few texts a call, is halved until it is taken.
+
     If there are several slices, the longest texts come first. A model reads texts of one length with the least waste,
     as it fills up short ones, and what doesn't fit into memory fails at once.
 
@@ -61,15 +66,15 @@ async def embed_in_slices(
     """
     if takes_several_calls(texts):
         texts = sorted(texts, key=len, reverse=True)
-    size = MULTI_PROCESS_BATCH_SIZE if getattr(embedding, "multi_process", None) is True else EMBED_BATCH_SIZE
     with tqdm(total=len(texts), desc="Embedding", unit=" sentences", disable=not (show_progress and texts)) as bar:
-        for start in range(0, len(texts), size):
-            part = texts[start : start + size]
-            given = [encodable(text) for text in part]
-            vectors = await embed_texts(io, embedding, given)
+
+        async def take(at: slice, vectors: object) -> None:
+            part = texts[at]
             count_texts(len(part))
             await keep(part, unit_vectors(vectors, part))
             bar.update(len(part))
+
+        await _embed_in_batches(io, embedding, [encodable(text) for text in texts], take)
 
 
 class QueryEmbedder:
@@ -182,10 +187,93 @@ def unit_vector(vector: object) -> Vectors:
 
 
 async def embed_texts(io: IO, embedding: Embeddings, texts: list[str]) -> list[list[float]]:
-    """Embed texts; an embedder without async methods runs in a thread."""
-    if not hasattr(embedding, "aembed_documents"):
-        return await io.in_thread(embedding.embed_documents, texts)
-    return await io.call(embedding.embed_documents, embedding.aembed_documents, texts)
+    """Embed texts, and return what the embedder did; one without async methods runs in a thread."""
+    made = list[Any]()
+
+    async def take(_: slice, vectors: object) -> None:
+        made.append(vectors)
+
+    await _embed_in_batches(io, embedding, texts, take)
+    return made[0] if len(made) == 1 else [vector for part in made for vector in part]
+
+
+async def _embed_in_batches(
+    io: IO,
+    embedding: Embeddings,
+    texts: list[str],
+    take: Callable[[slice, object], Awaitable[None]],
+) -> None:
+    """Embed texts in batches, which are halved as long as the embedder refuses so many.
+
+    None of a refused batch was embedded, and no other batch is sent again. A size that all texts were embedded with
+    holds for later calls of the same embedder, too.
+    """
+    size = MULTI_PROCESS_BATCH_SIZE if getattr(embedding, "multi_process", None) is True else EMBED_BATCH_SIZE
+    size = min(size, _accepted_sizes.get(id(embedding), size))
+    at, is_halved = 0, False
+    while at < len(texts):
+        end = min(at + size, len(texts))
+        part = texts[at:end]
+        try:
+            if hasattr(embedding, "aembed_documents"):
+                vectors = await io.call(embedding.embed_documents, embedding.aembed_documents, part)
+            else:
+                vectors = await io.in_thread(embedding.embed_documents, part)
+        except Exception as error:
+            if end - at == 1 or not _may_take_fewer(error):
+                raise
+            size, is_halved = (end - at) // 2, True
+            continue
+        await take(slice(at, end), vectors)
+        at = end
+    if is_halved:
+        with suppress(TypeError):  # without weak references, its end can't be noticed
+            weakref.finalize(embedding, _accepted_sizes.pop, id(embedding), None).atexit = False
+            _accepted_sizes[id(embedding)] = size
+
+
+_accepted_sizes: dict[int, int] = {}
+"""By the id of an embedder that refused larger batches, a size that it took."""
+
+_REFUSED = frozenset({400, 413, 422})
+"""HTTP statuses with which services refuse a batch: TEI 413 or 422, others 400."""
+
+_OTHER_REASON = re.compile(
+    r"(?:code|error|status)\W{0,3}(?:40[1378]|429|5\d\d)\b"
+    r"|api[ _-]?key|unauthori[sz]ed|forbidden|credential|rate.?limit|quota|timed? ?out",
+    re.IGNORECASE,
+)
+"""What errors say that fewer texts wouldn't help against."""
+
+
+def _may_take_fewer(error: Exception) -> bool:
+    """Return whether an embedder that raised an error may embed fewer texts at once.
+
+    Each service has errors of its own. They hold a status of HTTP, if a service was reached. Without one, an error of
+    the network or of a program isn't a refusal, and a ``ValueError`` or the like is.
+    """
+    chain: list[BaseException] = [error]
+    while (before := chain[-1].__cause__ or chain[-1].__context__) is not None and before not in chain:
+        chain.append(before)
+    if any(isinstance(each, SentenceWindowError) or _OTHER_REASON.search(str(each)) for each in chain):
+        return False
+    statuses = [status for each in chain if (status := _status(each)) is not None]
+    if statuses:
+        return _REFUSED.issuperset(statuses)
+    is_of_network = any(isinstance(each, OSError) for each in chain)
+    return isinstance(error, ValueError | RuntimeError | AssertionError) and not is_of_network
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the status of HTTP that an error holds, as openai, Cohere, httpx, requests, aiohttp or boto3 do."""
+    response = getattr(error, "response", None)
+    if isinstance(response, dict):
+        response = response.get("ResponseMetadata", {})
+        values = [response.get("HTTPStatusCode")] if isinstance(response, dict) else []
+    else:
+        names = ("status_code", "status", "http_status", "code")
+        values = [getattr(holder, name, None) for holder in (error, response) for name in names]
+    return next((int(each) for each in values if isinstance(each, int) and 400 <= each < 600), None)  # noqa: PLR2004
 
 
 async def embed_query(io: IO, embedding: Embeddings, text: str) -> list[float]:

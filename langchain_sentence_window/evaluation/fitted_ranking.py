@@ -220,7 +220,7 @@ class _Fitting:
     def __init__(self, examples: Sequence[FittingExample], prior: Ranking, budgets: tuple[int, ...]) -> None:
         self._examples, self._prior, self._budgets = examples, prior, budgets
         weights = np.array([prior.weights.get(name, 0.0) for name in SIGNALS])
-        deviations = [(each.signals @ weights).std() for each in examples if each.pieces]
+        deviations = [np.einsum("nm,m->n", each.signals, weights).std() for each in examples if each.pieces]
         self._unit = float(np.mean(deviations)) or 1.0
         self._start = weights / self._unit
         rows = np.concatenate([each.signals for each in examples])

@@ -92,7 +92,7 @@ class FittingExample:
 
         A window that begins in one that was read is skipped, and no text is read again. The last window is cut.
         """
-        order = np.lexsort((-self.candidates.dense, -(self.signals @ weights)))
+        order = np.lexsort((-self.candidates.dense, -np.einsum("nm,m->n", self.signals, weights)))
         limit = max(budgets)
         read: dict[str, list[Span]] = {}
         mine: list[tuple[Span, int]] = []

@@ -62,8 +62,8 @@ def smoothed_recall(stack: Stack, weights: Numbers, budgets: Sequence[int]) -> t
         weights: A weight for each signal. They should give scores that differ by about 1.
         budgets: Sizes of the context in characters.
     """
-    count, _, size = stack.signals.shape
-    scores = np.where(stack.present, stack.signals @ weights, _NEVER)[stack.questions]
+    count = len(stack.signals)
+    scores = np.where(stack.present, np.einsum("qnm,m->qn", stack.signals, weights), _NEVER)[stack.questions]
     best, shares = _soft_best(np.where(stack.holders, scores, _NEVER))
     lengths = stack.lengths[stack.questions]
     others = stack.present[stack.questions] & ~stack.holders
@@ -77,8 +77,7 @@ def smoothed_recall(stack: Stack, weights: Numbers, budgets: Sequence[int]) -> t
     by_score = by_other - by_other.sum(axis=1, keepdims=True) * shares
     summed = np.zeros(stack.present.shape)
     np.add.at(summed, stack.questions, by_score)
-    gradient = summed.reshape(-1) @ stack.signals.reshape(-1, size) / count
-    return value, np.asarray(gradient)
+    return value, np.asarray(np.einsum("qn,qnm->m", summed, stack.signals) / count)
 
 
 def minimize(function: Function, start: Numbers) -> Numbers:

@@ -203,7 +203,8 @@ def mean_cis(values: npt.ArrayLike, ends: tuple[float, float] | None, seed: int 
     count = len(table)
     drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=RESAMPLES)
     means = table.mean(axis=0)
-    low, high = np.quantile(drawn @ table / count, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
+    resampled = np.einsum("ij,jk->ik", drawn, table) / count
+    low, high = np.quantile(resampled, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)
     if ends is not None:
         missed = 1 - ((1 - CONFIDENCE) / 2) ** (1 / count)
         is_equal = np.ptp(table, axis=0) == 0

@@ -309,7 +309,7 @@ class Evidence:
     def bigrams(self) -> Numbers:
         """The weight of the pairs of query words in each text of `matches`; those in few candidates weigh more."""
         pairs, size = self.matches.pairs, len(self.lengths)
-        return np.asarray(pairs @ inverse_document_frequency(pairs[:size].sum(axis=0), size))
+        return np.asarray(np.einsum("ij,j->i", pairs, inverse_document_frequency(pairs[:size].sum(axis=0), size)))
 
     @property
     def repeated(self) -> Numbers:
@@ -332,7 +332,7 @@ class Evidence:
         held = self.matches.words[: len(self.lengths)]
         held = held if around is None else held | around
         total = float(weights.sum())
-        return np.asarray(held @ weights / total) if total > 0 else np.zeros(len(held))
+        return np.asarray(np.einsum("ij,j->i", held, weights) / total) if total > 0 else np.zeros(len(held))
 
     def flags(self, holds: Callable[[str], object]) -> Numbers:
         """Return 1 for each sentence whose text something holds of, else 0."""

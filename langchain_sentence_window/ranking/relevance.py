@@ -108,7 +108,7 @@ def unrelated_to(query: Vectors, sample: Vectors, sentences: int) -> Unrelated |
     """
     if len(sample) < MIN_SAMPLED:
         return None
-    # Not by a product with a matrix, whose threads don't survive a fork.
+    # Not by `@`, whose threads spin, and don't survive a fork.
     cosines = np.sort(np.einsum("ij,j->i", sample, query))
     return Unrelated(min(MAX_UNRELATED, float(cosines[int(UNRELATED_SHARE * len(cosines))])), sentences)
 

@@ -100,7 +100,7 @@ def soft_maxsim(query: Tokens, text: Tokens, weights: Floats) -> float:
     """
     if not len(query.ids) or not len(text.ids):
         return 0.0
-    powers = np.exp((query.vectors @ text.vectors.T) / TEMPERATURE)
+    powers = np.exp(np.einsum("id,jd->ij", query.vectors, text.vectors) / TEMPERATURE)
     return float(np.average(TEMPERATURE * np.log(powers.mean(axis=1)), weights=weights))
 
 

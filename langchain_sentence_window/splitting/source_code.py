@@ -11,7 +11,6 @@ another isn't. A section is a run of whole functions.
 
 import ast
 import re
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
@@ -160,6 +159,15 @@ _SHELLS = frozenset({"sh", "bash", "zsh", "ksh", "dash", "fish"})
 _LINE_OF_PYTHON = re.compile(r"\n(?:(?:async )?def \w+\(|class \w+[(:]|(?:from [\w.]+ )?import \w)")
 _MIN_LINES_OF_PYTHON = 2
 _COMMENT_OF_PYTHON = re.compile(r"""\n(?:#(?![^ \t\n])|\"{3}|'{3})""")
+_WARNED = (
+    (re.compile(r"\\(?:N\{[^{}\n]*\}|(?=[{}])|[^{}\n])"), "?"),
+    (re.compile(r"(?<!\w)(\d\w*?)(?=(?:and|else|for|i[fns]|not|or)\b)"), r"\1 "),
+    (re.compile(r"\breturn\b"), "yield"),
+    (re.compile(r"\b(?:break|continue)\b"), "pass"),
+)
+"""What Python warns of when it parses code, and what is as valid there: escapes that it doesn't know, numbers that
+touch a word, and statements that leave a ``finally``. Whether warnings are shown is a setting of the whole process, so
+there must be none. A ``?`` is valid in texts and comments only, as the escapes are."""
 
 
 def syntax_of_text(text: str) -> Syntax | None:
@@ -189,10 +197,10 @@ def _is_python(text: str, *, has_braces: bool) -> bool:
         has_braces and _COMMENT_OF_PYTHON.search(plain)
     ):
         return False
+    for warned, new in _WARNED:
+        plain = warned.sub(new, plain)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(plain.removeprefix("\n\ufeff"))
+        ast.parse(plain.removeprefix("\n\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

@@ -73,6 +73,86 @@ def test_a_question_loads_no_pytorch() -> None:
     assert (ran.stdout, ran.stderr) == ("set()\n", "")
 
 
+THREADS_OF_THE_BLAS = """
+import os
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tests.patience import until
+
+
+def others():
+    ids = [each for each in os.listdir("/proc/self/task") if int(each) != os.getpid()]
+    states = {each: Path("/proc/self/task", each, "stat").read_text().rpartition(")")[2].split() for each in ids}
+    return {each: (state[0], int(state[11]) + int(state[12])) for each, state in states.items()}
+
+
+threads = list(others())  # NumPy starts them when it is imported
+
+
+def ticks():
+    until(lambda: all(others()[each][0] == "S" for each in threads))
+    return sum(others()[each][1] for each in threads)
+
+
+def report(step):
+    global before
+    now = ticks()
+    print(step, "woke them" if now > before else "woke none", len(others()) - len(threads))
+    before = now
+
+
+before = ticks()
+"""
+"""The start of a program that reports whether a step woke threads of NumPy's BLAS, and how many threads are new."""
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the system doesn't say what each thread does")
+
+
+@pytest.mark.process
+@pytest.mark.model
+@on_linux
+def test_it_embeds_in_the_thread_of_the_caller() -> None:
+    program = f"""{THREADS_OF_THE_BLAS}
+from langchain_sentence_window.embedding.bert import BertEmbeddings
+
+embedding = BertEmbeddings(Path({str(FOLDER)!r}), None)
+for _ in range(5):
+    embedding.embed_query("When is a refund paid?")
+report("a question")
+embedding.embed_documents(["refund " * 1_000, *["The desk opens at eight."] * 40])
+report("documents")
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert (ran.stdout, ran.stderr) == ("a question woke none 0\ndocuments woke none 0\n", "")
+
+
+@pytest.mark.process
+@on_linux
+def test_measuring_and_reranking_run_in_the_thread_of_the_caller() -> None:
+    program = f"""{THREADS_OF_THE_BLAS}
+from langchain_sentence_window.evaluation.fitting_objective import Stack, smoothed_recall
+from langchain_sentence_window.evaluation.metrics import mean_cis
+from langchain_sentence_window.reranking.token_matching import Tokens, soft_maxsim
+
+rng = np.random.default_rng(1)
+mean_cis(rng.random((500, 6)))
+report("intervals")
+present = np.ones((400, 100), dtype=bool)
+holders = np.arange(100) == np.arange(400)[:, None] % 100
+stack = Stack(rng.random((400, 100, 30)), present, np.full((400, 100), 300.0), np.arange(400), np.ones(400), holders)
+smoothed_recall(stack, np.ones(30), [400])
+report("a step of fitting")
+tokens = Tokens(np.arange(200), rng.standard_normal((200, 384)).astype(np.float32))
+soft_maxsim(tokens, tokens, np.ones(200, dtype=np.float32))
+report("tokens")
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "intervals woke none 0\na step of fitting woke none 0\ntokens woke none 0\n"
+
+
 CHANGES: list[tuple[str, Any]] = [
     ("config.json", {"model_type": "xlm-roberta"}),
     ("config.json", {"hidden_act": "relu"}),

@@ -6,19 +6,24 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
+import requests
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.language_models import FakeListChatModel
 from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_openai import OpenAIEmbeddings
+from openai import APIStatusError, BadRequestError
 
 from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
@@ -29,6 +34,7 @@ from langchain_sentence_window.embedding.named_embedders import checked_embeddin
 from langchain_sentence_window.embedding.vectors import NOWHERE, Positions, mix_neighbors, normalized
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from tests.conftest import Invoke
+from tests.loopback import Answer, Loopback, loopback
 from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings
 
@@ -396,6 +402,146 @@ def test_threads_that_ask_at_once_get_what_they_asked_for(monkeypatch: pytest.Mo
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(ask, range(1, 9))) == [[]] * 8
     assert len(queries._kept) == 9
+
+
+# Services that take few texts a call
+
+
+def service(most: int, status: int) -> AbstractContextManager[Loopback]:
+    """Serve OpenAI's API, and refuse more than some texts with a status."""
+
+    def answer(_: str, body: dict[str, Any]) -> Answer:
+        if len(body["input"]) > most or "refused" in body["input"]:
+            return Answer({"error": {"message": f"batch size {len(body['input'])} is above {most}"}}, status=status)
+        rows = [{"index": at, "embedding": [1.0, len(text)]} for at, text in enumerate(body["input"])]
+        return Answer({"object": "list", "data": rows, "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}})
+
+    return loopback(answer)
+
+
+def client(server: Loopback) -> Embeddings:
+    return OpenAIEmbeddings(
+        model="m", base_url=f"{server.url}/v1", api_key="none", check_embedding_ctx_length=False, max_retries=0
+    )
+
+
+async def added(way: Invoke, embedding: Embeddings, texts: int) -> FaissStore:
+    store = FaissStore(embedding)
+    await way(store, "add_texts", [f"text {'x' * number}" for number in range(texts)])
+    return store
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+async def test_a_batch_that_a_service_refuses_is_halved(status: int, way: Invoke) -> None:
+    with service(10, status) as server:
+        embedding = client(server)
+        store = await added(way, embedding, 300)
+        sizes = [len(body["input"]) for _, body in server.requests]
+        assert sizes[:6] == [256, 128, 64, 32, 16, 8]
+        assert max(sizes[5:]) == 8  # the size is kept
+        embedded = [text for _, body in server.requests if len(body["input"]) <= 10 for text in body["input"]]
+        assert len(embedded) == len(set(embedded)) == len(store) == 300
+        server.requests.clear()
+        await way(store, "add_texts", [f"other {'x' * number}" for number in range(20)])
+        assert [len(body["input"]) for _, body in server.requests] == [8, 8, 4]
+
+
+async def test_a_text_that_a_service_refuses_alone_ends_the_call(way: Invoke) -> None:
+    with service(1_000, 400) as server:
+        store = FaissStore(client(server))
+        with pytest.raises(BadRequestError, match="batch size 1 is above"):
+            await way(store, "add_texts", [*(f"text {number}" for number in range(99)), "refused"])
+        embedded = [text for _, body in server.requests if "refused" not in body["input"] for text in body["input"]]
+        assert len(embedded) == len(set(embedded))
+        refused = [len(body["input"]) for _, body in server.requests if "refused" in body["input"]]
+        assert refused == [100, 50, 25, 1]
+        server.requests.clear()
+        await way(store, "add_texts", [f"other {number}" for number in range(99)])
+        assert len(server.requests) == 1  # it was no matter of the size
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 408, 409, 429, 500, 503])
+async def test_another_error_of_a_service_is_raised_at_once(status: int, way: Invoke) -> None:
+    with service(10, status) as server:
+        with pytest.raises(APIStatusError):
+            await added(way, client(server), 99)
+        assert len(server.requests) == 1
+
+
+class Refusing(WordEmbeddings):
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+        self.sizes = list[int]()
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.sizes.append(len(texts))
+        if len(texts) > 32:
+            raise self.error
+        return super().embed_documents(texts)
+
+
+def with_cause(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+def of_boto(status: int) -> Exception:
+    error = Exception("An error occurred (ValidationException)")
+    error.response = {"ResponseMetadata": {"HTTPStatusCode": status}}  # type: ignore[attr-defined]  # as boto3 does
+    return error
+
+
+REQUEST = httpx.Request("POST", "http://localhost/embed")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("batch size is invalid, it should not be larger than 32"),
+        RuntimeError("too many inputs"),
+        httpx.HTTPStatusError("413", request=REQUEST, response=httpx.Response(413, request=REQUEST)),
+        with_cause(Exception("the service failed"), requests.HTTPError(response=SimpleNamespace(status_code=400))),
+        of_boto(400),
+    ],
+)
+async def test_errors_of_a_refused_batch_are_of_many_classes(error: Exception, way: Invoke) -> None:
+    embedding = Refusing(error)
+    assert len(await added(way, embedding, 60)) == 60
+    assert embedding.sizes == [60, 30, 30]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TypeError("a fault of the program"),
+        ConnectionResetError("reset"),
+        httpx.ConnectError("refused"),
+        with_cause(RuntimeError("the service failed"), TimeoutError()),
+        with_cause(ValueError("wrong"), httpx.HTTPStatusError("", request=REQUEST, response=httpx.Response(401))),
+        ValueError("Error raised by inference API HTTP code: 429, slow down"),
+        RuntimeError("Invalid API key"),
+        EmbeddingError("no vectors"),
+        of_boto(403),
+    ],
+)
+async def test_an_error_that_fewer_texts_do_not_help_against_is_raised_at_once(error: Exception, way: Invoke) -> None:
+    embedding = Refusing(error)
+    with pytest.raises(type(error)) as raised:
+        await added(way, embedding, 60)
+    assert raised.value is error
+    assert embedding.sizes == [60]
+
+
+async def test_other_stores_get_texts_that_are_embedded_in_halved_batches(way: Invoke) -> None:
+    embedding = Refusing(ValueError("too many"))
+    retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(NeighborMixedEmbeddings(embedding)))
+    text = " ".join(f"Card {'x' * number} has sides." for number in range(1, 61))
+    await way(retriever, "add_documents", [Document(text, id="a")])
+    assert embedding.sizes == [60, 30, 30]
+    plain = await way(NeighborMixedEmbeddings(embedding), "embed_documents", [f"plain {at}" for at in range(40)])
+    assert len(plain) == 40
+    assert embedding.sizes[3:] == [30, 10]
 
 
 # What isn't an embedder

@@ -219,7 +219,7 @@ def _comparison(sign: str) -> str:
     return _COMPARISONS.get(sign, sign)
 
 
-_COMPOUND = re.compile(rf"{_LETTER}+(?:-{_LETTER}+)+")
+_COMPOUND = re.compile(rf"(?<!{_LETTER}){_LETTER}++(?:-{_LETTER}++)+")
 
 
 def compounds_of(text: str) -> frozenset[str]:

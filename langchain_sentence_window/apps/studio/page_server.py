@@ -2,7 +2,6 @@
 
 import hashlib
 import hmac
-import mimetypes
 import re
 import secrets
 import socket
@@ -215,8 +214,17 @@ async def about(studio: Studio) -> object:
     }
 
 
-_FILES = StaticFiles(packages=[(__package__, "static")])
-mimetypes.add_type("text/javascript", ".js")  # Windows may have been told something else
+class _Files(StaticFiles):
+    """Sends scripts as such, whatever this machine takes them for, as Windows may."""
+
+    def file_response(self, full_path: str | PathLike[str], *arguments: Any, **keywords: Any) -> Response:
+        response = super().file_response(full_path, *arguments, **keywords)
+        if str(full_path).endswith(".js"):
+            response.headers["Content-Type"] = "text/javascript; charset=utf-8"
+        return response
+
+
+_FILES = _Files(packages=[(__package__, "static")])
 
 
 async def _page(request: Request) -> Response:

@@ -11,14 +11,12 @@ The work of mammoth grows with the number of elements, and with the square of so
 what has them is left out if no text depends on it.
 """
 
-import gc
 import io
 import posixpath
 import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -123,13 +121,9 @@ def read_docx(data: bytes, name: str) -> HtmlPage:
     library = _mammoth()
     try:
         checked, title = _checked(Package(data, name))
-        with _without_collections():
-            html = library.convert_to_html(
-                io.BytesIO(checked),
-                style_map=_STYLES,
-                include_embedded_style_map=False,
-                convert_image=lambda _: [],
-            )
+        html = library.convert_to_html(
+            io.BytesIO(checked), style_map=_STYLES, include_embedded_style_map=False, convert_image=lambda _: []
+        )
     except (DocumentReadError, MissingExtraError):
         raise
     except Exception as error:
@@ -154,19 +148,6 @@ def _warn_of_ignored(messages: list[str], name: str) -> None:
             SentenceWindowWarning,
             stacklevel=2,
         )
-
-
-@contextmanager
-def _without_collections() -> Iterator[None]:
-    """Let no garbage be collected: mammoth makes objects that live on, and each collection looks at all of them."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 @cache

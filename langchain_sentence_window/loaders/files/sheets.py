@@ -4,16 +4,17 @@ The first row with more than one cell is the header of its table, and what stand
 table goes on, unless another header follows: a row without numbers above rows with some, or of other columns. A table
 whose rows are too long for one line each is written as records, in which each value has its header before it.
 
-openpyxl reads what was stored, row after row, so no formula is run and a sheet with two cells far apart takes no room.
+What was stored is read, row after row, so no formula is run and a sheet with two cells far apart takes no room.
+openpyxl only knows what a date is. As a reader it warns of much that no text depends on, and which warnings are shown
+is a setting of the whole process.
 """
 
 import csv
 import io
 import re
 import warnings
-import zipfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from itertools import groupby, islice
@@ -22,12 +23,13 @@ from typing import Any, TypeAlias
 from langchain_core.documents import Document
 
 from langchain_sentence_window._lazy import of_extra
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.documents.source_parts import LAYOUT, ROW, SHEET, TITLE, write_layout
 from langchain_sentence_window.errors import DocumentReadError, SentenceWindowWarning
 from langchain_sentence_window.splitting.blocks import HEADING, PROSE, TABLE_ROW
 
-from .docx import CORE, Package, check_type, parsed_xml, title_in
-from .html_elements import MarkdownText, WrittenBlock
+from .docx import CORE, Package, check_type, title_in
+from .html_elements import MarkdownText, WrittenBlock, etree
 from .html_pages import MAX_ROW_CHARS
 
 MAX_ROWS = 200_000
@@ -42,21 +44,15 @@ MAX_CHARS = 50_000_000
 MAX_SHORT_CHARS = 200
 """Characters of a value that stands beside others in a record; a longer one is a paragraph."""
 
-_OPEN_XML = "http://schemas.openxmlformats.org"
-STRICT_NAMES = tuple(
-    (f"http://purl.oclc.org/ooxml/{kind}/{name}".encode(), f"{_OPEN_XML}/{kind}/2006/{name}".encode())
-    for kind, name in (("spreadsheetml", "main"), ("officeDocument", "relationships"))
-)
-"""Names of the strict form of workbooks, which openpyxl doesn't know, and of the usual one."""
-
 Row: TypeAlias = tuple[int, list[str]]
 """The number of a row, and the texts of its cells."""
 
+_BOOK = "xl/workbook.xml"
 _DELIMITERS = ",;\t|"
 _SAMPLE_CHARS = 64 * 1024
 _SAMPLE_ROWS = 50
 _NUMBER = re.compile(r"[-+(]?[$€£¥]?\d[\d.,:/() %-]*")
-_WITHOUT_RESULT = re.compile(rb"(?:</f>|<f(?:\s[^<>]*)?/>)\s*(?:<v>\s*</v>|<v\s*/>)?\s*</c>")
+_CHUNK_BYTES = 1 << 20
 
 
 def read_csv(text: str, name: str) -> Iterator[Document]:
@@ -69,7 +65,7 @@ def read_csv(text: str, name: str) -> Iterator[Document]:
     delimiter = max(_DELIMITERS, key=lambda each: _columns(sample, each))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        rows = _filled(([cell.strip() for cell in line] for line in lines), name, Counter())
+        rows = _filled(enumerate(([cell.strip() for cell in line] for line in lines), 1), name, Counter())
     except csv.Error as error:
         raise DocumentReadError(f"{name} can't be read as CSV ({error}); close its quotation marks") from error
     yield from _documents("", rows, {})
@@ -90,61 +86,140 @@ def read_xlsx(package: Package) -> Iterator[Document]:
         DocumentReadError: It is too large, or has a document type definition.
         MissingExtraError: openpyxl isn't installed.
     """
-    library = of_extra("openpyxl", "openpyxl", "files")
-    name, written = package.name, io.BytesIO()
-    title = title_in(parsed_xml(package.parts.get(CORE, b""), name, CORE))
-    with zipfile.ZipFile(written, "w") as archive:
-        for part, content in package.parts.items():
-            check_type(content, name, part)
-            for strict, usual in STRICT_NAMES:
-                content = content.replace(strict, usual)
-            archive.writestr(part, content)
-    sheets: list[tuple[str, list[Row]]] = []
+    name, book = package.name, _Workbook(package)
+    title = title_in(package.xml(CORE))
     counts: Counter[str] = Counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what openpyxl leaves out, such as rules for what may be typed
-        book = library.load_workbook(written, read_only=True, data_only=True, keep_links=False)
-        for sheet in book.worksheets:
-            sheet.reset_dimensions()  # what a file says of them may be wrong
-            filled = _filled((list(map(_shown, row)) for row in sheet.iter_rows()), name, counts)
-            sheets.append((sheet.title, filled))
-    cells = (content for part, content in package.parts.items() if part.startswith("xl/worksheets/"))
-    unknown = sum(len(_WITHOUT_RESULT.findall(each)) for each in cells)
-    if unknown:
+    sheets = [(sheet, _filled(rows, name, counts)) for sheet, rows in book.sheets()]
+    if book.without_result:
         warnings.warn(
-            f"{name} has formulas without results ({unknown}), which aren't read; open it in a spreadsheet program "
-            "and save it",
+            f"{name} has formulas without results ({book.without_result}), which aren't read; open it in a spreadsheet "
+            "program and save it",
             SentenceWindowWarning,
             stacklevel=2,
         )
-    for sheet_name, rows in sheets:
-        heading = sheet_name if len(sheets) > 1 else ""
-        yield from _documents(sheet_name, rows, {TITLE: title} if title else {}, heading)
+    for sheet, rows in sheets:
+        yield from _documents(sheet, rows, {TITLE: title} if title else {}, sheet if len(sheets) > 1 else "")
 
 
-def _shown(cell: Any) -> str:
-    """Return the value of a cell as text, much as a spreadsheet shows it."""
-    value = cell.value
-    match value:
-        case None:
-            return ""
-        case bool():
-            return str(value).upper()
-        case int() | float() if "%" in cell.number_format:
+class _Workbook:
+    """An XLSX file, in the usual or the strict form, whose names are in other namespaces.
+
+    Attributes:
+        without_result: Formulas in the sheets read so far whose results aren't stored.
+    """
+
+    def __init__(self, package: Package) -> None:
+        """Read all but the sheets."""
+        library = of_extra("openpyxl", "openpyxl", "files")
+        self._numbers, self._dates = library.styles.numbers, library.utils.datetime
+        self._place: Callable[[str], Span] = library.utils.cell.coordinate_to_tuple
+        self._package, self.without_result = package, 0
+        book = next(iter(package.related("", "officeDocument").values()), _BOOK)
+        root = package.needed(book)
+        parts = package.related(book, "worksheet", "sharedStrings", "styles")
+        listed = [(each.get("name", ""), _part_id(each)) for each in root.iter("{*}sheet")]
+        self._sheets = [(name, parts.pop(each)) for name, each in listed if each in parts]
+        roots = [each for part in parts.values() if (each := package.xml(part)) is not None]
+        self._strings = [_text_of(item) for each in roots for item in each.iterfind("{*}si")]
+        self._formats = self._read_formats(roots)
+        properties = next(root.iter("{*}workbookPr"), None)
+        is_of_1904 = properties is not None and properties.get("date1904") in ("1", "true")
+        self._epoch = self._dates.CALENDAR_MAC_1904 if is_of_1904 else self._dates.CALENDAR_WINDOWS_1900
+
+    def _read_formats(self, roots: Iterable[Any]) -> list[str]:
+        """Return the format of numbers of each style of cells."""
+        formats = dict(self._numbers.BUILTIN_FORMATS)
+        found: list[str] = []
+        for root in roots:
+            for each in root.iterfind("{*}numFmts/{*}numFmt"):
+                formats[int(each.get("numFmtId"))] = each.get("formatCode", "")
+            found += [
+                formats.get(int(each.get("numFmtId", 0)), "General") for each in root.iterfind("{*}cellXfs/{*}xf")
+            ]
+        return found
+
+    def sheets(self) -> Iterator[tuple[str, Iterator[Row]]]:
+        """Yield the name of each sheet, and its rows."""
+        for name, part in self._sheets:
+            yield name, self._rows(part)
+
+    def _rows(self, part: str) -> Iterator[Row]:
+        content = self._package.parts.pop(part, b"")
+        check_type(content, self._package.name, part)
+        parser: Any = etree().XMLPullParser(("end",), tag="{*}row", resolve_entities=False, no_network=True)
+        number = 0
+        for start in range(0, len(content), _CHUNK_BYTES):
+            parser.feed(content[start : start + _CHUNK_BYTES])
+            for _, row in parser.read_events():
+                given = int(float(row.get("r", number + 1)))
+                if given > number:
+                    number = given
+                    yield number, self._texts(row)
+                row.clear()
+                while row.getprevious() is not None:  # else all rows stay in memory
+                    del row.getparent()[0]
+        parser.close()
+
+    def _texts(self, row: Any) -> list[str]:
+        texts: list[str] = []
+        column = 0
+        for cell in row.iterfind("{*}c"):
+            place = cell.get("r")
+            column = self._place(place)[1] if place else column + 1
+            texts += [""] * (column - len(texts))
+            texts[column - 1] = self._shown(cell)
+        return texts
+
+    def _shown(self, cell: Any) -> str:
+        """Return the value of a cell as text, much as a spreadsheet shows it."""
+        kind, value = cell.get("t", "n"), cell.findtext("{*}v") or ""
+        if not value.strip() and cell.find("{*}f") is not None:
+            self.without_result += 1
+        if kind == "inlineStr":
+            value = "".join(map(_text_of, cell.iterfind("{*}is")))
+        elif not value:
+            pass
+        elif kind == "s":
+            value = self._strings[int(value)]
+        elif kind == "b":
+            value = str(bool(int(value))).upper()
+        elif kind == "d":
+            value = _shown_date(self._dates.from_ISO8601(value))
+        elif kind == "n":
+            value = self._shown_number(float(value) if set(value) & set(".eE") else int(value), cell.get("s"))
+        return value.strip()
+
+    def _shown_number(self, value: float, style: str | None) -> str:
+        number_format = self._formats[int(style)] if style else ""
+        if self._numbers.is_date_format(number_format):
+            is_duration = self._numbers.is_timedelta_format(number_format)
+            with suppress(OverflowError, ValueError):  # beyond the dates that there are, it stays a number
+                return _shown_date(self._dates.from_excel(value, self._epoch, timedelta=is_duration))
+        if "%" in number_format:
             return f"{100 * value:.15g}%"
-        case float():
-            return f"{value:.15g}"
-        case datetime():
-            return value.isoformat(" ").removesuffix(" 00:00:00")
-        case _:
-            return str(value).strip()
+        return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def _filled(rows: Iterable[list[str]], name: str, counts: Counter[str]) -> list[Row]:
+def _part_id(element: Any) -> str:
+    """Return the id by which an element refers to a part; empty if it has none."""
+    return next((value for key, value in element.items() if key.endswith("}id")), "")
+
+
+def _text_of(item: Any) -> str:
+    """Return a text whose parts may look different, without how it is pronounced."""
+    parts = item.xpath("*[local-name()='t'] | *[local-name()='r']/*[local-name()='t']")
+    return "".join(each.text or "" for each in parts).replace("x005F_", "")
+
+
+def _shown_date(value: Any) -> str:
+    return value.isoformat(" ").removesuffix(" 00:00:00") if isinstance(value, datetime) else str(value)
+
+
+def _filled(rows: Iterable[Row], name: str, counts: Counter[str]) -> list[Row]:
     """Return the rows of a sheet that hold something, with their numbers; count what the file holds."""
     bounds = {"rows": MAX_ROWS, "cells": MAX_CELLS, "characters": MAX_CHARS}
     found: list[Row] = []
-    for number, row in enumerate(rows, 1):
+    for number, row in rows:
         chars = sum(map(len, row))
         if chars:
             found.append((number, row))

@@ -54,6 +54,13 @@ def test_a_hyphen_at_a_line_end_stays_if_the_word_has_one() -> None:
     assert broken_words("well-\nﬁt") == {"well-fit"}
 
 
+@pytest.mark.parametrize("piece", ["a-\n", "a", "ab ", "-", "a\u00ad\n", "ß-\n"])
+def test_words_with_hyphens_are_found_in_one_pass(piece: str) -> None:
+    # 200,000 pieces: with anything worse than linear work this doesn't end.
+    text = plain_text(piece * 200_000).text
+    assert compounds_of(f"{text} a-b- {text}") == compounds_of(f"a-b- {text[:2]}")
+
+
 @given(TEXTS)
 @examples(300)
 def test_each_plain_character_stands_for_a_stretch_of_the_text_in_order(text: str) -> None:

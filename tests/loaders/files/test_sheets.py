@@ -2,7 +2,8 @@
 
 import io
 import zipfile
-from datetime import date, datetime, time
+from collections.abc import Mapping
+from datetime import date, datetime, time, timedelta
 from pathlib import Path
 
 import pytest
@@ -169,10 +170,75 @@ def test_the_strict_form_of_a_workbook_is_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(xlsx({"a": PRICES}))) as usual, zipfile.ZipFile(written, "w") as strict:
         for name in usual.namelist():
             data = usual.read(name)
-            for new, old in sheets.STRICT_NAMES:
-                data = data.replace(old, new)
+            for kind, last in (("spreadsheetml", "main"), ("officeDocument", "relationships")):
+                data = data.replace(
+                    f"http://schemas.openxmlformats.org/{kind}/2006/{last}".encode(),
+                    f"http://purl.oclc.org/ooxml/{kind}/{last}".encode(),
+                )
             strict.writestr(name, data)
     assert rows_of(load_file(file(tmp_path / "a.xlsx", written.getvalue())))[2] == (3, "| Seat | 20 |")
+
+
+def changed(data: bytes, changes: Mapping[str, tuple[str, str]]) -> bytes:
+    """Replace a text in parts of an archive."""
+    written = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as before, zipfile.ZipFile(written, "w") as after:
+        for name in before.namelist():
+            old, new = changes.get(name, ("", ""))
+            content = before.read(name).decode()
+            assert old in content
+            after.writestr(name, content.replace(old, new, 1) if old else content)
+    return written.getvalue()
+
+
+def test_what_no_text_depends_on_is_not_warned_of(tmp_path: Path) -> None:
+    book = library("openpyxl").Workbook()
+    book.active.append(["Day", "Hours"])
+    book.active.append([date(2026, 3, 1), timedelta(hours=30)])
+    footer = "<headerFooter><oddFooter>&amp;&amp;</oddFooter></headerFooter>"
+    extension = '<extLst><ext uri="{CCE6A557-97BC-4b89-ADB6-D9C93CAAB3DF}"/></extLst>'
+    names = '<definedNames><definedName name="_xlnm.Print_Area" localSheetId="7">Sheet!A1</definedName></definedNames>'
+    data = changed(
+        saved(book),
+        {
+            "xl/worksheets/sheet1.xml": ("</worksheet>", footer + extension + "</worksheet>"),
+            "xl/workbook.xml": ("<definedNames/>", names),
+            "xl/styles.xml": ('<cellStyle name="Normal"', '<cellStyle name="Other"'),
+        },
+    )
+    assert rows_of(load_file(file(tmp_path / "a.xlsx", data)))[1] == (2, "| 2026-03-01 | 1 day, 6:00:00 |")
+
+
+def test_a_date_beyond_all_dates_stays_a_number(tmp_path: Path) -> None:
+    book = library("openpyxl").Workbook()
+    book.active.append(["Day", -99_999_999])
+    book.active["B1"].number_format = "yyyy-mm-dd"
+    assert rows_of(load_file(file(tmp_path / "a.xlsx", saved(book)))) == [(1, "| Day | -99999999 |\n| --- | --- |")]
+
+
+def test_days_are_counted_from_1904_where_the_workbook_says_so(tmp_path: Path) -> None:
+    book = library("openpyxl").Workbook()
+    book.epoch = library("openpyxl.utils.datetime").MAC_EPOCH
+    book.active.append(["Day", date(2026, 3, 1)])
+    data = saved(book)
+    assert b'date1904="1"' in zipfile.ZipFile(io.BytesIO(data)).read("xl/workbook.xml")
+    assert rows_of(load_file(file(tmp_path / "a.xlsx", data))) == [(1, "| Day | 2026-03-01 |\n| --- | --- |")]
+
+
+def test_texts_in_parts_and_cells_without_places_are_read(tmp_path: Path) -> None:
+    rich = '<si><r><t>The </t></r><r><rPr><b/></rPr><t xml:space="preserve">hall</t></r><rPh><t>x</t></rPh></si>'
+    cells = '<row><c t="inlineStr"><is><t>Fee</t></is></c><c t="b"><v>1</v></c><c t="str"><v>due</v></c></row>'
+    data = changed(
+        xlsx({"a": [["The hall"]]}),
+        {
+            "xl/sharedStrings.xml": ("<si><t>The hall</t></si>", rich),
+            "xl/worksheets/sheet1.xml": ("</sheetData>", f"{cells}</sheetData>"),
+        },
+    )
+    assert rows_of(load_file(file(tmp_path / "a.xlsx", data))) == [
+        (1, "The hall"),
+        (2, "| Fee | TRUE | due |\n| --- | --- | --- |"),
+    ]
 
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r\ud800"), max_size=8)
