@@ -492,6 +492,12 @@ def of_boto(status: int) -> Exception:
     return error
 
 
+def refused_by_requests() -> requests.Response:
+    response = requests.Response()
+    response.status_code = 400
+    return response
+
+
 REQUEST = httpx.Request("POST", "http://localhost/embed")
 
 
@@ -501,7 +507,7 @@ REQUEST = httpx.Request("POST", "http://localhost/embed")
         ValueError("batch size is invalid, it should not be larger than 32"),
         RuntimeError("too many inputs"),
         httpx.HTTPStatusError("413", request=REQUEST, response=httpx.Response(413, request=REQUEST)),
-        with_cause(Exception("the service failed"), requests.HTTPError(response=SimpleNamespace(status_code=400))),
+        with_cause(Exception("the service failed"), requests.HTTPError(response=refused_by_requests())),
         of_boto(400),
     ],
 )
