@@ -24,6 +24,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import OpenAIEmbeddings
 from openai import APIStatusError, BadRequestError
+from pydantic import SecretStr
 
 from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
@@ -421,7 +422,11 @@ def service(most: int, status: int) -> AbstractContextManager[Loopback]:
 
 def client(server: Loopback) -> Embeddings:
     return OpenAIEmbeddings(
-        model="m", base_url=f"{server.url}/v1", api_key="none", check_embedding_ctx_length=False, max_retries=0
+        model="m",
+        base_url=f"{server.url}/v1",
+        api_key=SecretStr("none"),
+        check_embedding_ctx_length=False,
+        max_retries=0,
     )
 
 
