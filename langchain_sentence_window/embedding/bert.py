@@ -173,7 +173,8 @@ class _Linear:
         faiss.copy_array_to_vector(np.ascontiguousarray(bias, dtype=np.float32), self._transform.b)
 
     def __call__(self, values: Vectors) -> Vectors:
-        return cast("Vectors", self._transform.apply(values))
+        found: Vectors = self._transform.apply(values)
+        return found
 
     def __reduce__(self) -> tuple[type[Self], tuple[Vectors, Vectors]]:
         import faiss

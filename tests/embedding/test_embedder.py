@@ -24,6 +24,7 @@ from langchain_core.language_models import FakeListChatModel
 from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_openai import OpenAIEmbeddings
 from openai import APIStatusError, BadRequestError
+from pydantic import SecretStr
 
 from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
@@ -421,7 +422,11 @@ def service(most: int, status: int) -> AbstractContextManager[Loopback]:
 
 def client(server: Loopback) -> Embeddings:
     return OpenAIEmbeddings(
-        model="m", base_url=f"{server.url}/v1", api_key="none", check_embedding_ctx_length=False, max_retries=0
+        model="m",
+        base_url=f"{server.url}/v1",
+        api_key=SecretStr("none"),
+        check_embedding_ctx_length=False,
+        max_retries=0,
     )
 
 
@@ -492,6 +497,12 @@ def of_boto(status: int) -> Exception:
     return error
 
 
+def refused_by_requests() -> requests.Response:
+    response = requests.Response()
+    response.status_code = 400
+    return response
+
+
 REQUEST = httpx.Request("POST", "http://localhost/embed")
 
 
@@ -501,7 +512,7 @@ REQUEST = httpx.Request("POST", "http://localhost/embed")
         ValueError("batch size is invalid, it should not be larger than 32"),
         RuntimeError("too many inputs"),
         httpx.HTTPStatusError("413", request=REQUEST, response=httpx.Response(413, request=REQUEST)),
-        with_cause(Exception("the service failed"), requests.HTTPError(response=SimpleNamespace(status_code=400))),
+        with_cause(Exception("the service failed"), requests.HTTPError(response=refused_by_requests())),
         of_boto(400),
     ],
 )
