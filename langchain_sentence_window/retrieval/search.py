@@ -307,8 +307,8 @@ def balanced(found: Found, k: int, named: Heard) -> Found:
 NAME_BONUS = 0.1
 """What sentences of a document that a question mentions gain; scores of a ranking are in ``[-1, 1]``.
 
-Putting them before all others lost up to 15 points of recall where the answer is in two documents (HotpotQA). The number
-was chosen there: recall at 800 characters is 71.7 without names, 72.0 with .05, 73.8 with .1 and 72.6 with .2.
+Putting them before all others lost up to 15 points of recall where the answer is in two documents (HotpotQA). The
+number was chosen there: recall at 800 characters is 71.7 without names, 72.0 with .05, 73.8 with .1 and 72.6 with .2.
 """
 
 
