@@ -332,7 +332,7 @@ def test_what_is_no_retriever_and_no_question(words: WordEmbeddings) -> None:
     with pytest.raises(InvalidInputError, match="give a SentenceWindowRetriever"):
         fit_ranking(retriever.vectorstore.as_retriever(), questions)  # type: ignore[arg-type]
     with (
-        pytest.warns(SentenceWindowWarning, match="21 of 24 questions aren't counted"),
+        pytest.warns(SentenceWindowWarning, match="22 of 24 questions aren't counted"),
         pytest.raises(InvalidInputError, match="have gold among the candidates"),
     ):
         fit_ranking(retriever, questions)
