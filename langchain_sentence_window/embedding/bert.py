@@ -6,16 +6,16 @@ by rounding.
 
 All of it runs in the calling thread. The BLAS of NumPy wakes other threads for a large product, and these spin while
 they wait for the next one, at many times the cost of the product where other programs use the cores. Their number is a
-setting of the whole process. FAISS multiplies as fast, and takes the number of threads from the calling thread.
+setting of the whole process, so products are kept too small for it.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import math
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -52,12 +52,8 @@ class BertEmbeddings(Embeddings):
         """Embed texts, with NumPy if they are at most `FEW_TEXTS`."""
         if self._load is not None and len(texts) > FEW_TEXTS:
             return self._load().embed_documents(texts)
-        by_length = sorted(range(len(texts)), key=lambda at: len(texts[at]))  # so that little is filled up
-        vectors: dict[int, list[float]] = {}
-        for start in range(0, len(texts), FEW_TEXTS):
-            part = by_length[start : start + FEW_TEXTS]
-            vectors.update(zip(part, self._model.embed([texts[at] for at in part]).tolist(), strict=True))
-        return [vectors[at] for at in range(len(texts))]
+        parts = [texts[start : start + FEW_TEXTS] for start in range(0, len(texts), FEW_TEXTS)]
+        return [vector for part in parts for vector in self._model.embed(part).tolist()]
 
     def embed_query(self, text: str) -> list[float]:
         """Embed a question with NumPy."""
@@ -116,8 +112,7 @@ class _Bert:
         """Return unit vectors of shape ``(texts, dimension)``."""
         read = [self._tokenizer.encode(text).ids for text in texts]  # one by one, as a batch is read in many threads
         ends = np.cumsum([0, *map(len, read)])
-        with _one_thread():
-            tokens = self._forward(read, ends)
+        tokens = self._forward(read, ends)
         sums = np.stack([tokens[start:end].sum(axis=0) for start, end in pairwise(ends)])
         return cast("Vectors", sums / np.linalg.norm(sums, axis=1, keepdims=True))
 
@@ -161,40 +156,26 @@ class _Bert:
 
 
 class _Linear:
-    """A linear layer."""
+    """A linear layer, whose weights are in blocks so small that a product with one wakes no other thread."""
 
     def __init__(self, weight: Vectors, bias: Vectors) -> None:
-        import faiss
-
         outputs, inputs = weight.shape
-        self._transform = faiss.LinearTransform(inputs, outputs, True)  # noqa: FBT003 - with a bias
-        self._transform.is_trained = True
-        faiss.copy_array_to_vector(np.ascontiguousarray(weight, dtype=np.float32).ravel(), self._transform.A)
-        faiss.copy_array_to_vector(np.ascontiguousarray(bias, dtype=np.float32), self._transform.b)
+        columns = 2 ** round(math.log2(math.sqrt(_MAX_PRODUCT / inputs)))
+        padded = np.zeros((-(-outputs // columns) * columns, inputs), dtype=np.float32)
+        padded[:outputs] = weight
+        self._blocks = np.ascontiguousarray(padded.reshape(-1, columns, inputs).transpose(0, 2, 1))
+        self._bias = np.asarray(bias, dtype=np.float32)
+        self._most_rows = max(1, _MAX_PRODUCT // (inputs * columns))
 
     def __call__(self, values: Vectors) -> Vectors:
-        found: Vectors = self._transform.apply(values)
-        return found
-
-    def __reduce__(self) -> tuple[type[Self], tuple[Vectors, Vectors]]:
-        import faiss
-
-        of = self._transform
-        weight = faiss.vector_to_array(of.A).reshape(of.d_out, of.d_in)
-        return type(self), (weight, faiss.vector_to_array(of.b))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let FAISS use no thread but the caller's within the block."""
-    import faiss
-
-    before = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        yield
-    finally:
-        faiss.omp_set_num_threads(before)
+        count, inputs = values.shape
+        rows = min(count, self._most_rows)
+        padded = np.zeros((-(-count // rows) * rows, inputs), dtype=np.float32)
+        padded[:count] = values
+        # NumPy multiplies each block of rows with each block of columns by itself.
+        products = padded.reshape(-1, 1, rows, inputs) @ self._blocks
+        joined = products.transpose(0, 2, 1, 3).reshape(len(padded), -1)
+        return cast("Vectors", joined[:count, : len(self._bias)] + self._bias)
 
 
 def _gelu(values: Vectors) -> Vectors:

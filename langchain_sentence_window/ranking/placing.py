@@ -17,7 +17,7 @@ CONNECTORS = _PLACING | _ARTICLES | _JOINING | _OF_OTHERS
 """Small words that names hold, and that lead to them. Without those of a language, less is left out."""
 
 MAX_CLAUSE_REST = 2
-"""The most words but a name and small words in a clause that only says where to look: "In the Zebra contract, …"."""
+"""The most words but names and small words in a clause that only says where to look: "In the Zebra contract, …"."""
 
 _CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s")
 _OPENERS = frozenset(
@@ -26,11 +26,10 @@ _OPENERS = frozenset(
         "bei", "für", "gemäß", "laut", "nach", "dans", "selon", "en", "según", "secondo",
     }
 )  # fmt: skip
-_OF_ASKER = frozenset({"i", "we", "my", "our", "am", "are", "m", "re", "if", "when", "as", "is", "was", "were"})
+_OF_ASKER = frozenset({"i", "we", "my", "our", "if", "as"})
+_VERBS_OF_ASKER = frozenset({"am", "are", "is", "m", "re", "ve", "was", "were"})
 _WHERE = frozenset({"at", "from", "in", "under", "within"})
-_ASKING = frozenset(
-    {"what", "who", "whom", "whose", "which", "when", "where", "why", "how", "do", "does", "did", "is", "are", "can"}
-)
+_ASKING = frozenset({"what", "who", "whom", "whose", "which", "when", "where", "why", "how"})
 _JOINING_QUESTIONS = frozenset({"and", "or", "but"})
 _MIN_WORDS_OF_PART = 4
 
@@ -51,6 +50,8 @@ def says_where(tokens: Sequence[Token], names: Set[int]) -> set[int]:
     """
     gone = set[int]()
     for at in sorted(names):
+        if any(map(str.isdigit, tokens[at].word)):
+            continue  # a year is a part of what is asked, too
         first = at
         while first and tokens[first - 1].word in _ARTICLES:
             first -= 1
@@ -74,11 +75,13 @@ def clauses_that_place(query: str, tokens: Sequence[Token], names: Set[int]) -> 
         than where, so they are still searched.
     """
     of_document, of_asker = set[int](), set[int]()
-    small = CONNECTORS | _OPENERS | _OF_ASKER
+    small = CONNECTORS | _OPENERS | _OF_ASKER | _VERBS_OF_ASKER
     for first, end in _clauses(query, tokens):
         inside = {at for at in range(first, end) if at in names}
-        rest = [at for at in range(first, end) if at not in inside and tokens[at].word not in small]
-        if not inside or len(rest) > MAX_CLAUSE_REST:
+        words = [tokens[at] for at in range(first, end) if at not in inside]
+        rest = [each for each in words if not each.is_name and each.word not in small]
+        asks = any(each.word in _ASKING for each in words)  # "By when does Zebra pay, and …?"
+        if not inside or asks or len(rest) > MAX_CLAUSE_REST:
             continue
         is_last = end == len(tokens)
         mark = query[tokens[end - 1].end :] if is_last else query[tokens[end - 1].end : tokens[end].start]
@@ -173,7 +176,11 @@ def without_words(query: str, tokens: Sequence[Token], gone: Set[int]) -> tuple[
 def _clauses(query: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     """Yield the position of the first word of each clause, and one past its last."""
     first = 0
-    for at in range(1, len(tokens) + 1):
-        if at == len(tokens) or _CLAUSE_END.search(query, tokens[at - 1].end, tokens[at].start):
+    for at in range(1, len(tokens)):
+        before, token = tokens[at - 1], tokens[at]
+        end = _CLAUSE_END.search(query, before.end, token.start)
+        if end and not (end[0].startswith(",") and before.is_name and token.is_name):  # "Zebra, Inc", "Zebra, Acme"
             yield first, at
             first = at
+    if tokens:
+        yield first, len(tokens)

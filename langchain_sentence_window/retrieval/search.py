@@ -335,7 +335,7 @@ def joined(named: Heard, first: Found, others: Found | None, k: int) -> Found:
         highest = 1.0 if others.candidates else max((abs(hit.score) for hit in others.hits), default=1.0)
         both = _with_bonus(doc_ids, inside, everywhere, NAME_BONUS * highest)[:k]
     elif named.asks_twice:
-        both = _in_turns(inside, everywhere)[:k]
+        both = _in_turns(inside, [pair for pair in everywhere if pair[0].doc_id not in doc_ids])[:k]
     else:
         both = _in_this_order([*inside, *everywhere])
     candidates = [*first.candidates, *others.candidates]
@@ -363,9 +363,9 @@ def _with_bonus(doc_ids: Set[str], inside: _Pairs, everywhere: _Pairs, bonus: fl
     return sorted(raised, key=lambda each: -each[1].score)
 
 
-def _in_turns(inside: _Pairs, everywhere: _Pairs) -> _Pairs:
+def _in_turns(inside: _Pairs, outside: _Pairs) -> _Pairs:
     """Take sentences of both in turns, as the second part of a question may be answered by another document."""
-    turns = chain.from_iterable(zip_longest(inside, everywhere))
+    turns = chain.from_iterable(zip_longest(inside, outside))
     return _in_this_order([pair for pair in turns if pair is not None])
 
 

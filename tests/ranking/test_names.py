@@ -319,6 +319,10 @@ def test_a_whole_name_and_a_word_name_two_documents() -> None:
         ("Does Zebra pay for it, or must Motorola pay the whole audit?", None),
         ("When is it due, and what does Zebra say, and what Motorola?", None),
         ("The fee of Zebra, when is it due and what is it for Motorola?", None),
+        (
+            "According to the report of Zebra and Motorola for 2022, what was earned in 2022?",
+            "what was earned in 2022?",
+        ),
         # Too little would be left.
         ("Under the Zebra contract with Motorola, who pays?", None),
     ],
@@ -343,7 +347,11 @@ def test_names_are_left_out(query: str, without: str | None) -> None:
         ("I work at Zebra and Motorola. Who pays for the audit?", True, False),
         ("Under the Zebra contract with Motorola, who pays, and what does the law of audits say?", True, True),
         ("In the Zebra contract with Motorola, who pays for it? What does the law say of audits?", True, True),
+        ("Consider the AUDIT AND LEASE AGREEMENT between Zebra, Inc, and Motorola, LLC; who pays for it?", True, False),
         ("Who pays for the audit of Zebra and Motorola?", False, False),
+        ("By when do Zebra and Motorola pay, and what are the penalties?", False, True),
+        ("When is the deadline in Zebra and Motorola, and who decides on it?", False, True),
+        ("Is the deadline at Zebra and Motorola 30 days, or 40 days?", False, False),
         ("Who pays for the audit in the lease between Zebra and Motorola?", False, False),
         ("When is it due, and what does Zebra say, and what Motorola?", False, True),
     ],
