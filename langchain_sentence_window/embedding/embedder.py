@@ -205,12 +205,13 @@ async def _embed_in_batches(
 ) -> None:
     """Embed texts in batches, which are halved as long as the embedder refuses so many.
 
-    None of a refused batch was embedded, and no other batch is sent again. A size that all texts were embedded with
-    holds for later calls of the same embedder, too.
+    Only a refused batch is sent again. A size that all texts were embedded with holds for later calls of the same
+    embedder, too, if larger batches were refused by a status of HTTP or a ``ValueError``; other errors, such as a lack
+    of memory, may pass.
     """
     size = MULTI_PROCESS_BATCH_SIZE if getattr(embedding, "multi_process", None) is True else EMBED_BATCH_SIZE
     size = min(size, _accepted_sizes.get(id(embedding), size))
-    at, is_halved = 0, False
+    at, is_refused = 0, False
     while at < len(texts):
         end = min(at + size, len(texts))
         part = texts[at:end]
@@ -222,11 +223,12 @@ async def _embed_in_batches(
         except Exception as error:
             if end - at == 1 or not _may_take_fewer(error):
                 raise
-            size, is_halved = (end - at) // 2, True
+            size = (end - at) // 2
+            is_refused = is_refused or isinstance(error, ValueError) or bool(_statuses(error))
             continue
         await take(slice(at, end), vectors)
         at = end
-    if is_halved:
+    if is_refused:
         with suppress(TypeError):  # without weak references, its end can't be noticed
             weakref.finalize(embedding, _accepted_sizes.pop, id(embedding), None).atexit = False
             _accepted_sizes[id(embedding)] = size
@@ -252,16 +254,26 @@ def _may_take_fewer(error: Exception) -> bool:
     Each service has errors of its own. They hold a status of HTTP, if a service was reached. Without one, an error of
     the network or of a program isn't a refusal, and a ``ValueError`` or the like is.
     """
-    chain: list[BaseException] = [error]
-    while (before := chain[-1].__cause__ or chain[-1].__context__) is not None and before not in chain:
-        chain.append(before)
-    if any(isinstance(each, SentenceWindowError) or _OTHER_REASON.search(str(each)) for each in chain):
-        return False
-    statuses = [status for each in chain if (status := _status(each)) is not None]
+    statuses = _statuses(error)
     if statuses:
         return _REFUSED.issuperset(statuses)
-    is_of_network = any(isinstance(each, OSError) for each in chain)
-    return isinstance(error, ValueError | RuntimeError | AssertionError) and not is_of_network
+    chain = _chain(error)
+    if any(isinstance(each, SentenceWindowError | OSError) or _OTHER_REASON.search(str(each)) for each in chain):
+        return False
+    return isinstance(error, ValueError | RuntimeError | AssertionError)
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    """Return an error and its causes."""
+    chain = [error]
+    while (before := chain[-1].__cause__ or chain[-1].__context__) is not None and before not in chain:
+        chain.append(before)
+    return chain
+
+
+def _statuses(error: BaseException) -> list[int]:
+    """Return the statuses of HTTP that an error and its causes hold."""
+    return [status for each in _chain(error) if (status := _status(each)) is not None]
 
 
 def _status(error: BaseException) -> int | None:

@@ -6,6 +6,7 @@ Gold that isn't found is reported as `LostGold`. Nothing else is measured in its
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Literal, Protocol, TypeAlias
@@ -209,24 +210,21 @@ class StoredCorpus:
     def __init__(self, scope: Scope) -> None:
         """Seek in a store."""
         self._scope = scope
-        self._listed: Sequence[IndexedDocument] | None = None
+        self._listed: tuple[dict[str, list[str]], dict[str, list[str]]] | None = None
 
     async def read(self, io: IO, name: str) -> DocumentText | None:
         """Return the document of an id, or else the only one of a source."""
         found = await self._read(io, name)
         if found is None:
-            of_source = [each.doc_id for each in await self._documents(io) if each.source == name]
+            by_source, _ = await self._ids(io)
+            of_source = by_source.get(name, [])
             found = await self._read(io, of_source[0]) if len(of_source) == 1 else None
         return found
 
     async def named_alike(self, io: IO, name: str) -> Sequence[str]:
         """Return the ids of the documents with a file name; none if the store can't list them."""
-        wanted = file_name(name)
-        return [
-            each.doc_id
-            for each in await self._documents(io)
-            if wanted in (file_name(each.doc_id), file_name(each.source or ""))
-        ]
+        _, by_file_name = await self._ids(io)
+        return by_file_name.get(file_name(name), [])
 
     async def _read(self, io: IO, doc_id: str) -> DocumentText | None:
         if not STORABLE_ID.fullmatch(doc_id):
@@ -237,12 +235,19 @@ class StoredCorpus:
             raise UnreadableError(str(error)) from error
         return document_text(sentences, is_whole=is_whole) if sentences else None
 
-    async def _documents(self, io: IO) -> Sequence[IndexedDocument]:
+    async def _ids(self, io: IO) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+        """Return the ids of documents by source, and by file name."""
         if self._listed is None:
-            try:
-                self._listed = await self._scope.adapter.list_documents(io, self._scope.filter)
-            except InvalidInputError:  # the store can't list them
-                self._listed = ()
+            listed: Sequence[IndexedDocument] = ()
+            with suppress(InvalidInputError):  # the store can't list them
+                listed = await self._scope.adapter.list_documents(io, self._scope.filter)
+            by_source, by_file_name = dict[str, list[str]](), dict[str, list[str]]()
+            for each in listed:
+                if each.source is not None:
+                    by_source.setdefault(each.source, []).append(each.doc_id)
+                for name in {file_name(each.doc_id), file_name(each.source or "")}:
+                    by_file_name.setdefault(name, []).append(each.doc_id)
+            self._listed = by_source, by_file_name
         return self._listed
 
 
@@ -251,30 +256,28 @@ class GivenCorpus:
 
     def __init__(self, documents: Iterable[Document]) -> None:
         """Seek in documents."""
-        self._names: list[Sequence[str]] = []
-        self._texts: dict[str, str] = {}
+        self._texts: dict[str, tuple[str, str]] = {}  # by each name of a document, its id and its text
+        self._alike: dict[str, dict[str, None]] = {}  # by file name, the ids
         for group in group_by_name(checked_documents(documents), join=True):
             joined = group.joined() if group.is_one_document else None
             for part in group.parts if joined is None else group.parts[:1]:
                 named = group.parts if joined else [part]
                 names = [group.doc_id, *(name for each in named for name in source_names(each.document))]
-                self._names.append(names)
                 for name in names:
-                    self._texts.setdefault(name, joined.text if joined else part.text)
+                    self._texts.setdefault(name, (group.doc_id, joined.text if joined else part.text))
+                    self._alike.setdefault(file_name(name), {})[group.doc_id] = None
 
     async def read(self, io: IO, name: str) -> DocumentText | None:
         """Return the document of a name."""
-        text = self._texts.get(name)
-        if text is None:
+        if name not in self._texts:
             return None
+        doc_id, text = self._texts[name]
         runs = [TextRun(0, text, ())]
-        return DocumentText(name, runs, is_whole=True, source=None, find_sections=lambda: _sections_of(text))
+        return DocumentText(doc_id, runs, is_whole=True, source=None, find_sections=lambda: _sections_of(text))
 
     async def named_alike(self, io: IO, name: str) -> Sequence[str]:
-        """Return the names of the documents with a file name."""
-        wanted = file_name(name)
-        named = (next((each for each in names if file_name(each) == wanted), None) for names in self._names)
-        return list(dict.fromkeys(each for each in named if each is not None))
+        """Return the ids of the documents with a file name."""
+        return list(self._alike.get(file_name(name), ()))
 
 
 def _sections_of(text: str) -> Sequence[int]:

@@ -111,8 +111,8 @@ class Found:
     Attributes:
         sentences: The sentences, best first.
         hits: A hit for each.
-        candidates: The candidates that they were taken from, and their new order, of each search in the order of the
-            searches; none without a ranking.
+        candidates: The candidates that they were taken from, and their new order, of each search: in the documents that
+            the question names, then everywhere. None without a ranking.
         named: The documents that the question names, and by which words; ``None`` if it names none.
         relevance: How likely the question is answered, and how many of the best hits to return; ``None`` if no
             candidates were looked at.

@@ -41,7 +41,7 @@ _HEAD = re.compile(
     re.IGNORECASE,
 )
 _RUN = re.compile(r"(?:[A-Za-z0-9+/_-]++|%(?:2[BF]|3D|0[AD]))*+(?:=|%3D)*+", re.IGNORECASE)
-_BETWEEN_RUNS = re.compile(r"(?:\\[rn])++|[ \t]*+\\?\r?\n[ \t>]*+|[ \t]++|\"\s{0,99}[+\n]\s{0,99}\"")
+_BETWEEN_RUNS = re.compile(r"(?:\\[rn])++|[ \t]*+\\?\r?\n[ \t>]*+|\"\s{0,99}[+\n]\s{0,99}\"")
 _BETWEEN_STRINGS = re.compile(r"(?:\\[rn])*+\",\s{0,99}\"")
 _LINE_ENDS_IN_STRING = re.compile(r"(?:\\[rn])*+")
 _ENDS_RUN = re.compile(r"[\s\"'`)>\]<\\]|\Z")

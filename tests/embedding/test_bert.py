@@ -73,6 +73,16 @@ def test_a_question_loads_no_pytorch() -> None:
     assert (ran.stdout, ran.stderr) == ("set()\n", "")
 
 
+@pytest.mark.process
+def test_a_program_that_keeps_a_model_and_a_store_ends_without_a_fault() -> None:
+    program = (
+        "from langchain_sentence_window import FaissStore, load_embedding\n"
+        "embedding = load_embedding()\nstore = FaissStore(embedding)\nembedding.embed_query('When?')"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
 THREADS_OF_THE_BLAS = """
 import os
 import sys
@@ -138,7 +148,7 @@ from langchain_sentence_window.evaluation.metrics import mean_cis
 from langchain_sentence_window.reranking.token_matching import Tokens, soft_maxsim
 
 rng = np.random.default_rng(1)
-mean_cis(rng.random((500, 6)))
+mean_cis(rng.random((500, 6)), None)
 report("intervals")
 present = np.ones((400, 100), dtype=bool)
 holders = np.arange(100) == np.arange(400)[:, None] % 100

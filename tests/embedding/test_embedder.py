@@ -522,6 +522,15 @@ async def test_errors_of_a_refused_batch_are_of_many_classes(error: Exception, w
     assert embedding.sizes == [60, 30, 30]
 
 
+async def test_a_size_is_kept_if_a_service_refused_more_and_not_after_a_lack_of_memory(way: Invoke) -> None:
+    for error, later in ((ValueError("at most 32"), [30, 30]), (RuntimeError("out of memory"), [60, 30, 30])):
+        embedding = Refusing(error)
+        await added(way, embedding, 60)
+        embedding.sizes.clear()
+        await added(way, embedding, 60)
+        assert embedding.sizes == later
+
+
 @pytest.mark.parametrize(
     "error",
     [

@@ -276,3 +276,13 @@ async def test_samples_for_other_frameworks_hold_the_gold_as_it_was_measured(way
     with pytest.raises(InvalidInputError, match="pass the documents that it is from"):
         unknown.to_ragas()
     assert unknown.to_ragas([policy()])[0]["reference_contexts"] == [GOLD]
+
+
+@BY
+@pytest.mark.parametrize("asked", [OLD, NEW, "17"])
+async def test_gold_of_a_document_with_an_id_of_its_own_is_found(way: Invoke, asked: str, by_store: bool) -> None:
+    """It is asked by its source, by its source before a move, and by its id."""
+    given = Document(POLICY, metadata={"doc_id": "17", "source": NEW})
+    report = await measured(way, [given], question(doc_id=asked), by_store=by_store)
+    assert found(report) == [("17", [GOLD])]
+    assert report.at(200).recall.mean == 1

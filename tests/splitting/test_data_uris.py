@@ -102,6 +102,15 @@ def test_what_mentions_them_is_text(text: str) -> None:
     assert "".join("".join(sentences(text)).split()) == "".join(text.split())
 
 
+@pytest.mark.parametrize(
+    "after", ["contract) and more", "contract` and more", "0123456789abcdef0123456789abcdef01234567)"]
+)
+def test_words_after_data_uris_are_text(after: str) -> None:
+    text = f"See the data (data:image/png;base64,{PICTURE} {after}. It says more."
+    ((_, end),) = find_data_uris(text)
+    assert text[end:].strip() == f"{after}. It says more."
+
+
 def test_sections_end_at_data_uris_and_their_headings_lead_ins_and_pieces_go_with_them() -> None:
     items = f"Take these:\n\n- one\n- ![two]({URI})\n- three\n- four\n\n"
     text = f"# Keys\n\n{items}A text, {'and so on, ' * 30}![x]({URI}), {'and so on, ' * 30}ends.\n"

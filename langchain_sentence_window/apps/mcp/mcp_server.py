@@ -1,5 +1,6 @@
 """`create_mcp_server` and `serve_mcp`: an index for agents that speak the Model Context Protocol."""
 
+import inspect
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -187,10 +188,12 @@ def _server_class() -> Any:
     Raises:
         MissingExtraError: The SDK isn't installed, or older than the one that is needed.
     """
-    library = of_extra("mcp.server", "mcp", "mcp")
-    if not hasattr(library, "MCPServer"):  # 1.x
-        raise MissingExtraError("mcp>=2", "mcp")
-    return library.MCPServer
+    server_class = getattr(of_extra("mcp.server", "mcp", "mcp"), "MCPServer", None)
+    app_of = getattr(server_class, "streamable_http_app", None)
+    # 1.x has no such class, and before 2.2 sessions never end.
+    if app_of is None or "max_sessions" not in inspect.signature(app_of).parameters:
+        raise MissingExtraError("mcp>=2.2", "mcp")
+    return server_class
 
 
 @contextmanager

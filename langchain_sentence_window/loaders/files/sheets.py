@@ -190,7 +190,8 @@ class _Workbook:
         return value.strip()
 
     def _shown_number(self, value: float, style: str | None) -> str:
-        number_format = self._formats[int(style)] if style else ""
+        at = int(style) if style else len(self._formats)
+        number_format = self._formats[at] if at < len(self._formats) else ""  # a file may lack its styles
         if self._numbers.is_date_format(number_format):
             is_duration = self._numbers.is_timedelta_format(number_format)
             with suppress(OverflowError, ValueError):  # beyond the dates that there are, it stays a number

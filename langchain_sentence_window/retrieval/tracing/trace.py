@@ -229,8 +229,9 @@ class Trace:
         named: The documents that the question names.
         searched_as: The question as it was searched in them: without words that only say where to look. Empty if it
             names none.
-        is_limited: Whether the question is limited to them, so that their sentences come first. Otherwise it mentions
-            them, and their sentences gain .1.
+        is_limited: Whether the question is limited to them, so that their sentences come first, or take turns with
+            others if it has two parts. Otherwise it mentions them, and their sentences score higher: by .1 with a
+            ranking, else by a tenth of the best score.
         relevance: The numbers that decided with ``min_relevance``, by name; see `judge_relevance`.
         candidates: The sentences that the hits were taken from, in their new order; the hits alone without a ranking.
         counts: How many there were at each stage: sentences found by meaning (``dense``), by words (``lexical``) and by
@@ -324,9 +325,9 @@ def _wrapped(text: str) -> str:
 def name_line(named: NameTrace, trace: Trace) -> str:
     """Return a line that says how a question names a document."""
     how = f"by its name {named.name!r}" if named.name else f"by {', '.join(named.words)}"
-    if trace.is_limited:
-        return f"asks {named.doc_id}, {how}; its sentences come first; searched there as {trace.searched_as!r}"
-    return f"mentions {named.doc_id}, {how}; its sentences gain .1; searched there as {trace.searched_as!r}"
+    role = "limited to" if trace.is_limited else "mentions"
+    searched = f"; searched there as {trace.searched_as!r}" if trace.searched_as != trace.query else ""
+    return f"{role} {named.doc_id}, {how}{searched}"
 
 
 def largest_signals(signals: Mapping[str, float], most: int) -> str:

@@ -93,7 +93,7 @@ def test_without_the_sdk_it_says_what_to_install(
     with pytest.raises(MissingExtraError, match=r"mcp 1\.30\.0 is installed, but can't be imported.*\[mcp\]"):
         getattr(mcp_server, function)(given)
     monkeypatch.setitem(sys.modules, "mcp.server", logging)  # any module without MCPServer, as that of 1.x
-    with pytest.raises(MissingExtraError, match=r"mcp 1\.30\.0 is installed, and mcp>=2 is needed; .*\[mcp\]"):
+    with pytest.raises(MissingExtraError, match=r"mcp 1\.30\.0 is installed, and mcp>=2.2 is needed; .*\[mcp\]"):
         getattr(mcp_server, function)(given)
 
 

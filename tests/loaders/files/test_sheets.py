@@ -96,6 +96,16 @@ def test_values_are_written_much_as_a_spreadsheet_shows_them(tmp_path: Path) -> 
     assert share[1].startswith("| share | 29% |")
 
 
+def test_a_workbook_without_styles_is_read(tmp_path: Path) -> None:
+    whole, written = zipfile.ZipFile(io.BytesIO(xlsx({"a": [["Hall", "Seats"], ["South", 120]]}))), io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for name in whole.namelist():
+            if name != "xl/styles.xml":
+                content = whole.read(name)
+                archive.writestr(name, content.replace(b"<c ", b'<c s="0" ') if "worksheets/sheet" in name else content)
+    assert "South | 120" in joined(load_file(file(tmp_path / "a.xlsx", written.getvalue())))
+
+
 def test_formulas_arent_run_and_those_without_a_result_are_told(tmp_path: Path) -> None:
     path = file(tmp_path / "a.xlsx", xlsx({"a": [["Hall", "Euros"], ["South", "=1+1"]]}))
     with pytest.warns(SentenceWindowWarning, match=r"formulas without results \(1\)"):

@@ -363,13 +363,6 @@ def test_writing_while_exporting(on_disk: bool, tmp_path: Path) -> None:
         assert (seen, len(store)) == (80, 0)
 
 
-def test_a_store_is_copied_to_itself() -> None:
-    store = FaissStore(TextEmbeddings())
-    fill(store, 80)
-    assert copy_index(store, store) == 80
-    assert len(contents(store)) == 10
-
-
 @pytest.mark.slow
 async def test_a_store_in_memory_is_copied_while_others_use_it() -> None:
     class Slow(FaissStore):

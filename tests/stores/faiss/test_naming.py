@@ -40,7 +40,7 @@ def store(words: WordEmbeddings) -> FaissStore:
 
 def heard(store: FaissStore, query: str, keys: tuple[str, ...] = (), filter: dict[str, object] | None = None) -> Heard:
     found = hear(query, store.name_evidence(query_words(query), keys, filter=filter))
-    return Heard((), query, ()) if found is None else found
+    return Heard((), is_limited=False, asks_twice=False, question=query, left_out=()) if found is None else found
 
 
 def named(
