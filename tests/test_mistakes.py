@@ -343,7 +343,8 @@ async def test_arguments_of_langchains_own_retriever_are_refused_also_on_one_tha
         SentenceWindowRetriever(vectorstore=made, search_kwargs=settings)
     retriever = SentenceWindowRetriever(vectorstore=made)
     await way(retriever, "add_documents", [DOCUMENT])
-    retriever.search_kwargs.update(settings)  # type: ignore[attr-defined] - as code for another retriever does
+    set_later: Any = retriever.search_kwargs  # as code for another retriever does
+    set_later.update(settings)
     for method in ("invoke", "explain"):
         with pytest.raises(InvalidInputError, match=message):
             await way(retriever, method, "refund")

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -102,7 +102,7 @@ def test_files_that_have_gone_are_forgotten(retriever: SentenceWindowRetriever, 
     assert set(json.loads(remembered.read_text(encoding="utf-8"))["files"]) == {other}
 
 
-WITHOUT_TEXT = {
+WITHOUT_TEXT: dict[str, tuple[str, bytes | Callable[[], bytes]]] = {
     "nothing": ("a.md", b""),
     "white space": ("a.txt", b" \n\t"),
     "a byte order mark": ("a.txt", b"\xef\xbb\xbf\n"),
