@@ -140,6 +140,7 @@ BAD: dict[str, Any] = {
 
 DOCUMENT = document("A refund is quick. It takes days.", "a")
 RETRIEVER = SentenceWindowRetriever.from_documents([DOCUMENT], WordEmbeddings(), k=1)
+MEASURED = SentenceWindowRetriever.from_documents([DOCUMENT], WordEmbeddings(), k=1)  # nothing deletes from it
 LLM = FakeListChatModel(responses=["So it is [1]."])
 QUESTION = Question("refund", "a", ((0, 18),))
 ENCODER = SimpleNamespace(encode=None, tokenizer=None, max_seq_length=9)
@@ -147,7 +148,7 @@ HIT = geometry.Hit("a", 1, 0, 3, 0.5)
 WINDOW = geometry.Window("a", 0, 2, (HIT,))
 RERANKER = CrossEncoderReranker(model=Lengths())
 HOLDING = InMemoryVectorStore.from_texts(["A card."], WordEmbeddings(), [{"source": "a.md", "n": 1}])
-REPORT = evaluation.evaluate(RETRIEVER, [QUESTION])
+REPORT = evaluation.evaluate(MEASURED, [QUESTION])
 
 
 def chained(**given: Any) -> object:
@@ -196,7 +197,7 @@ def sourced(**metadata: Any) -> object:
         SentenceWindowRetriever(vectorstore=store).add_documents([Document("A refund.", metadata=metadata)])
     finally:
         store.add_texts(["It works still."])
-    evaluation.evaluate(RETRIEVER, [QUESTION], documents=[Document(DOCUMENT.page_content, metadata=metadata), DOCUMENT])
+    evaluation.evaluate(MEASURED, [QUESTION], documents=[Document(DOCUMENT.page_content, metadata=metadata), DOCUMENT])
     return retriever.get(ids), retriever.invoke("refund")
 
 
@@ -216,13 +217,13 @@ def in_store(method: str) -> Callable[..., object]:
 
 
 def counted(**given: Any) -> object:
-    return evaluation.evaluate(RETRIEVER, [QUESTION], count_tokens=lambda text: given["tokens"])
+    return evaluation.evaluate(MEASURED, [QUESTION], count_tokens=lambda text: given["tokens"])
 
 
 PLACES: dict[str, Any] = {"start_index": 0, "end_index": len(DOCUMENT.page_content), "heading": "Plans"}
 HITS: dict[str, Any] = {**PLACES, "hits": [], "score": 0.5, "sentences": [0, 1], "relevance_score": 1.0}
 EVALUATING: dict[str, Any] = {
-    "retriever": RETRIEVER,
+    "retriever": MEASURED,
     "questions": [QUESTION],
     "budgets": [100],
     "count_tokens": len,
@@ -347,11 +348,11 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "span": (lambda start, end: Question("refund", "a", ((start, end),)), {"start": 0, "end": 1}),
     "evaluate": (evaluation.evaluate, EVALUATING),
     "count_tokens": (counted, {"tokens": 1}),
-    "compare": (compared, {"retrievers": RETRIEVER, "questions": [QUESTION], "budgets": [9]}),
-    "retrievers": (evaluation.compare, {"retrievers": {"one": RETRIEVER}, "questions": [QUESTION]}),
+    "compare": (compared, {"retrievers": MEASURED, "questions": [QUESTION], "budgets": [9]}),
+    "retrievers": (evaluation.compare, {"retrievers": {"one": MEASURED}, "questions": [QUESTION]}),
     "sweep": (evaluation.sweep, {**EVALUATING, "k": [1], "window": [0, 1]}),
     "swept": (
-        lambda **given: evaluation.sweep(RETRIEVER, [QUESTION], **given),
+        lambda **given: evaluation.sweep(MEASURED, [QUESTION], **given),
         {name: [value] for name, value in FIELDS.items() if name != "count_tokens"},
     ),
     "read_questions": (evaluation.read_questions, {"path": "none.jsonl"}),
@@ -363,7 +364,7 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "to_trulens": (REPORT.to_trulens, {"documents": [DOCUMENT], "budget": 400}),
     "plot": (REPORT.plot, {"path": "recall.png"}),
     "difference": (
-        evaluation.compare({"one": RETRIEVER}, [QUESTION]).difference,
+        evaluation.compare({"one": MEASURED}, [QUESTION]).difference,
         {"one": "one", "other": "one", "budget": 400, "metric": "recall"},
     ),
     "fuse": (fusion.fuse, {"cosines": {1: 0.5}, "lexical": {1: 2.0}, "weight": 0.5}),

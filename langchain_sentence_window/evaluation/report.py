@@ -194,7 +194,7 @@ class Report:
         """Return question, context and gold of each question by names."""
         optional_count("budget", budget)
         unknown = [result.question for result in self.results if not result.question.texts]
-        found = run(find_gold(BLOCKING, [GivenCorpus(documents or [])], unknown))
+        found = run(find_gold(BLOCKING, [GivenCorpus([] if documents is None else documents)], unknown))
         if found.lost:
             raise InvalidInputError(
                 f"the text of gold isn't known; pass the documents that it is from: {found.lost[0]}"

@@ -352,7 +352,7 @@ async def a_document_index(at: Road) -> None:
 
 @road
 async def evaluations(at: Road) -> None:
-    asked = [Question(query, doc_id, ((0, 9_999),)) for query in QUERIES for doc_id in ("m-0001", "both")]
+    asked = [Question(query, doc_id, ((0, 5),)) for query in QUERIES for doc_id in ("m-0001", "both")]
     for both in (Functions(evaluate, aevaluate), Functions(fit_ranking, afit_ranking)):
         found = await at.ask(both, "run", at.retriever, asked)
         at.told.add([each.passages for each in getattr(found, "results", ())])
