@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from .placing import CONNECTORS
+from .placing import CONNECTORS, LEADING
 from .words import Token, runs_of, words_of
 
 MAX_NAMED = 3
@@ -27,7 +27,6 @@ COMPARES = re.compile(
 )
 """Matches a word of a question that compares."""
 
-_LEADING = frozenset({"a", "an", "at", "from", "in", "the", "under", "within"})
 _PIECE = re.compile(r"\d{1,2}[a-z](?![^\W_])|[a-z]\d{1,2}(?!\d)|\d+|[^\W\d_]+")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _PERIOD = re.compile(r"\d{1,2}[a-z]|[a-z]\d{1,2}")
@@ -238,7 +237,7 @@ def told_apart(query: str, tokens: Sequence[Token], documents: Mapping[str, Name
 def _is_led_to(tokens: Sequence[Token], name: Sequence[int]) -> bool:
     """Check whether a preposition or an article stands before a word of a name that isn't a number."""
     before = (tokens[at - 1].word for at in name if at and not _has_digit(tokens[at].word))
-    return any(word in _LEADING for word in before)
+    return any(word in LEADING for word in before)
 
 
 def _match(tokens: Sequence[Token], asked: Sequence[NameKey], document: NamesToMatch) -> _Match | None:

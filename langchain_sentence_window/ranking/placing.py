@@ -29,6 +29,8 @@ _OPENERS = frozenset(
 _OF_ASKER = frozenset({"i", "we", "my", "our", "if", "as"})
 _VERBS_OF_ASKER = frozenset({"am", "are", "is", "m", "re", "ve", "was", "were"})
 _WHERE = frozenset({"at", "from", "in", "under", "within"})
+LEADING = _ARTICLES | _WHERE
+"""Small words that lead to the name of a place or a document."""
 _ASKING = frozenset({"what", "who", "whom", "whose", "which", "when", "where", "why", "how"})
 _JOINING_QUESTIONS = frozenset({"and", "or", "but"})
 _MIN_WORDS_OF_PART = 4
