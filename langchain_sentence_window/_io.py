@@ -56,7 +56,7 @@ class IO:
         return function(*arguments, **keywords)
 
     async def to_end(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        """Call a function as `in_thread` does; a flow that is canceled meanwhile goes on when the function has ended.
+        """Call a function as `in_thread` does, and wait for its end even if the flow is canceled.
 
         It is for what the flow's ``finally`` frees, and for ``finally`` itself: a file, a process, a folder.
         """
@@ -222,7 +222,7 @@ async def _made(wanted: _Wanted[T]) -> T:
 async def _until_done(
     waiting: asyncio.Future[Any], when_canceled: Callable[[], object] = lambda: None
 ) -> asyncio.CancelledError | None:
-    """Wait for a thread, which can't be cut short; return the request to cancel that came meanwhile."""
+    """Wait for a thread, which can't be cut short; return a request to cancel that came in the meantime."""
     canceled: asyncio.CancelledError | None = None
     while not waiting.done():
         try:
@@ -231,7 +231,7 @@ async def _until_done(
             canceled = error
             when_canceled()
     if not waiting.cancelled():
-        waiting.exception()  # asyncio would log that nobody looked at it here
+        waiting.exception()  # else asyncio logs that the exception was never retrieved
     return canceled
 
 

@@ -114,12 +114,12 @@ class MissingExtraError(SentenceWindowError, ImportError):
         cure = f'install it with: pip install "langchain-sentence-window[{extra}]"'
         version, name = _installed(package)
         if version is None:
-            told = f"{package} is not installed"
+            problem = f"{package} is not installed"
         elif name != package:
-            told = f"{name} {version} is installed, and {package} is needed"
+            problem = f"{name} {version} is installed, and {package} is needed"
         else:  # or what it needs itself is missing
-            told = f"{name} {version} is installed, but can't be imported"
-        super().__init__(f"{told}; {cure}")
+            problem = f"{name} {version} is installed, but can't be imported"
+        super().__init__(f"{problem}; {cure}")
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
         """Return the arguments to make the exception again, for copies, also in another process."""

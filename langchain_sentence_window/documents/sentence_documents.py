@@ -121,13 +121,13 @@ def read_parts(metadata: Mapping[str, Any], text: str, id_: Callable[[], str | N
         return replace(sentence, window=_window_of(sentence, metadata)) if keys.WINDOW_SPANS in metadata else sentence
     except KeyError as error:
         key, id_shown = error.args[0], shown(id_())
-        told = f"the store returned a document (id {id_shown}) without {key!r} in its metadata"
+        problem = f"the store returned a document (id {id_shown}) without {key!r} in its metadata"
         if key not in (keys.DOC_ID, keys.SENTENCE_INDEX):
-            raise IncompleteWindowError(f"{told}, so its window can't be read; delete it and add it again") from None
+            raise IncompleteWindowError(f"{problem}, so its window can't be read; delete it and add it again") from None
         # Documents that were written past the retriever. LangChain's index() does so if it is given the store, and
         # then passes over them when it is given the retriever, as its records have them.
         raise IncompleteWindowError(
-            f"{told}, so it isn't a sentence: it was added to the store itself. Delete it with "
+            f"{problem}, so it isn't a sentence: it was added to the store itself. Delete it with "
             f"store.delete([{id_shown}]); if LangChain's index() added it, delete all that it added with "
             "index([], records, store, cleanup='full'). Then call retriever.add_documents(documents), or "
             "index(documents, records, retriever.as_document_index()), or split them with SentenceSplitter first"

@@ -281,7 +281,7 @@ _IN_COMMANDS = {
     "open it with read_only=True, or let this user write": "let this user write",
     ", or open the store with read_only=True, and search again": ", and search again",
 }
-"""What messages of the library say in Python, and what stands for it in the command."""
+"""Python in messages of the library, and the words of the command for it."""
 
 
 def in_commands(message: str) -> str:

@@ -132,7 +132,7 @@ def serve_mcp(
         token: What clients must send as ``Authorization: Bearer TOKEN``.
         session_idle_timeout: The seconds after which a session of HTTP ends that has no request and no open stream. Its
             client then gets 404, as the protocol has it, and begins a new session.
-        max_sessions: The most sessions of HTTP at once. Whoever begins one more gets 503; a session takes some 37 kB.
+        max_sessions: The most sessions of HTTP at once; a request for one more gets 503. A session takes some 37 kB.
 
     Raises:
         InvalidInputError: An argument can't be used, or there is no token where one is needed. Nothing was served.

@@ -62,7 +62,7 @@ _AWAY = (
 )
 
 _MAX_WAIT = 2
-"""After how many times the limit of a call a client is told to try again at most; at random, lest all come at once."""
+"""The longest wait before a client tries again, in limits of a call. It is random, so that not all come at once."""
 
 
 class _BusyError(Exception):

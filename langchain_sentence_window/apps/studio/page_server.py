@@ -215,7 +215,7 @@ async def about(studio: Studio) -> object:
 
 
 class _Files(StaticFiles):
-    """Sends scripts as such, whatever this machine takes them for, as Windows may."""
+    """Sends scripts with their own type, even if this machine has registered another for them, as Windows may."""
 
     def file_response(self, full_path: str | PathLike[str], *arguments: Any, **keywords: Any) -> Response:
         response = super().file_response(full_path, *arguments, **keywords)
