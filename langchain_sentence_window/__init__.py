@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from .retrieval.retriever import SentenceWindowRetriever
     from .retrieval.stored_chunks import ChunkSurvey, aread_chunks, asurvey_chunks, read_chunks, survey_chunks
     from .retrieval.tracing.sentence_outcome import SentenceFate
-    from .stores.bm25_index import BM25Index
-    from .stores.faiss.faiss_store import FaissStore
-    from .stores.faiss.soundness import CheckResult
+    from .store.bm25_index import BM25Index
+    from .store.faiss_store import FaissStore
+    from .store.check import CheckResult
 
 __version__ = "1.0.0rc1"
 
@@ -102,9 +102,9 @@ _NAMES = {
     "retrieval.retriever": ["SentenceWindowRetriever"],
     "retrieval.stored_chunks": ["ChunkSurvey", "aread_chunks", "asurvey_chunks", "read_chunks", "survey_chunks"],
     "retrieval.tracing.sentence_outcome": ["SentenceFate"],
-    "stores.bm25_index": ["BM25Index"],
-    "stores.faiss.faiss_store": ["FaissStore"],
-    "stores.faiss.soundness": ["CheckResult"],
+    "store.bm25_index": ["BM25Index"],
+    "store.faiss_store": ["FaissStore"],
+    "store.check": ["CheckResult"],
 }
 
 __getattr__, __dir__ = lazy_names(__name__, _NAMES)

@@ -17,14 +17,14 @@ from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.ranking.relevance import Unrelated
-from langchain_sentence_window.stores.faiss.database.filters import compile_filter
-from langchain_sentence_window.stores.faiss.index_state import IndexState
+from langchain_sentence_window.store.filters import compile_filter
+from langchain_sentence_window.store.state import IndexState
 
 from .store_adapter import BulkLoader, Scored, StoreAdapter
 from .traits import StoreTraits
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+    from langchain_sentence_window.store.faiss_store import FaissStore
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class FaissStoreAdapter(StoreAdapter):
     @property
     def reads_index(self) -> bool:
         """Whether a query reads the index itself; not that of a subclass that searches or reads in its own way."""
-        from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+        from langchain_sentence_window.store.faiss_store import FaissStore
 
         return all(getattr(type(self.store), name) is getattr(FaissStore, name) for name in _IN_ONE_ROUND)
 

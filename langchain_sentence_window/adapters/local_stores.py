@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.database.filters import filter_keys
+from langchain_sentence_window.store.filters import filter_keys
 
 from .families import DeleteFirstAdapter, GetWhereAdapter
 from .matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher

@@ -17,7 +17,7 @@ from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX, SENTENCE_KEYS
 from langchain_sentence_window.documents.metadata_values import stored_filter
 from langchain_sentence_window.errors import FilterError, InvalidInputError
-from langchain_sentence_window.stores.faiss.database.filters import MISSING, OPERATORS, Filter, compile_filter, is_equal
+from langchain_sentence_window.store.filters import MISSING, OPERATORS, Filter, compile_filter, is_equal
 
 Matcher: TypeAlias = Callable[[Document], bool]
 """Checks whether a Document matches a filter."""

@@ -19,7 +19,7 @@ from .store_adapter import StoreAdapter
 from .weaviate import WeaviateAdapter
 
 _BUILT_IN: dict[str, type[StoreAdapter]] = {
-    "langchain_sentence_window.stores.faiss": FaissStoreAdapter,
+    "langchain_sentence_window.store": FaissStoreAdapter,
     "langchain_core.vectorstores.in_memory": InMemoryAdapter,
     "langchain_chroma": ChromaAdapter,
     "langchain_community.vectorstores.faiss": CommunityFaissAdapter,

@@ -13,7 +13,7 @@ from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.index_state import unknown_keys
+from langchain_sentence_window.store.state import unknown_keys
 
 from .matchers import Matcher, answering_at_once, key_of, own_copy
 from .registry import adapter_of

@@ -20,14 +20,14 @@ from langchain_sentence_window._validation import listed
 from langchain_sentence_window.embedding.named_embedders import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.ranking.ranking import Ranking
-from langchain_sentence_window.stores.faiss.database.store_files import (
+from langchain_sentence_window.store.files import (
     SETTINGS_FILE,
     as_folder,
     make_folder,
     open_regular,
     replace_file,
 )
-from langchain_sentence_window.stores.faiss.soundness import CheckResult, check_folder
+from langchain_sentence_window.store.check import CheckResult, check_folder
 
 from .settings import REMEMBERED, SETTINGS
 

@@ -45,8 +45,8 @@ from langchain_sentence_window.embedding.contextual_vectors import (
 from langchain_sentence_window.embedding.embedder import check_same_embedder
 from langchain_sentence_window.embedding.embedder_state import describe_embedder
 from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError
-from langchain_sentence_window.stores.bm25_index import BM25Index
-from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+from langchain_sentence_window.store.bm25_index import BM25Index
+from langchain_sentence_window.store.faiss_store import FaissStore
 
 from .stored_chunks import sentence_slices
 from .stored_sentences import fetch_documents as fetch_sentences

@@ -39,8 +39,8 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.source_parts import Part
 from langchain_sentence_window.embedding.embedder import also_on_embedded_texts, counted_texts
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.stores.bm25_index import BM25Index
-from langchain_sentence_window.stores.faiss.store_writer import Replacement
+from langchain_sentence_window.store.bm25_index import BM25Index
+from langchain_sentence_window.store.writing import Replacement
 
 from .indexing import Preparation, Prepared, replace_documents
 from .stored_sentences import sentences_to_change

@@ -38,9 +38,9 @@ from langchain_sentence_window.ranking.names import Heard, hear, query_words
 from langchain_sentence_window.ranking.ranking import Evidence, Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import NEEDED, Relevance, Unrelated, judge_relevance
 from langchain_sentence_window.splitting.blocks import CODE
-from langchain_sentence_window.stores.bm25_index import BM25Index
-from langchain_sentence_window.stores.faiss.index_state import IndexState
-from langchain_sentence_window.stores.faiss.search_reads import FoundCandidates
+from langchain_sentence_window.store.bm25_index import BM25Index
+from langchain_sentence_window.store.state import IndexState
+from langchain_sentence_window.store.reading import FoundCandidates
 from langchain_sentence_window.windows.geometry import Hit
 
 from .expansion import ReadAhead, Wanted

@@ -34,7 +34,7 @@ from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.embedding.contextual_vectors import Situate
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, MAX_WEIGHT
-from langchain_sentence_window.stores.bm25_index import BM25Index
+from langchain_sentence_window.store.bm25_index import BM25Index
 from langchain_sentence_window.windows.assembly import ORDERS, Order
 
 from .expansion import WindowSetting

@@ -20,7 +20,7 @@ from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.retrieval.indexing import acopy_index, copy_index
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+from langchain_sentence_window.store.faiss_store import FaissStore
 
 from .material import Way, WordVectors, either_way, find_abilities, source, stories
 from .material import count_calls as _count_calls

@@ -116,7 +116,7 @@ def sync(
     Updates the given files and folders, or else all sources of the index. Documents from elsewhere stay.
     """
     from langchain_sentence_window.retrieval.index_settings import read_index_settings
-    from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+    from langchain_sentence_window.store.faiss_store import FaissStore
 
     from .index_sync import follow
     from .opened_index import existing_index
@@ -331,7 +331,7 @@ def restore(
     """Replace an index with a backup, which is checked first."""
     from langchain_sentence_window.documents.keys import SENTENCES
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-    from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+    from langchain_sentence_window.store.faiss_store import FaissStore
 
     from .opened_index import check_writable, existing_index, new_index, open_to_read
 

@@ -20,7 +20,7 @@ from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddin
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.retrieval.index_settings import read_index_settings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
+from langchain_sentence_window.store.faiss_store import FaissStore
 
 from .opened_index import check_writable, load, made_or_opened, other_embedders, remember, written
 from .output import FAILED, MISSING_EXTRA, Output, counted, ending

@@ -36,8 +36,7 @@ from langchain_sentence_window.errors import IndexMismatchError, IndexNotFoundEr
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import in_one_state
-from langchain_sentence_window.stores.faiss.faiss_store import FaissStore
-from langchain_sentence_window.stores.faiss.format_conversion import convert_earlier
+from langchain_sentence_window.store.faiss_store import FaissStore
 
 from .options import INDEX_VARIABLE
 from .output import CUT, WEAK, Output, ending, one_line, printable, unescaped, visibly_escaped
@@ -163,8 +162,6 @@ def open_to_read(
     """Open an index, and close it after the block; without its embedder, to list, read, delete and copy."""
     if not read_only:
         check_writable(folder)
-    elif os.access(folder, os.W_OK):
-        convert_earlier(folder)  # which opening it to read leaves alone
     embedder = DeferredEmbeddings() if embedding is None else embedding
     with FaissStore.open(folder, embedder, read_only=read_only) as store:
         yield SentenceWindowRetriever(vectorstore=store, **settings)

@@ -22,7 +22,7 @@ from langchain_sentence_window._primitives import LONE_SURROGATE
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, StoreError
 from langchain_sentence_window.loaders.file_bytes import LinkedFileError, Root, reason
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
-from langchain_sentence_window.stores.faiss.database.store_files import open_regular, replace_file
+from langchain_sentence_window.store.files import open_regular, replace_file
 
 MAX_DEPTH = 100
 """Folders in folders."""

@@ -25,7 +25,7 @@ from langchain_sentence_window.evaluation.questions import (
     parse_questions,
     question_line,
 )
-from langchain_sentence_window.stores.faiss.database.store_files import open_regular, replace_file
+from langchain_sentence_window.store.files import open_regular, replace_file
 
 from .replies import Refused
 

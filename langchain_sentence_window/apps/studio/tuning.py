@@ -19,7 +19,7 @@ from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.settings import REMEMBERED
-from langchain_sentence_window.stores.faiss.database.store_files import SETTINGS_FILE, replace_file
+from langchain_sentence_window.store.files import SETTINGS_FILE, replace_file
 
 from .measured_questions import OnProgress, start_asking
 from .page_state import Before, Changed, Studio, calling, changing, check_writable, reading

@@ -25,7 +25,7 @@ from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.folders.file_sync import index_folder
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.stores.faiss.database.store_files import (
+from langchain_sentence_window.store.files import (
     make_new,
     open_regular,
     remove_file,

@@ -1,78 +1,73 @@
-"""The lexical index: kept in step with the database; texts by row, added, removed and searched with tantivy.
+"""The words of a store's sentences, in a tantivy index that is kept in step with the database; a cache.
 
-Words are those of `langchain_sentence_window.ranking.words.indexed`. There are no stop words and no stemming.
+Words are those of `langchain_sentence_window.ranking.words.indexed`. There are no stop words and no stemming. The text
+of a sentence is searched behind its heading path, so a word of a heading counts as one of the sentence.
 """
 
 import shutil
 import tempfile
+import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from langchain_sentence_window._primitives import Rows, encodable
+from langchain_sentence_window._primitives import LONE_SURROGATE, Rows, encodable
+from langchain_sentence_window.documents.keys import HEADING
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.words import in_other_number, indexed, plain
 
-from .conversion import texts_with_headings
-from .database.database import Database
-from .database.locks import AccessLock, within
-from .database.reads import are_in
-from .database.schema import Version
-from .database.snapshot import Snapshot
-from .database.store_files import Seal, is_intact, seal_of, seals_in
-from .database.transaction import Transaction
-from .search_reads import with_tied
-
-T = TypeVar("T")
+from .database import Database, OutdatedError
+from .files import WORDS_FOLDER, Checksum, checksum_of
+from .reading import are_in, with_tied
+from .records import read_metadata, with_heading
+from .tables import Snapshot, Transaction, Version, as_text
 
 MAX_WRITTEN_ANEW = 2_000
 """The most rows of an index that is written anew after rows were removed. A larger one counts removed texts in the
 frequency of words for some time, which changes scores slightly."""
 
-FORMAT = 4
+FORMAT = 5
 """Increases whenever something else is indexed for a sentence. An index of another format is rebuilt."""
 
-_FACT = "lexical"
+_FACT = "words"
 _STATE_FILE = "meta.json"  # tantivy's list of the index's files
-_REWRITTEN = frozenset({_STATE_FILE, ".managed.json"})  # tantivy never changes other files
+_REWRITTEN = frozenset({_STATE_FILE, ".managed.json"})  # it never changes other files
 
 
-class LexicalCache:
-    """A lexical index of one state of the database, which catches up before each search.
+class WordCache:
+    """A lexical index, brought up to date with the database.
 
-    It changes only within a transaction of the database, whose lock excludes other processes.
-
-    Attributes:
-        current: The version of the database that the index is at, and a searcher of it.
+    It changes only within a transaction of the database, which keeps other processes away. So the state that a search
+    reads may be older; then it reads the present one.
     """
 
-    def __init__(self, database: Database, folder: Path | None) -> None:
-        """Start empty; the first search opens the index, or builds it.
-
-        Args:
-            database: The database to cache.
-            folder: The folder of the index; ``None`` for a store in memory.
-        """
+    def __init__(self, database: Database) -> None:
+        """Start empty; the first search opens the index, or builds it."""
         self._database = database
-        self._folder = folder
-        self._lock = AccessLock()
+        folder = None if database.folder is None else database.folder / WORDS_FOLDER
+        # tantivy takes no path that isn't valid Unicode.
+        self._folder = folder if folder is not None and not LONE_SURROGATE.search(str(folder)) else None
+        self._lock = threading.Lock()
         self._index: LexicalIndex | None = None
-        # Replaced as a whole, so that no exception can leave a searcher with the version of another.
-        self.current: tuple[Version | None, LexicalSearcher | None] = (None, None)
+        self._current: tuple[Version | None, LexicalSearcher | None] = (None, None)
+        database.on_fork.append(self._after_fork)
 
-    def close(self) -> None:
-        """Release the index and its files."""
-        self._index, self.current = None, (None, None)
+    def searcher(self, snapshot: Snapshot) -> "LexicalSearcher":
+        """Return a searcher of a state.
 
-    def after_fork(self) -> None:
-        """Start afresh in the child process, which has no threads of tantivy's."""
-        self._lock.reset()
-        self.close()
+        Raises:
+            OutdatedError: The index is at another state; bring it up to date, and read the present one.
+        """
+        version, searcher = self._current
+        if searcher is None or version != snapshot.version:
+            raise OutdatedError(f"{self._database.name} changes too often to be searched in one state; search again")
+        return searcher
 
     def catch_up(self) -> None:
         """Bring the index up to date with the database.
@@ -81,70 +76,73 @@ class LexicalCache:
             StoreError: The index can't be written.
         """
         if self._database.read_only:
-            self._lock.write(lambda: self._database.read(self.advance_to_read))
+            with self._database.reading() as snapshot:
+                self.advance(snapshot)
         else:
-            self.change(self.advance)
+            with self._database.writing() as transaction:
+                self.advance(transaction)
 
-    def advance_to_read(self, snapshot: Snapshot) -> None:
-        """Bring what a read-only store searches to a state: a copy of the index, or one in memory."""
-        if self.current[0] != snapshot.version:
-            index = self._copied(snapshot) or self._built(snapshot)
-            self.current = snapshot.version, index.searcher()
-
-    def change(self, work: Callable[[Transaction], T]) -> T:
-        """Run a function of a transaction that may change the index.
+    def advance(self, snapshot: Snapshot) -> None:
+        """Bring the index to a state: that of a transaction, which records it, or one of a store that is only read.
 
         Raises:
             StoreError: The index can't be written.
         """
+        version = snapshot.version
+        if self._current[0] == version:
+            return
+        if not isinstance(snapshot, Transaction):
+            with self._lock:
+                index = self._copied(snapshot)
+                if index is None:
+                    index = LexicalIndex(None)
+                    index.change(None, _texts(snapshot, 0))
+                self._current = version, index.searcher()
+            return
+        transaction = snapshot
         try:
-            return within((self._database.lock.alone,), partial(self._database.transact, work))
-        except (OSError, ValueError, RuntimeError) as error:
-            self.close()
+            at = self._opened_at(transaction)
+            changes = None if at is None else transaction.changes_since(at)
+            if self._index is None or changes is None:
+                self._index = self._emptied()
+                self._index.change(None, _texts(transaction, 0))
+            elif len(changes.removed) and version.sentences <= MAX_WRITTEN_ANEW:
+                self._index.change(None, _texts(transaction, 0))
+            elif at != version:
+                self._index.change(changes.removed, _texts(transaction, changes.last_row))
+            if at != version and self._folder is not None:
+                # A file that was damaged since it was written must not get a new checksum.
+                before = (transaction.fact(_FACT) or {}).get("files", {}) if changes is not None else {}
+                files = checksums_in(self._folder, {name: before[name] for name in before.keys() - _REWRITTEN})
+                transaction.set_fact(_FACT, {"format": FORMAT, "version": version, "files": files})
+            self._current = version, self._index.searcher()
+        except BaseException as error:
+            # The index may be newer than its record; it is opened and checked again.
+            self.forget()
+            if not isinstance(error, OSError | ValueError | RuntimeError):
+                raise
             raise StoreError(
                 f"the lexical index of {self._database.name} can't be written: {error}; make sure that there is room "
                 "and that the folder can be written, or open the store with read_only=True, and search again, which "
                 "rebuilds the index if it was damaged"
             ) from error
-        except BaseException:
-            # The index may be newer than its record; it is opened and checked again.
-            self.close()
-            raise
 
-    def advance(self, transaction: Transaction) -> None:
-        """Bring the index to the state of a transaction, which records it."""
-        state = transaction.state
-        version = state.generation, state.token
-        if self.current[0] == version:
-            return
-        kept, folder = recorded_index(transaction), self._folder
-        if self._index is None and kept and folder and is_intact(seals_in(folder), kept["files"]):
+    def _opened_at(self, transaction: Transaction) -> Version | None:
+        """Open the index, if it is as it was recorded, and return the state that it is at; ``None`` if it isn't."""
+        folder = self._folder
+        if folder is None:
+            return self._current[0]
+        kept = recorded(transaction)
+        if kept is None:
+            return None
+        if self._index is None and checksums_in(folder) == kept["files"]:
             self._index = LexicalIndex(folder)
-        elif self._index is None or (
-            kept and folder and seal_of(folder / _STATE_FILE) != kept["files"].get(_STATE_FILE)
-        ):
-            kept = None  # damaged, or another process was killed between changing the index and recording it
-        at = (kept["generation"], kept["token"]) if kept else None
-        changes = transaction.changes_since(*at) if at else None
-        if at is None or changes is None or self._index is None:
-            self._index = self._emptied()
-            self._index.change(None, texts_with_headings(transaction.texts_after(0)))
-        elif at != version and len(changes.removed) and state.sentences <= MAX_WRITTEN_ANEW:
-            self._index.change(None, texts_with_headings(transaction.texts_after(0)))
-        elif at != version:
-            self._index.change(changes.removed, texts_with_headings(transaction.texts_after(changes.last_row)))
-        searcher = self._index.searcher()
-        if at != version:
-            # A file that was damaged since it was written must not get a new seal; and reading all files takes time.
-            written = kept["files"] if kept else {}
-            unchanged = {name: seal for name, seal in written.items() if name not in _REWRITTEN}
-            files = seals_in(folder, unchanged) if folder else {}
-            record = {"format": FORMAT, "generation": state.generation, "token": state.token, "files": files}
-            transaction.set_fact(_FACT, record)
-        self.current = version, searcher
+        elif self._index is not None and checksum_of(folder / _STATE_FILE) != kept["files"].get(_STATE_FILE):
+            return None  # another process was killed between changing the index and recording it
+        return None if self._index is None else Version._make(kept["version"])
 
     def _emptied(self) -> "LexicalIndex":
-        if self._folder:
+        if self._folder is not None:
             if self._folder.is_symlink() or self._folder.is_file():
                 self._folder.unlink()
             elif self._folder.exists():
@@ -153,49 +151,65 @@ class LexicalCache:
         return LexicalIndex(self._folder)
 
     def _copied(self, snapshot: Snapshot) -> "LexicalIndex | None":
-        """Return a copy of the index if it is current, as tantivy writes lock files beside an index that it reads."""
-        kept = recorded_index(snapshot)
-        if kept is None or (kept["generation"], kept["token"]) != snapshot.version:
+        """Return a copy of the index, if it is current: tantivy writes lock files beside an index that it reads."""
+        kept = recorded(snapshot)
+        if kept is None or self._folder is None or Version._make(kept["version"]) != snapshot.version:
             return None
-        return copied_index(self._folder, kept["files"]) if self._folder and kept["files"] else None
+        copy = _TemporaryFolder()
+        with suppress(OSError):
+            for name in kept["files"]:
+                shutil.copyfile(self._folder / name, copy.path / name, follow_symlinks=False)
+        # The copy is checked, not the original, which may have changed meanwhile.
+        return LexicalIndex(copy.path, owner=copy) if checksums_in(copy.path) == kept["files"] else None
 
-    def _built(self, snapshot: Snapshot) -> "LexicalIndex":
-        index = LexicalIndex(None)
-        index.change(np.empty(0, dtype=np.int64), texts_with_headings(snapshot.texts_after(0)))
-        return index
+    def forget(self) -> None:
+        """Let go of the index and its files."""
+        self._index, self._current = None, (None, None)
 
-
-def copied_index(folder: Path, files: Mapping[str, Seal]) -> "LexicalIndex | None":
-    """Open a copy of an index, which is removed when nothing uses it any more.
-
-    Args:
-        folder: The folder of the index.
-        files: The seals of its files by name.
-
-    Returns:
-        ``None`` if the files aren't those that were sealed.
-    """
-    copy = _TemporaryFolder()
-    try:
-        for name in files:
-            shutil.copyfile(folder / name, copy.path / name, follow_symlinks=False)
-    except OSError:
-        return None
-    # The copy is checked, not the original, which may have changed meanwhile.
-    return LexicalIndex(copy.path, owner=copy) if is_intact(seals_in(copy.path), files) else None
+    def _after_fork(self) -> None:
+        """Begin anew in the child process, which has no threads of tantivy's."""
+        self._lock = threading.Lock()
+        self.forget()
 
 
-def recorded_index(snapshot: Snapshot) -> dict[str, Any] | None:
+def recorded(snapshot: Snapshot) -> dict[str, Any] | None:
     """Return the record of the index from when it was last brought up to date, if it has this format."""
     kept: dict[str, Any] | None = snapshot.fact(_FACT)
     return kept if kept is not None and kept.get("format") == FORMAT else None
+
+
+def checksums_in(folder: Path, known: Mapping[str, Checksum] = MappingProxyType({})) -> dict[str, Checksum | None]:
+    """Return the checksums of all files in a folder, by name; none if one is a link.
+
+    Args:
+        folder: The folder.
+        known: Checksums of files that don't change once they are written; these aren't read again.
+    """
+    paths = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() and not folder.is_symlink() else []
+    if any(path.is_symlink() for path in paths):
+        return {}
+    return {path.name: known.get(path.name) or checksum_of(path) for path in paths}
+
+
+def _texts(snapshot: Snapshot, after: int) -> Iterator[tuple[int, str]]:
+    """Yield the rows after one, with the texts to index."""
+    last, before = None, ""
+    for row, text, section in snapshot.execute(
+        "SELECT row, text, sections.metadata FROM sentences LEFT JOIN sections USING (section_key) WHERE row > ? "
+        "ORDER BY row",
+        [after],
+    ):
+        if section != last:
+            heading = read_metadata([section])[0].get(HEADING) if section is not None else None
+            last, before = section, with_heading(heading, "")
+        yield row, before + as_text(text)
 
 
 class _TemporaryFolder:
     """A folder that is removed when nothing refers to this object any more."""
 
     def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="lexical"))
+        self.path = Path(tempfile.mkdtemp(prefix="words"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
 
 
@@ -243,26 +257,21 @@ class LexicalIndex:
             removed: The rows; those that don't exist are ignored. ``None`` removes all, and what is remembered of them.
             added: The rows to add, and their texts.
         """
-        writer = None
+        writer = self._index.writer(_HEAP, 1)
         try:
-            try:
-                writer = self._index.writer(_HEAP, 1)
-                if removed is None:
-                    writer.delete_all_documents()
-                for row in () if removed is None else removed.tolist():
-                    writer.delete_documents_by_term(_ROW, row)
-                for row, text in added:
-                    document = self._library.Document()
-                    document.add_integer(_ROW, row)
-                    document.add_text(_TEXT, indexed(text))
-                    writer.add_document(document)
-                writer.commit()
-                writer.wait_merging_threads()
-            finally:
-                # The writer holds tantivy's lock while it exists, and an exception would keep it with this frame.
-                writer = None
+            if removed is None:
+                writer.delete_all_documents()
+            for row in () if removed is None else removed.tolist():
+                writer.delete_documents_by_term(_ROW, row)
+            for row, text in added:
+                document = self._library.Document()
+                document.add_integer(_ROW, row)
+                document.add_text(_TEXT, indexed(text))
+                writer.add_document(document)
+            writer.commit()
+            writer.wait_merging_threads()
         finally:
-            writer = None  # again, in case another exception interrupted the first
+            writer = None  # it holds tantivy's lock while it exists, and an exception would keep it with this frame
 
     def searcher(self) -> "LexicalSearcher":
         """Return a searcher of the current state, which later changes don't affect."""

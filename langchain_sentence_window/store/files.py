@@ -1,6 +1,4 @@
-"""The names of a store's files.
-
-Writing the files of a store: completely or not at all, and never through a link.
+"""The files of a store: their names, and writing them completely or not at all, never through a link.
 
 A folder may come from a stranger, and a link in it could direct a write anywhere. So no file is opened for writing
 through a link: new files have unpredictable names, and replace old ones by being renamed.
@@ -8,13 +6,11 @@ through a link: new files have unpredictable names, and replace old ones by bein
 
 import errno
 import os
-import re
 import secrets
-import shutil
 import stat
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
@@ -23,29 +19,15 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 
 DATABASE_FILE = "sentences.sqlite3"
+LOG_FILE = f"{DATABASE_FILE}-wal"
+SIDE_FILES = (LOG_FILE, f"{DATABASE_FILE}-shm", f"{DATABASE_FILE}-journal")
+"""SQLite's own files beside the database."""
+
+HEAD_FILE = "sentences.head"
 VECTORS_FILE = "vectors.faiss"
-VECTOR_FILES_BEGIN = "vectors"
-"""The beginning of the names of all files of the FAISS index."""
-
-VECTOR_FILES = "vectors.*"
-"""A pattern of all files of the FAISS index, also of unfinished ones."""
-
-_VECTOR_FILE = re.compile(r"vectors(\.[0-9a-f]{16})?\.(faiss|records)")
-
-LEXICAL_FOLDER = "lexical"
+WORDS_FOLDER = "words"
 SETTINGS_FILE = "settings.json"
 """Settings with which the index was made and is asked; the store itself doesn't read them."""
-
-
-def is_vector_file(name: str) -> bool:
-    """Return whether a name is one that a file of a saved FAISS index may have."""
-    return _VECTOR_FILE.fullmatch(name) is not None
-
-
-def vector_files(folder: Path) -> list[Path]:
-    """Return the files of all saved FAISS indexes in a folder, in the order of their names."""
-    return sorted(path for path in folder.glob(VECTOR_FILES) if is_vector_file(path.name))
-
 
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _ABANDONED_AFTER = 3_600.0  # seconds
@@ -85,16 +67,21 @@ def make_folder(folder: Path) -> None:
 
 
 def refuse_links(*paths: Path) -> None:
-    """Check that no file to be written in place is a link.
+    """Check that no file to be written in place is a link, by which the write would change another file.
 
     Raises:
-        StoreError: One is.
+        StoreError: One is a symbolic link, or has another name elsewhere.
     """
     for path in paths:
         if path.is_symlink():
             raise StoreError(
                 f"{str(path)!r} is a symbolic link, and writing through it could change any file; put the file itself "
                 "there, or choose another path"
+            )
+        if path.is_file() and path.stat().st_nlink > 1:
+            raise StoreError(
+                f"{str(path)!r} has another name elsewhere (a hard link), so writing would change that file too; put a "
+                "copy of it in its place, or choose another path"
             )
 
 
@@ -108,10 +95,13 @@ def new_file(path: Path) -> Iterator[Path]:
     Raises:
         OSError: The file can't be created, or can't replace the other, which is unchanged.
     """
-    part = make_part(path)
+    remove_abandoned(path)
+    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
+    make_new(part)
     try:
         yield part
-        _sync(part)
+        with part.open("rb+") as file:
+            os.fsync(file.fileno())
         part.replace(path)
         sync_folder(path.parent)
     finally:
@@ -119,22 +109,12 @@ def new_file(path: Path) -> Iterator[Path]:
             part.unlink()
 
 
-def make_part(path: Path) -> Path:
-    """Create an empty file beside another one, and remove abandoned ones."""
-    remove_abandoned(path)
-    part = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
-    make_new(part)
-    return part
-
-
 def remove_abandoned(path: Path) -> None:
-    """Remove the unfinished files and folders that killed processes left beside a file."""
+    """Remove the unfinished files that killed processes left beside a file."""
     for part in path.parent.glob(f"{path.name}.*.part*"):
         with suppress(OSError):
-            is_folder = stat.S_ISDIR(part.lstat().st_mode)
-            latest = max(each.lstat().st_mtime for each in (part, *(part.iterdir() if is_folder else ())))
-            if time.time() - latest > _ABANDONED_AFTER:
-                shutil.rmtree(part, ignore_errors=True) if is_folder else part.unlink()
+            if time.time() - part.lstat().st_mtime > _ABANDONED_AFTER:
+                part.unlink()
 
 
 def make_new(path: Path) -> None:
@@ -172,48 +152,6 @@ def replace_file(path: Path, content: bytes) -> None:
         part.write_bytes(content)
 
 
-def put_if_new(part: Path, path: Path) -> bool:
-    """Rename a finished file, unless another file has the name.
-
-    Returns:
-        Whether it got the name. Its old name is gone in any case.
-    """
-    _sync(part)
-    try:
-        os.link(part, path)
-    except FileExistsError:
-        return False
-    except OSError:
-        # A file system without hard links.
-        if path.exists():
-            return False
-        part.replace(path)
-    finally:
-        with suppress(OSError):
-            part.unlink()
-    sync_folder(path.parent)
-    return True
-
-
-def remove_second_names(path: Path) -> None:
-    """Remove the second name of a file whose `put_if_new` was killed halfway.
-
-    Raises:
-        StoreError: The file has a name elsewhere, so a write would change that file too.
-    """
-    if path.stat().st_nlink == 1:
-        return
-    for part in path.parent.glob(f"{path.name}.*.part"):
-        with suppress(OSError):
-            if part.samefile(path):
-                part.unlink()
-    if path.stat().st_nlink > 1:
-        raise StoreError(
-            f"{str(path)!r} has another name elsewhere (a hard link), so writing would change that file too; put a "
-            "copy of it in its place, or choose another path"
-        )
-
-
 def remove_file(path: Path) -> bool:
     """Remove a file, so that it stays removed after a power failure; return whether it existed."""
     try:
@@ -242,64 +180,19 @@ def sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
-def _sync(path: Path) -> None:
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
-Seal: TypeAlias = list[int]
+Checksum: TypeAlias = list[int]
 """The size of a file in bytes, and its CRC-32."""
 
-_READ_BATCH_SIZE = 1 << 22
+_PART_BYTES = 1 << 22
 
 
-def seal_of(path: Path) -> Seal | None:
-    """Read a whole file and return its seal; ``None`` if it can't be read."""
+def checksum_of(path: Path) -> Checksum | None:
+    """Read a whole file and return its checksum; ``None`` if it can't be read."""
+    checksum = size = 0
     try:
         with open_regular(path) as file:
-            return seal_of_parts(lambda _, size: file.read(size))
+            while part := file.read(_PART_BYTES):
+                checksum, size = zlib.crc32(part, checksum), size + len(part)
     except OSError:
         return None
-
-
-def seal_of_parts(read: Callable[[int, int], bytes]) -> Seal:
-    """Read a file in parts and return its seal.
-
-    Args:
-        read: Reads at a place, and so many bytes at most; nothing at the end.
-    """
-    checksum = size = 0
-    while part := read(size, _READ_BATCH_SIZE):
-        checksum = zlib.crc32(part, checksum)
-        size += len(part)
     return [size, checksum]
-
-
-def seals_in(folder: Path, known: Mapping[str, Seal] | None = None) -> dict[str, Seal]:
-    """Return the seals of all files in a folder, by name.
-
-    Args:
-        folder: The folder.
-        known: Seals of files that don't change once they are written; these aren't read again.
-
-    Returns:
-        The seals; none if the folder is a link or holds one, as a write through a link changes a file elsewhere.
-    """
-    try:
-        kinds = {path.name: path.lstat().st_mode for path in sorted(folder.iterdir())}
-        is_link = stat.S_ISLNK(folder.lstat().st_mode)
-    except OSError:
-        return {}
-    if is_link or any(map(stat.S_ISLNK, kinds.values())):
-        return {}
-    known = known or {}
-    names = [name for name, kind in kinds.items() if stat.S_ISREG(kind)]
-    return {name: seal for name in names if (seal := known.get(name) or seal_of(folder / name))}
-
-
-def is_intact(found: object, recorded: object) -> bool:
-    """Return whether the seals of a cache's files are those that were recorded when it was written.
-
-    If they aren't, or nothing was recorded, the cache that asks is dropped and built again. No search notices.
-    """
-    return bool(recorded) and found == recorded

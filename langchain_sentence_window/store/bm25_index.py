@@ -6,6 +6,7 @@ lacks is read from the store when a query finds some of it.
 """
 
 import os
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
@@ -22,10 +23,9 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import SPREAD, spread
 
-from .faiss.conversion import with_heading
-from .faiss.database.locks import AccessLock
-from .faiss.database.store_files import as_folder, make_folder, refuse_links
-from .faiss.lexical_index import LexicalIndex
+from .files import as_folder, make_folder, refuse_links
+from .records import with_heading
+from .words import LexicalIndex
 
 _SECONDS_TO_WAIT = 10.0
 """How long a query waits for another process that writes to the index which it has to fill."""
@@ -55,7 +55,7 @@ class BM25Index(OpenFiles):
             StoreError: The path can't be used.
         """
         self._path = None if path is None else as_folder(path)
-        self._writing = AccessLock()
+        self._writing = threading.Lock()
         self._unlisted: set[int] = set()
         try:
             if self._path is not None:
@@ -95,7 +95,8 @@ class BM25Index(OpenFiles):
             texts = [
                 (_row(str(each.id)), with_heading(each.metadata.get(HEADING), each.page_content)) for each in added
             ]
-            self._writing.write(lambda: self._index.change(rows, texts))
+            with self._writing:
+                self._index.change(rows, texts)
         except (OSError, ValueError) as error:
             raise self._unwritable(error, "add the documents again") from error
 
@@ -127,7 +128,8 @@ class BM25Index(OpenFiles):
         deadline = time.monotonic() + _SECONDS_TO_WAIT
         while listed and self.lacking(lacking):
             try:
-                self._writing.write(lambda: self._index.change(np.empty(0, dtype=np.int64), texts()))
+                with self._writing:
+                    self._index.change(np.empty(0, dtype=np.int64), texts())
             except (OSError, ValueError) as error:
                 is_writable = self._path is None or os.access(self._path, os.W_OK)
                 if not is_writable or time.monotonic() > deadline:

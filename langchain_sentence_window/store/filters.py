@@ -34,7 +34,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import LONE_SURROGATE
@@ -42,16 +42,145 @@ from langchain_sentence_window.documents.keys import DOC_ID, PER_SECTION_KEYS, P
 from langchain_sentence_window.documents.metadata_values import stored_form
 from langchain_sentence_window.errors import FilterError
 
-from .conditions import MAX_VALUES, Condition, Owner, Part, check_size, for_few, join, negated, of_sentence
-
-__all__ = ["MAX_FILTER_DEPTH", "MAX_VALUES", "Condition", "Filter", "compile_filter", "filter_keys", "having_key"]
-
 Filter: TypeAlias = Mapping[str, Any]
 
 MAX_FILTER_DEPTH = 50
 """The maximum depth of nested ``$and``, ``$or`` and ``$not``."""
 
 _NESTING = ("$and", "$or")
+
+
+Condition: TypeAlias = tuple[str, list[Any]]
+"""An SQL expression over a row of ``sentences``, and its parameters."""
+
+MAX_VALUES = 30_000
+"""The largest number of keys and values in one filter."""
+
+_MAX_PARAMETERS = MAX_VALUES + 1_000  # a key may be written several times, and SQLite takes 32,766
+_MAX_SQL_LENGTH = 900_000  # SQLite takes a million
+_GROUPS = 4  # more need fewer brackets, and SQLite's limit of an expression's depth is far
+_MAX_BRACKETS = 60  # SQLite's parser has a stack of 100, of which the innermost part takes some
+
+Owner: TypeAlias = Literal["source", "section", "sentence"]
+"""The owner of the metadata that has a key."""
+
+# A sentence of a source document has shared metadata in the rows of its source and section only; any other Document
+# has all in its own row. These forms are equivalent: one for all owners at once; one if all belong to sources, which
+# reads an index; one if none does; and one for each sentence's owner, which is faster for few sentences.
+_OF_ALL, _OF_SOURCES, _OF_EACH = (
+    {owner: template.format(key=f"{owner}_key", table=f"{owner}s") for owner in ("source", "section")}
+    for template in (
+        "ifnull({key}, -row) IN (SELECT owner FROM (SELECT {key} AS owner, metadata FROM {table} "
+        "UNION ALL SELECT -row, metadata FROM sentences WHERE source_key IS NULL) WHERE ",
+        "{key} IN (SELECT {key} FROM {table} WHERE ",
+        "EXISTS (SELECT 1 FROM (SELECT metadata FROM {table} WHERE {table}.{key} = sentences.{key} "
+        "UNION ALL SELECT sentences.metadata WHERE sentences.source_key IS NULL) WHERE ",
+    )
+)
+
+
+class Part(NamedTuple):
+    """A part of a filter.
+
+    Attributes:
+        sql: An expression over ``metadata``, or over a row of ``sentences``.
+        parameters: Its parameters.
+        owner: The owner of the ``metadata`` it reads; a sentence's part may read other columns too.
+        is_narrow: Whether it matches only sentences of source documents that it names.
+        brackets: The depth of SQLite's parser stack that it needs, without the innermost part.
+    """
+
+    sql: str
+    parameters: list[Any]
+    owner: Owner = "source"
+    is_narrow: bool = False
+    brackets: int = 0
+
+
+def for_few(condition: Condition) -> Condition:
+    """Return the form of a condition that is faster for few sentences."""
+    return _in_form(condition, _OF_EACH)
+
+
+def for_all(condition: Condition, *, has_sources: bool, has_others: bool) -> Condition:
+    """Return the form of a condition that is fastest for all sentences.
+
+    Args:
+        condition: The condition.
+        has_sources: Whether there are sentences of source documents.
+        has_others: Whether there are other Documents.
+    """
+    if has_sources and has_others:
+        return condition
+    return _in_form(condition, _OF_SOURCES if has_sources else dict.fromkeys(_OF_ALL, "("))
+
+
+def _in_form(condition: Condition, form: Mapping[str, str]) -> Condition:
+    sql, parameters = condition
+    for owner, of_all in _OF_ALL.items():
+        sql = sql.replace(of_all, form[owner])
+    return sql, parameters
+
+
+def negated(part: Part) -> Part:
+    """Return the part that matches everything this one doesn't."""
+    # Unlike NOT, this needs no parser stack; each part is 0 or 1.
+    return part._replace(sql=f"{part.sql} = 0", is_narrow=False)
+
+
+def join(joint: str, parts: Sequence[Part]) -> Part:
+    """Join parts with ``" AND "`` or ``" OR "``."""
+    by_owner: dict[Owner, list[Part]] = {}
+    for part in parts:
+        by_owner.setdefault(part.owner, []).append(part)
+    if len(by_owner) <= 1:
+        return _joined(joint, parts)
+    of_sentences = by_owner.pop("sentence", [])
+    return _joined(joint, [*[of_sentence(_joined(joint, of_owner)) for of_owner in by_owner.values()], *of_sentences])
+
+
+def of_sentence(part: Part) -> Part:
+    """Return the form of a part that is evaluated for a sentence, wherever its metadata is stored."""
+    if part.owner == "sentence" or not part.parameters:
+        return part
+    return part._replace(sql=f"({_OF_ALL[part.owner]}{part.sql}))", owner="sentence")
+
+
+def _joined(joint: str, parts: Sequence[Part]) -> Part:
+    if not parts:
+        return Part("0" if joint == " OR " else "1", [])
+    if len(parts) == 1:
+        return parts[0]
+    # In groups, the deepest one first, as SQLite's parser stack is limited.
+    size = -(-len(parts) // _GROUPS)
+    groups = [_joined(joint, parts[start : start + size]) for start in range(0, len(parts), size)]
+    first, *others = sorted(groups, key=lambda part: -part.brackets)
+    owners = {part.owner for part in groups}
+    whole = Part(
+        f"({joint.join(part.sql for part in (first, *others))})",
+        [parameter for part in (first, *others) for parameter in part.parameters],
+        owners.pop() if len(owners) == 1 else "sentence",
+        (any if joint == " AND " else all)(part.is_narrow for part in groups),
+        1 + max(first.brackets, 2 + others[0].brackets),
+    )
+    check_size(whole)
+    return whole
+
+
+def check_size(part: Part) -> None:
+    """Check that SQLite can parse a part.
+
+    Raises:
+        FilterError: The part is too long, or nests too deeply.
+    """
+    if part.brackets > _MAX_BRACKETS:
+        raise FilterError("the filter nests too deeply for so many parts; flatten its $and, $or and $not")
+    count = len(part.parameters)
+    if count > _MAX_PARAMETERS or len(part.sql) > _MAX_SQL_LENGTH:
+        raise FilterError(
+            f"the filter has at least {count:,} keys and values, which is too many for one search; give it at most "
+            f"{MAX_VALUES:,} and search several times, or mark the documents in their metadata"
+        )
 
 
 def compile_filter(filter: Filter) -> Condition:
@@ -66,31 +195,9 @@ def compile_filter(filter: Filter) -> Condition:
     return for_few(condition) if part.is_narrow else condition
 
 
-def compile_for_sources(filter: Filter) -> Condition | None:
-    """Compile a filter for rows of ``sources``; ``None`` if it asks for more than the metadata there.
-
-    Raises:
-        FilterError: As for `compile_filter`.
-    """
-    part = _all_of(filter, 0)
-    check_size(part)
-    return (part.sql, part.parameters) if part.owner == "source" else None
-
-
 def filter_keys(filter: Filter) -> list[str]:
     """Return the metadata keys of a valid filter, each once."""
     return list(dict.fromkeys(_keys_in(filter)))
-
-
-def having_key(key: str) -> list[tuple[str, list[Any]]]:
-    """Return ``FROM`` clauses that find Documents with a key, with their parameters."""
-    part = exists(key, operand=True)
-    if part.owner == "sentence":
-        return [(f"sentences WHERE {part.sql}", part.parameters)]
-    return [
-        (f"{part.owner}s WHERE {part.sql}", part.parameters),
-        (f"sentences WHERE source_key IS NULL AND {part.sql}", part.parameters),
-    ]
 
 
 def _keys_in(filter: Filter) -> Iterator[str]:

@@ -1,0 +1,102 @@
+"""Copying an index while others write, and replacing one with such a copy."""
+
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+
+from langchain_sentence_window.errors import IndexNotFoundError, StoreError
+
+from .check import find_damage
+from .database import Database, cure_of, renew_epoch
+from .files import DATABASE_FILE, HEAD_FILE, LOG_FILE, SIDE_FILES, make_folder, new_file, refuse_links, size_of
+
+
+def holds_index(folder: Path) -> bool:
+    """Return whether there is an index in a folder.
+
+    Raises:
+        StoreError: The folder can't be read.
+    """
+    try:
+        return (folder / DATABASE_FILE).exists()
+    except OSError as error:
+        cure = cure_of(error, None, read_only=True)
+        raise StoreError(f"{str(folder)!r} can't be read: {error}; {cure}") from error
+
+
+def copy_index(database: Database, folder: Path) -> None:
+    """Copy a database into a folder that holds no index yet; the copy appears only when it is complete.
+
+    Raises:
+        StoreError: The folder can't be created, or it holds an index, or what is left of one.
+    """
+    if database.folder is not None and folder.is_relative_to(database.folder):
+        raise StoreError(f"{str(folder)!r} is inside the store's own folder; choose another folder")
+    make_folder(folder)
+    if holds_index(folder) or size_of(folder / LOG_FILE) or size_of(folder / HEAD_FILE):
+        raise StoreError(f"{str(folder)!r} holds an index already; choose another folder, or remove that one")
+    try:
+        with new_file(folder / DATABASE_FILE) as part, closing(_connected(part)) as target:
+            with database.reading() as snapshot:
+                snapshot.copy_to(target)
+            renew_epoch(target)
+            target.execute("PRAGMA journal_mode = WAL")
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"{database.name} can't be copied to {str(folder)!r}: {error}; make room, or choose another path"
+        ) from error
+
+
+def restore_index(backup: Path, folder: Path) -> None:
+    """Replace an index, whatever its state, with a backup.
+
+    Raises:
+        IndexNotFoundError: There is no index in the backup's folder.
+        StoreError: The backup is damaged, or the folder can't be written; nothing was changed.
+    """
+    if not holds_index(backup):
+        raise IndexNotFoundError(f"there is no index at {str(backup)!r} to restore; give the folder of a backup")
+    if backup == folder or (folder.exists() and backup.samefile(folder)):
+        raise StoreError(f"{str(backup)!r} can't be restored to itself; give another path")
+    make_folder(folder)
+    path = folder / DATABASE_FILE
+    files = [path, folder / HEAD_FILE, *(folder / name for name in SIDE_FILES)]
+    refuse_links(*files)
+    for each in files:
+        if each.is_dir():
+            raise StoreError(f"{str(each)!r} is a folder, where an index has a file; move it elsewhere, and try again")
+    database = Database(backup, read_only=True)
+    try:
+        with database.reading() as snapshot:
+            if damage := find_damage(snapshot):
+                raise StoreError(f"{database.name} is damaged: {damage}; choose another backup. Nothing was changed")
+            try:
+                _replace(path, database)
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                    raise
+                for each in files:  # it isn't a database, so nobody uses it
+                    each.unlink(missing_ok=True)
+                _replace(path, database)
+    except (OSError, sqlite3.Error) as error:
+        raise StoreError(
+            f"{str(backup)!r} can't be restored to {str(folder)!r}: {error}; make room, or choose another path"
+        ) from error
+    finally:
+        database.close()
+
+
+def _replace(path: Path, database: Database) -> None:
+    """Write a copy of a database over another one, in one transaction of SQLite."""
+    (path.parent / HEAD_FILE).unlink(missing_ok=True)  # it tells of writes that the copy may not have
+    with closing(_connected(path)) as target:
+        with database.reading() as snapshot:
+            snapshot.copy_to(target)
+        with suppress(sqlite3.OperationalError):  # another process uses it, and will
+            target.execute("PRAGMA journal_mode = WAL")
+        renew_epoch(target)
+        target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, isolation_level=None, timeout=60)

@@ -1,0 +1,275 @@
+"""Measuring an index, and checking everything that it holds."""
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby, islice
+from pathlib import Path
+from typing import Any, Self
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._display import shown
+from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
+from langchain_sentence_window.errors import IncompleteWindowError, IndexNotFoundError, SentenceWindowError
+
+from .database import Database
+from .files import DATABASE_FILE, WORDS_FOLDER, size_of
+from .records import read_documents, row_checksum, shared_checksum
+from .tables import ONE_OF, RESTORE, Snapshot, as_json
+from .vectors import damage_of
+from .words import checksums_in, recorded
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStats:
+    """The contents and the size of a store.
+
+    Attributes:
+        documents: The number of source documents.
+        sentences: The number of documents in the store; a retriever adds one for each sentence.
+        bytes: Bytes on disk by part: ``database``, ``vectors`` (the saved FAISS index) and ``lexical``. Empty for a
+            store in memory.
+        index: The index that was asked for: a name for FAISS's index factory, or ``auto``.
+        index_in_use: The name of the index that is searched now, or that the next search makes.
+        index_reason: Why it is this one, as a clause.
+        index_to_come: The name of the index that is being made in the background; ``None`` if none is.
+        neighbor_weights: The weights of a sentence and its neighbors in each vector.
+        tombstones: The number of deleted vectors that still take up memory in the FAISS index.
+        rebuild_saves: Bytes of memory that rebuilding the FAISS index would free.
+        generation: The number of writes so far.
+        staged_texts: The number of texts from interrupted calls whose vectors are kept for a retry.
+    """
+
+    documents: int
+    sentences: int
+    bytes: Mapping[str, int]
+    index: str
+    index_in_use: str
+    index_reason: str
+    index_to_come: str | None
+    neighbor_weights: tuple[float, ...]
+    tombstones: int
+    rebuild_saves: int
+    generation: int
+    staged_texts: int
+
+
+def bytes_by_part(folder: Path | None) -> dict[str, int]:
+    """Return the bytes on disk of each part of a store, or an empty dict for a store in memory."""
+    if folder is None:
+        return {}
+    parts = {"database": "sentences.*", "vectors": "vectors.*", "lexical": f"{WORDS_FOLDER}/*"}
+    return {part: sum(map(size_of, folder.glob(pattern))) for part, pattern in parts.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The result of a check of an index.
+
+    Attributes:
+        problems: One sentence for each problem, with what to do about it; empty for a sound index.
+        notes: What was noticed and needs nothing to be done, such as a cache that the next search builds again.
+        documents: The number of documents; 0 if the database can't be read.
+        sentences: The number of sentences, likewise.
+        checked: The parts that were checked: ``database``, ``documents``, and, if they exist, ``vectors``, ``words``,
+            ``settings`` and ``ranking``.
+    """
+
+    problems: tuple[str, ...] = ()
+    documents: int = 0
+    sentences: int = 0
+    checked: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as a dict that JSON can hold."""
+        return {
+            "problems": list(self.problems),
+            "documents": self.documents,
+            "sentences": self.sentences,
+            "checked": list(self.checked),
+            "notes": list(self.notes),
+        }
+
+    def with_part(self, name: str, problems: Iterable[str]) -> Self:
+        """Return the result with the problems of one more part."""
+        return replace(self, problems=(*self.problems, *problems), checked=(*self.checked, name))
+
+    def with_note(self, note: str) -> Self:
+        """Return the result with one more note."""
+        return replace(self, notes=(*self.notes, note))
+
+    def __str__(self) -> str:
+        """Return a report, with a line for each problem."""
+        counts = f"{_number(self.documents, 'document')}, {_number(self.sentences, 'sentence')}"
+        lines = [f"no problems in {counts}"]
+        if self.problems:
+            found = f"{_number(len(self.problems), 'problem')}:"
+            lines = [found, *(f"- {each}" for each in self.problems), counts]
+        lines += [f"note: {each}" for each in self.notes]
+        return "\n".join([*lines, f"checked: {', '.join(self.checked)}"])
+
+
+def _number(count: int, name: str) -> str:
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+MAX_PROBLEMS = 20
+"""Documents with problems that are listed; the rest are counted."""
+
+_PART_SIZE = 5_000
+
+
+def check_folder(folder: Path) -> CheckResult:
+    """Check an index on disk, also one that can't be opened. No file of it is changed.
+
+    Raises:
+        IndexNotFoundError: There is no index in the folder.
+    """
+    if not (folder / DATABASE_FILE).exists():
+        raise IndexNotFoundError(f"there is no index at {str(folder)!r} to check; give the folder of one")
+    try:
+        database = Database(folder, read_only=True)
+    except SentenceWindowError as error:
+        return CheckResult().with_part("database", [str(error)])
+    try:
+        result = check_database(database)
+        with database.reading() as snapshot:
+            is_recorded = recorded(snapshot)
+    except SentenceWindowError:
+        return result
+    finally:
+        database.close()
+    is_damaged = damage_of(folder)
+    if is_damaged is not None:
+        result = result.with_part("vectors", [])
+    if is_damaged:
+        result = result.with_note("the saved FAISS index is damaged; the next search builds it again")
+    if (folder / WORDS_FOLDER).exists():
+        result = result.with_part("words", [])
+        if is_recorded is None or checksums_in(folder / WORDS_FOLDER) != is_recorded["files"]:
+            result = result.with_note("the index of words is damaged; the next search builds it again")
+    return result
+
+
+def check_database(database: Database) -> CheckResult:
+    """Check a database, all of which is read."""
+    result = CheckResult()
+    try:
+        with database.reading() as snapshot:
+            if damage := find_damage(snapshot):
+                return result.with_part("database", [f"{database.name} is damaged: {damage}; {RESTORE}"])
+            (documents,) = snapshot.execute("SELECT count(*) FROM documents").fetchone()
+            result = CheckResult((), documents, snapshot.version.sentences, ("database",))
+            return result.with_part("documents", _first(sentence_problems(_in_order(snapshot))))
+    except SentenceWindowError as error:
+        return result.with_part("database", [str(error)])
+
+
+def find_damage(snapshot: Snapshot) -> str | None:
+    """Read everything and describe the first damage found; return ``None`` if there is none."""
+    try:
+        (first,) = snapshot.execute("PRAGMA integrity_check(1)").fetchone()
+        if first != "ok":
+            return str(first)
+        for row, *fields, checksum in snapshot.execute("SELECT row, id, start_index, end_index, text, own, checksum FROM sentences"):
+            if row_checksum(*fields) != checksum:
+                return f"row {row} of the sentences isn't as it was written"
+        for row, vector, key, checksum in snapshot.execute(
+            "SELECT row, vector, text_key, vectors.checksum FROM vectors JOIN sentences USING (row)"
+        ):
+            if zlib.crc32(vector, key) != checksum:
+                return f"row {row} of the vectors isn't as it was written"
+        for table in ("sources", "sections"):
+            for metadata, checksum in snapshot.execute(f"SELECT metadata, checksum FROM {table}"):  # noqa: S608
+                if shared_checksum(metadata) != checksum:
+                    return f"a row of the {table} isn't as it was written"
+        for what, sql in _LACKING.items():
+            if (found := snapshot.execute(f"{sql} LIMIT 1").fetchone()) is not None:
+                return f"row {found[0]} of the sentences lacks its {what}"
+        (count,) = snapshot.execute("SELECT count(*) FROM sentences").fetchone()
+    except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError) as error:
+        return str(error)
+    expected = snapshot.version.sentences
+    return None if count == expected else f"it has {count} sentences instead of {expected}"
+
+
+_LACKING = {
+    "vector": "SELECT row FROM sentences WHERE row NOT IN (SELECT row FROM vectors)",
+    "document": "SELECT row FROM sentences WHERE document NOT IN (SELECT document FROM documents)",
+    "source": "SELECT row FROM sentences WHERE source_key NOT IN (SELECT source_key FROM sources)",
+    "section": "SELECT row FROM sentences WHERE section_key NOT IN (SELECT section_key FROM sections)",
+}
+
+
+def _in_order(snapshot: Snapshot) -> Iterator[Document]:
+    rows = [row for (row,) in snapshot.execute("SELECT row FROM sentences WHERE document IS NOT NULL ORDER BY row")]
+    for start in range(0, len(rows), _PART_SIZE):
+        part = rows[start : start + _PART_SIZE]
+        read = read_documents(snapshot, (f"row {ONE_OF}", [as_json(part)]))
+        yield from (read[row] for row in part)
+
+
+def _first(problems: Iterable[str]) -> list[str]:
+    """Return the first problems, and the number of the others."""
+    found = iter(problems)
+    listed = list(islice(found, MAX_PROBLEMS))
+    others = sum(1 for _ in found)
+    return [*listed, *([f"{others:,} other documents have problems like these"] if others else [])]
+
+
+_AGAIN = "add the document again"
+
+
+def sentence_problems(documents: Iterable[Document]) -> Iterator[str]:
+    """Yield a problem for each document whose sentences aren't as the splitter writes them.
+
+    Args:
+        documents: Sentence Documents, each document's together and by index. Others are passed over.
+    """
+    of_documents = (each for each in documents if DOC_ID in each.metadata)
+    for doc_id, sentences in groupby(of_documents, key=lambda each: each.metadata[DOC_ID]):
+        try:
+            problem = _problem_of(map(read_sentence, sentences))
+        except IncompleteWindowError as error:
+            problem = str(error)
+        if problem:
+            yield f"document {shown(doc_id)}: {problem}"
+
+
+def _problem_of(sentences: Iterable[StoredSentence]) -> str | None:
+    """Return the first problem of a document; ``None`` if there is none."""
+    last: StoredSentence | None = None
+    for each in sentences:
+        expected = 0 if last is None else last.index + 1
+        if each.index != expected:
+            return f"it lacks {_named(expected, each.index - 1)}; {_AGAIN}"
+        if len(each.text) != each.end - each.start:
+            return f"sentence {each.index} isn't as long as its place in the source; {_AGAIN}"
+        if last is not None and each.start != last.end + len(last.separator):
+            return f"sentence {each.index} doesn't begin where sentence {last.index} and its white space end; {_AGAIN}"
+        if not _follows(last, each):
+            return f"the section of sentence {each.index} isn't that of the sentences before it; {_AGAIN}"
+        last = each
+    if last is not None and last.section_end > last.index + 1:
+        return f"it lacks {_named(last.index + 1, last.section_end - 1)} at its end; {_AGAIN}"
+    return None
+
+
+def _follows(last: StoredSentence | None, each: StoredSentence) -> bool:
+    """Return whether a sentence is in the section of the one before it, or begins the next one."""
+    if last is None or each.index == last.section_end:
+        return each.section_start == each.index
+    return (each.section_start, each.section_end) == (last.section_start, last.section_end)
+
+
+def _named(first: int, last: int) -> str:
+    return f"sentence {first}" if first >= last else f"sentences {first} to {last}"

@@ -1,0 +1,428 @@
+"""What a search found, read in the state that it searched: candidates to be ranked, and sentences.
+
+Equal scores are ordered by document and index, so that no result depends on when something was added.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from langchain_sentence_window._primitives import Rows, SentenceKey, Vectors
+from langchain_sentence_window.documents import keys
+from langchain_sentence_window.documents.metadata_values import number, own_values
+from langchain_sentence_window.documents.sentence_documents import (
+    LateSentence,
+    SentencesByKey,
+    StoredSentence,
+    read_parts,
+)
+from langchain_sentence_window.embedding.vectors import mix_some
+from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates, DocumentFrequency, Numbers
+from langchain_sentence_window.splitting.blocks import PROSE
+
+from .records import read_metadata, read_shared, row_checksum
+from .tables import ONE_OF, Snapshot, as_json, as_text, damaged, stored_text
+
+NONE = -1
+"""Stands for a number that a Document doesn't have as it isn't a sentence."""
+
+_ROWS = f"""
+    SELECT json_group_array(json_array(
+        row, ifnull(sentences.document, {NONE}), ifnull(sentence_index, 0), section, ifnull(section_key, {NONE}),
+        ifnull(source_key, {NONE}), start_index, end_index, id, ifnull(doc_id, ''),
+        CASE typeof(text) WHEN 'text' THEN text END, own, checksum
+    ))
+    FROM sentences LEFT JOIN documents ON documents.document = sentences.document WHERE row {ONE_OF}
+"""  # noqa: S608 - made of constants
+
+
+class Row(NamedTuple):
+    """A row of ``sentences``.
+
+    Attributes:
+        row: Its number.
+        document: The number of its source document; `NONE` for a Document without one, as below.
+        index: Its index in the document; 0 for a Document that isn't a sentence.
+        section: The number of its section.
+        section_key: The key of what it shares with others of its section.
+        source_key: The key of what it shares with others of its source document.
+        start: Where it starts in its document; ``None`` if its own metadata tells its places.
+        end: Where it ends.
+        id: The id of the Document.
+        doc_id: The id of its source document; empty for none.
+        text: Its text.
+        own: Its own metadata as JSON; ``None`` for none.
+        checksum: See `row_checksum`.
+    """
+
+    row: int
+    document: int
+    index: int
+    section: int
+    section_key: int
+    source_key: int
+    start: int | None
+    end: int | None
+    id: str
+    doc_id: str
+    text: str
+    own: str | None
+    checksum: int
+
+    @property
+    def is_sentence(self) -> bool:
+        """Whether it is a sentence of a source document."""
+        return self.section_key != NONE
+
+    @property
+    def key(self) -> SentenceKey:
+        """The document and the index; the id and 0 for a Document that isn't a sentence, which stands alone."""
+        return (self.doc_id, self.index) if self.is_sentence else (self.id, 0)
+
+
+class Section(NamedTuple):
+    """The bounds of a section, and its heading path.
+
+    Attributes:
+        start: Index of its first sentence.
+        end: One past the index of its last sentence.
+        heading: Its heading path; empty if there is none.
+    """
+
+    start: int
+    end: int
+    heading: str
+
+
+class Scores(NamedTuple):
+    """The candidates of a search, best first: ``n`` rows and their scores.
+
+    Attributes:
+        rows: The rows, each once.
+        fused: Scores by meaning and words together.
+        cosines: Their cosines.
+        lexical: Their BM25 scores; 0 for none.
+        document_frequency: Counts the sentences that hold a word; ``None`` if words weren't searched.
+    """
+
+    rows: Rows
+    fused: Numbers
+    cosines: Numbers
+    lexical: Numbers
+    document_frequency: DocumentFrequency | None
+
+
+class RowReader:
+    """Reads rows of one state, for as long as the read lasts, and what they share with others only once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Read in a state."""
+        self._snapshot = snapshot
+        self._sources: dict[int, dict[str, Any]] = {}
+        self._sections: dict[int, dict[str, Any]] = {}
+
+    def rows(self, wanted: Iterable[int]) -> dict[int, Row]:
+        """Read rows by number; those that don't exist are left out."""
+        found = {line[0]: Row._make(line) for line in self._snapshot.lists(_ROWS, wanted)}
+        unreadable = [row for row, each in found.items() if each.text is None]  # with lone surrogates; see `stored_text`
+        if unreadable:
+            sql = f"SELECT row, text FROM sentences WHERE row {ONE_OF}"  # noqa: S608
+            for row, text in self._snapshot.execute(sql, [as_json(unreadable)]):
+                found[row] = found[row]._replace(text=as_text(text))
+        missing = {each.section_key for each in found.values()} - self._sections.keys() - {NONE}
+        self._sections |= read_shared(self._snapshot, "sections", missing)
+        return found
+
+    def section(self, row: Row) -> Section:
+        """Return the section of a sentence; one of its own for what is in none, or in one that can't be right."""
+        metadata = self._sections.get(row.section_key, {})
+        heading = metadata.get(keys.HEADING)
+        heading = heading if isinstance(heading, str) else ""
+        try:
+            start, end = number(metadata, keys.SECTION_START), number(metadata, keys.SECTION_END)
+        except (KeyError, ValueError):
+            start = end = 0
+        if start <= row.index < end:
+            return Section(start, end, heading)
+        return Section(row.index, row.index + 1, heading)
+
+    def sentences(self, rows: Sequence[Row]) -> list[StoredSentence]:
+        """Return the sentences of rows, whose rarer fields are read when they are asked for.
+
+        Raises:
+            IncompleteWindowError: The metadata of one isn't what the splitter writes.
+            StoreError: One isn't as it was written.
+        """
+        missing = {row.source_key for row in rows} - self._sources.keys() - {NONE}
+        self._sources |= read_shared(self._snapshot, "sources", missing)
+        return [self._sentence(row) for row in rows]
+
+    def _sentence(self, row: Row) -> StoredSentence:
+        if row_checksum(row.id, row.start, row.end, stored_text(row.text), row.own) != row.checksum:
+            raise damaged("sentences as they were written")
+        read, section = partial(self._whole, row), self.section(row)
+        if not row.is_sentence or section.end == section.start + 1:
+            return read()  # perhaps no sentence, or one whose section can't be right, which is told now
+        # Without __init__, as most fields aren't known yet.
+        sentence = LateSentence.__new__(LateSentence)
+        sentence.read = read
+        sentence.doc_id, sentence.index, sentence.text = row.doc_id, row.index, row.text
+        sentence.section_start, sentence.section_end, sentence.heading = section
+        if row.start is not None and row.end is not None and 0 <= row.start <= row.end:
+            sentence.start, sentence.end = row.start, row.end
+        if row.own is None or not any(key in row.own for key in _RARE_IN_JSON):
+            sentence.separator, sentence.kind, sentence.lead_in = " ", PROSE, None
+            sentence.level, sentence.part_spans, sentence.pieces, sentence.window = 0, "", None, ()
+            if row.own is None or _LINE_IN_JSON not in row.own:  # else it is read of the few that are shown
+                sentence.line = 0
+        return sentence
+
+    def _whole(self, row: Row) -> StoredSentence:
+        """Read a sentence as its Document would be read, whose own metadata comes last."""
+        (own,) = read_metadata([row.own or "{}"])
+        source, section = self._sources.get(row.source_key, {}), self._sections.get(row.section_key, {})
+        places: dict[str, Any] = {}
+        if row.start is not None:
+            places = {keys.SENTENCE_INDEX: row.index, keys.START_INDEX: row.start, keys.END_INDEX: row.end}
+        return read_parts(own_values(source) | section | places | own, row.text, lambda: row.id)
+
+
+_RARE_IN_JSON = tuple(
+    f'"{key}"'
+    for key in (
+        keys.KIND,
+        keys.LEAD_IN,
+        keys.SEPARATOR,
+        keys.HEADING_LEVEL,
+        keys.PART_SPANS,
+        keys.PIECES_START,
+        keys.WINDOW_SPANS,
+    )
+)
+_LINE_IN_JSON = f'"{keys.START_LINE}"'
+_KIND_IN_JSON = f'"{keys.KIND}"'
+
+
+@dataclass(frozen=True, slots=True)
+class FoundCandidates:
+    """The candidates of a search, best first, and the sentences that they are, for as long as the read lasts.
+
+    Attributes:
+        candidates: What ranking reads; no candidate is left out.
+    """
+
+    candidates: Candidates
+    _snapshot: Snapshot
+    _reader: RowReader
+    _rows: Sequence[Row]
+    _allowed: Rows | None
+
+    def sentences(self, order: Iterable[int]) -> list[StoredSentence]:
+        """Return the sentences of some candidates, by position; see `RowReader.sentences`."""
+        return self._reader.sentences([self._rows[at] for at in order])
+
+    def sentences_at(self, wanted: Iterable[SentenceKey]) -> SentencesByKey:
+        """Read sentences of the candidates' documents by document and index, also those that are candidates.
+
+        Those that don't exist or that the filter forbids are left out.
+
+        Raises:
+            IncompleteWindowError: The metadata of one isn't what the splitter writes.
+        """
+        numbers = {row.doc_id: row.document for row in self._rows if row.is_sentence}
+        asked = dict.fromkeys(wanted)
+        places = [(numbers[name], index) for name, index in asked if name in numbers]
+        found = {row for (row,) in self._snapshot.execute(_ROWS_AT, [as_json(places)])} if places else set[int]()
+        if self._allowed is not None:
+            found = set(_among(found, self._allowed))
+        read = self._reader.sentences([row for row in self._reader.rows(found).values() if row.is_sentence])
+        return {sentence.key: sentence for sentence in read if sentence.key in asked}
+
+
+_ROWS_AT = """
+    SELECT row FROM json_each(?) AS asked CROSS JOIN sentences
+        ON document = json_extract(asked.value, '$[0]') AND sentence_index = json_extract(asked.value, '$[1]')
+"""
+
+
+def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) -> FoundCandidates:
+    """Make candidates of what a search found, and of the texts of the sentences beside them in their sections.
+
+    Args:
+        snapshot: The state of the database that was searched.
+        scores: The rows and their scores.
+        allowed: The rows that may be read, in order; ``None`` for all.
+    """
+    beside = np.unique(np.concatenate([scores.rows - 1, scores.rows + 1]))
+    if allowed is not None:
+        beside = beside[are_in(beside, allowed)]
+    reader = RowReader(snapshot)
+    read = reader.rows([*scores.rows.tolist(), *beside[~np.isin(beside, scores.rows)].tolist()])
+    if any(row not in read for row in scores.rows.tolist()):
+        raise damaged("sentences that its index contains")
+    rows = [read[row] for row in scores.rows.tolist()]
+    others = [row for number, row in read.items() if number not in set(scores.rows.tolist())]
+    position = {row.row: at for at, row in enumerate([*rows, *others])}
+    sections = [reader.section(row) for row in rows]
+
+    def neighbor(row: Row, section: Section, step: int) -> int:
+        other = read.get(row.row + step)
+        is_beside = (
+            other is not None
+            and row.is_sentence
+            and other.is_sentence
+            and other.document == row.document
+            and other.section == row.section
+            and other.index == row.index + step
+            and section.start <= other.index < section.end
+        )
+        return position[row.row + step] if is_beside else NO_TEXT
+
+    steps = [[neighbor(*each, step) for each in zip(rows, sections, strict=True)] for step in (-1, 1)]
+    candidates = Candidates(
+        keys=[row.key for row in rows],
+        section_starts=np.array([section.start for section in sections], dtype=np.int64),
+        section_ends=np.array([section.end for section in sections], dtype=np.int64),
+        dense=scores.cosines,
+        lexical=scores.lexical,
+        texts=[row.text for row in (*rows, *others)],
+        before=np.array(steps[0], dtype=np.int64),
+        after=np.array(steps[1], dtype=np.int64),
+        headings=[section.heading for section in sections],
+        kinds=_kinds(rows),
+        document_frequency=scores.document_frequency,
+        scores=scores.fused,
+        # Each Document that isn't a sentence is a document of its own.
+        documents=np.array([row.document if row.is_sentence else -1 - row.row for row in rows], dtype=np.int64),
+    )
+    return FoundCandidates(candidates, snapshot, reader, rows, allowed)
+
+
+def _kinds(rows: Sequence[Row]) -> list[str]:
+    kinds = [PROSE if row.is_sentence else "" for row in rows]
+    special = [at for at, row in enumerate(rows) if row.is_sentence and row.own and _KIND_IN_JSON in row.own]
+    for at, own in zip(special, read_metadata([rows[at].own or "{}" for at in special]), strict=True):
+        kind = own.get(keys.KIND, PROSE)
+        kinds[at] = kind if isinstance(kind, str) else ""
+    return kinds
+
+
+def are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
+    """Return for each of some rows whether it is one of others, which are in order."""
+    if not len(others):
+        return np.zeros(len(rows), dtype=np.bool_)
+    at = np.minimum(np.searchsorted(others, rows), len(others) - 1)
+    return np.asarray(others[at] == rows)
+
+
+def _among(rows: Iterable[int], allowed: Rows) -> list[int]:
+    found = np.array(sorted(rows), dtype=np.int64)
+    return found[are_in(found, allowed)].tolist()
+
+
+def neighbors_of(snapshot: Snapshot, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
+    """Find the neighbors of some sentences in their sections.
+
+    Returns:
+        ``(row, other row, sentences apart)`` for each row and each other row at most so many sentences away.
+    """
+    around = sorted({row + step for row in rows for step in range(-reach, reach + 1)})
+    found = snapshot.lists(
+        "SELECT json_group_array(json_array(row, document, section, sentence_index)) FROM sentences "  # noqa: S608
+        f"WHERE section_key IS NOT NULL AND row {ONE_OF}",
+        around,
+    )
+    places = {row: (document, section, index) for row, document, section, index in found}
+    near = list[tuple[int, int, int]]()
+    for row in sorted(places.keys() & set(rows), key=lambda row: places[row][2]):
+        document, section, index = places[row]
+        for other in range(row - reach, row + reach + 1):
+            of_other = places.get(other)
+            if other != row and of_other is not None and of_other[:2] == (document, section):
+                apart = abs(of_other[2] - index)
+                if 0 < apart <= reach:
+                    near.append((row, other, apart))
+    return near
+
+
+def exact_cosines(snapshot: Snapshot, vector: Vectors, rows: Rows, weights: Sequence[float]) -> Vectors:
+    """Compare a unit vector with the vectors of rows in the database, mixed with those of their neighbors.
+
+    Returns:
+        The cosine of each row, in their order; `numpy.nan` for a row that doesn't exist.
+    """
+    cosines = np.full(len(rows), np.nan, dtype=np.float32)
+    read = snapshot.vectors_around(rows, len(weights) - 1) if len(rows) else None
+    if read is not None:
+        found, vectors, positions = read
+        is_there = are_in(rows, found)
+        at = np.searchsorted(found, rows[is_there])
+        # Not by a product of matrices, whose threads don't survive a fork.
+        cosines[is_there] = np.einsum("ij,j->i", mix_some(vectors, positions, weights, at), vector)
+    return np.minimum(cosines, 1)
+
+
+Rank: TypeAlias = Callable[[Candidates], npt.ArrayLike]
+"""Takes candidates, best first by the search, and returns a score for each; higher is better."""
+
+Pairs: TypeAlias = list[tuple[int, float]]
+"""``(row, score)``, best first."""
+
+MAX_TIED = 2_000
+"""The most results beyond those wanted. Of still more equal ones, those that the index came across first are taken."""
+
+
+def with_tied(find: Callable[[int], Pairs], k: int) -> Pairs:
+    """Find the best results, and all others that are as good as the last of them.
+
+    FAISS and tantivy keep whichever of equally good results they come across first. So more are asked for than are
+    wanted, until the last of them is worse.
+
+    Args:
+        find: Finds at most so many of the best results, in order of their scores.
+        k: The number of results.
+    """
+    asked = k + 1
+    while True:
+        found = find(asked)
+        if len(found) <= k:
+            return found
+        last = found[k - 1][1]
+        if found[-1][1] < last or len(found) < asked or asked >= k + MAX_TIED:
+            return [pair for pair in found if pair[1] >= last]
+        asked = min(asked * 4, k + MAX_TIED)
+
+
+def best_first(snapshot: Snapshot, rows: Rows, scores: npt.NDArray[np.floating[Any]], k: int) -> npt.NDArray[np.int64]:
+    """Return the positions of the ``k`` highest scores, equal ones by document and index."""
+    order = np.lexsort((rows, -scores))
+    if not len(order):
+        return order
+    in_order = scores[order]
+    is_equal = in_order[1:] == in_order[:-1]
+    is_tied = np.concatenate([is_equal, [False]]) | np.concatenate([[False], is_equal])
+    is_tied &= in_order >= in_order[min(k, len(order)) - 1]  # what is worse is left out whatever its place is
+    tied = order[is_tied]
+    if len(tied):
+        lines = snapshot.lists(_PLACES, rows[tied].tolist())
+        places: Mapping[int, tuple[str, int]] = {row: (name, index) for row, name, index in lines}
+        order[is_tied] = sorted(tied.tolist(), key=lambda at: (-scores[at], places.get(int(rows[at]), ("", 0))))
+    return np.asarray(order[:k])
+
+
+_PLACES = f"""
+    SELECT json_group_array(json_array(
+        row, CASE WHEN section_key IS NULL THEN id ELSE ifnull(doc_id, '') END, ifnull(sentence_index, 0)
+    ))
+    FROM sentences LEFT JOIN documents USING (document) WHERE row {ONE_OF}
+"""  # noqa: S608 - made of constants
+
+
+def best_pairs(snapshot: Snapshot, found: Pairs, k: int) -> Pairs:
+    """Return the ``k`` best of some results, best first, equal ones by document and index."""
+    rows, scores = np.array([row for row, _ in found], dtype=np.int64), np.array([score for _, score in found])
+    return [found[at] for at in best_first(snapshot, rows, scores, k).tolist()]

@@ -1,0 +1,317 @@
+"""One state of an open store, as a read sees it: searches of the database, the vectors and the words together."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from langchain_core.documents import Document
+
+from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Rows, Vectors
+from langchain_sentence_window._validation import as_number, checked_count, checked_weight, finite_numbers, listed
+from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RENAMED
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, fused_scores, spread
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
+from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES, Unrelated, unrelated_to
+
+from .filters import Condition, Filter, compile_filter, filter_keys, for_few
+from .names import Naming
+from .origin import Origin
+from .reading import (
+    FoundCandidates,
+    Pairs,
+    Rank,
+    Scores,
+    are_in,
+    best_first,
+    best_pairs,
+    neighbors_of,
+    read_candidates,
+)
+from .records import read_documents
+from .tables import ONE_OF, Snapshot, Version, as_json, damaged, from_halves
+from .vectors import VectorCache
+from .words import WordCache
+
+_MAX_FILTERS = 8
+_MAX_FILTER_LENGTH = 10_000
+
+
+@dataclass(slots=True)
+class Kept:
+    """What searches keep from one state to the next; replaced as a whole, so it needs no lock.
+
+    Attributes:
+        naming: The names of documents.
+        filters: The rows that match the latest filters, as the same filter often comes again.
+        evidence: The latest evidence of names, and for what; the same is asked again when the query was embedded.
+        sample: Some vectors of a state.
+    """
+
+    naming: Naming = field(default_factory=Naming)
+    filters: dict[str, tuple[Version, Rows]] = field(default_factory=dict)
+    evidence: tuple[Any, Evidence] | None = None
+    sample: tuple[Version, Vectors] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """One state of a store, for as long as the read lasts that it is given to.
+
+    Attributes:
+        snapshot: The state of the database.
+        vectors: The FAISS index.
+        words: The lexical index.
+        origin: Knows the embedder that questions are embedded with.
+        kept: What searches keep.
+        effort: How many times as much to look at as usual when vectors are searched, unless a search says otherwise.
+    """
+
+    snapshot: Snapshot
+    vectors: VectorCache
+    words: WordCache
+    origin: Origin
+    kept: Kept
+    effort: float
+
+    def search(
+        self,
+        vector: Vectors,
+        text: str,
+        k: int,
+        *,
+        lexical_weight: float,
+        filter: Filter | None = None,
+        spreads: bool = False,
+        search_effort: float | None = None,
+    ) -> FoundCandidates:
+        """Find the sentences that match a question best by meaning and words together.
+
+        Args:
+            vector: The unit vector of the question.
+            text: The question, whose words are searched.
+            k: The number of sentences that are enough; at least `CANDIDATES` are found.
+            lexical_weight: The weight of words, 0 or more; with 0 they aren't searched.
+            filter: A filter on their metadata, which binds all that is read with them.
+            spreads: Whether the words of its neighbors count for a sentence, see `spread`.
+            search_effort: How many times as much to look at as usual when vectors are searched; infinity for
+                everything, ``None`` for the store's own.
+
+        Raises:
+            InvalidInputError: ``k`` isn't a whole number above 0, ``lexical_weight`` isn't a number of 0 or more, or
+                ``search_effort`` isn't a number above 0.
+            FilterError: The filter is invalid.
+            EmbeddingError: The vector is of another length than those of the index.
+            IndexMismatchError: The vectors in the index are from another embedder now.
+            UnprovenError: They may be.
+            OutdatedError: An index is at another state.
+        """
+        checked_weight("lexical_weight", lexical_weight)
+        depth = max(checked_count("k", k), CANDIDATES)
+        allowed = self.allowed(condition_of(filter))
+        effort = self.effort if search_effort is None else checked_effort(search_effort)
+        scores = self._scored(vector, text, depth, lexical_weight, allowed, spreads=spreads, effort=effort)
+        if not len(scores.rows):
+            self.warn_of_unknown_keys(filter)
+        return read_candidates(self.snapshot, scores, allowed)
+
+    def ranked(
+        self,
+        vector: Vectors,
+        text: str,
+        k: int,
+        *,
+        lexical_weight: float,
+        where: Condition | None,
+        rank: Rank | None,
+        spreads: bool,
+        effort: float,
+    ) -> Pairs:
+        """Find the ``k`` rows that match best by meaning and words together, with their scores, best first.
+
+        Args:
+            vector: As for `search`, and so are the others.
+            text: The question.
+            k: The maximum number of rows.
+            lexical_weight: The weight of words.
+            where: A condition on the rows.
+            rank: Ranks the best `CANDIDATES`, or ``k`` if that is more; ``None`` to keep their scores.
+            spreads: Whether the words of its neighbors count for a row.
+            effort: How many times as much to look at as usual.
+        """
+        allowed = self.allowed(where)
+        scores = self._scored(vector, text, max(k, CANDIDATES), lexical_weight, allowed, spreads=spreads, effort=effort)
+        rows, ranked = scores.rows, scores.fused
+        if rank is not None and len(rows):
+            candidates = read_candidates(self.snapshot, scores, allowed).candidates
+            ranked = finite_numbers("the result of rank", rank(candidates), len(candidates))
+            order = np.argsort(-ranked, kind="stable")
+            rows, ranked = rows[order], ranked[order]
+        return list(zip(rows[:k].tolist(), ranked[:k].tolist(), strict=True))
+
+    def nearest(self, vector: Vectors, k: int, where: Condition | None, effort: float) -> Pairs:
+        """Find the ``k`` rows nearest to a unit vector among those that meet a condition, with their cosines.
+
+        Args:
+            vector: The unit vector.
+            k: The maximum number of rows.
+            where: A condition on the rows.
+            effort: How many times as much to look at as usual; infinity for everything.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+            IndexMismatchError: The vectors in the index are from another embedder now.
+            UnprovenError: They may be.
+            OutdatedError: The index is at another state.
+        """
+        self.origin.check(self.snapshot)
+        return self.vectors.nearest(self.snapshot, vector, k, self.allowed(where), effort)
+
+    def matching(self, text: str, k: int, where: Condition | None) -> Pairs:
+        """Find the ``k`` rows that match a text's words best, with their BM25 scores, best first."""
+        found = self.words.searcher(self.snapshot).search(text, k, self.allowed(where))
+        return best_pairs(self.snapshot, found, k)
+
+    def documents(self, found: Pairs, filter: Filter | None) -> list[tuple[Document, float]]:
+        """Read what was found; warn if that is nothing because no document has the filter's keys."""
+        if not found:
+            self.warn_of_unknown_keys(filter)
+        read = read_documents(self.snapshot, (f"row {ONE_OF}", [as_json(row for row, _ in found)]))
+        if len(read) < len(found):
+            raise damaged("sentences that its index contains")
+        return [(read[row], score) for row, score in found]
+
+    def vectors_of(self, found: Pairs) -> list[Vectors]:
+        """Return the vectors of what was found, as they were embedded."""
+        sql = f"SELECT row, vector FROM vectors WHERE row {ONE_OF}"  # noqa: S608
+        stored = dict(self.snapshot.execute(sql, [as_json(row for row, _ in found)]).fetchall())
+        return list(from_halves(stored[row] for row, _ in found))
+
+    def name_evidence(self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None) -> Evidence:
+        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
+
+        Args:
+            words: The words of the query.
+            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
+            filter: A filter on the metadata; of what it forbids, nothing is told.
+
+        Raises:
+            FilterError: The filter is invalid.
+        """
+        where = condition_of(filter)
+        asked = self.snapshot.version, words, tuple(keys), repr(where)
+        kept = self.kept.evidence
+        if kept is None or kept[0] != asked:
+            searcher, allowed = self.words.searcher(self.snapshot), self.allowed(where)
+            kept = asked, self.kept.naming.evidence(self.snapshot, searcher, words, keys, allowed)
+            self.kept.evidence = kept
+        return kept[1]
+
+    def unrelated_to(self, vector: Vectors) -> Unrelated | None:
+        """Look how close sentences are that have little to do with a question; see `judge_relevance`.
+
+        Args:
+            vector: The unit vector of the question.
+        """
+        version, kept = self.snapshot.version, self.kept.sample
+        if kept is None or kept[0] != version:
+            kept = self.kept.sample = version, self.snapshot.sampled_vectors(SAMPLED_SENTENCES)
+        return unrelated_to(vector, kept[1], version.sentences)
+
+    def allowed(self, where: Condition | None) -> Rows | None:
+        """Return the rows that meet a condition, in order; ``None`` for all."""
+        if where is None:
+            return None
+        version, key = self.snapshot.version, repr(where)
+        kept = self.kept.filters.get(key)
+        if kept is not None and kept[0] == version:
+            return kept[1]
+        changes = None if kept is None else self.snapshot.changes_since(kept[0])
+        if kept is None or changes is None:
+            rows = self.snapshot.rows(where)
+        else:  # no row ever changes or comes back
+            sql, parameters = for_few(where)
+            added = self.snapshot.rows((f"row > ? AND ({sql})", [changes.last_row, *parameters]))
+            rows = np.concatenate([np.setdiff1d(kept[1], changes.removed, assume_unique=True), added])
+        if len(key) <= _MAX_FILTER_LENGTH:
+            others = [(other, each) for other, each in self.kept.filters.items() if other != key]
+            self.kept.filters = dict([*others[1 - _MAX_FILTERS :], (key, (version, rows))])
+        return rows
+
+    def warn_of_unknown_keys(self, filter: Filter | None) -> None:
+        """Warn that a filter found nothing, if that is as no document has some of its keys."""
+        unknown = list[str]()
+        for key in filter_keys(filter) if filter and self.snapshot.version.sentences else ():
+            sql, parameters = compile_filter({key: {"$exists": True}})
+            if self.snapshot.execute(f"SELECT 1 FROM sentences WHERE {sql} LIMIT 1", parameters).fetchone() is None:  # noqa: S608
+                unknown.append(key)
+        if unknown:
+            warnings.warn(unknown_keys(unknown), stacklevel=5)
+
+    def _scored(
+        self,
+        vector: Vectors,
+        text: str,
+        depth: int,
+        weight: float,
+        allowed: Rows | None,
+        *,
+        spreads: bool,
+        effort: float,
+    ) -> Scores:
+        """Return the best rows, so many at most, with their scores; see `fused_scores`."""
+        snapshot, lexical, frequency = self.snapshot, dict[int, float](), None
+        self.origin.check(snapshot)
+        if weight:
+            words = self.words.searcher(snapshot)
+            lexical = dict(best_pairs(snapshot, words.search(text, depth, allowed), depth))
+            frequency = words.document_frequency
+        if spreads and lexical:
+            lexical = spread(lexical, neighbors_of(snapshot, list(lexical), len(SPREAD) - 1))
+        also = np.array(sorted(lexical), dtype=np.int64)
+        if spreads and allowed is not None:
+            also = also[are_in(also, allowed)]
+        rows, cosines = self.vectors.candidates(snapshot, vector, depth, allowed, effort, also)
+        matches = np.array([lexical.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
+        # What is added up in another order has another sum, and rows are in the order in which they were added.
+        by_score = np.lexsort((matches, cosines))
+        rows, dense, matches = rows[by_score], cosines[by_score].astype(np.float64), matches[by_score]
+        fused = fused_scores(dense, matches, weight) if len(rows) else dense
+        order = best_first(snapshot, rows, fused, depth)
+        return Scores(rows[order], fused[order], dense[order], matches[order], frequency)
+
+
+def checked_effort(value: object) -> float:
+    """Return a search effort, which must be a number above 0; infinity is one.
+
+    Raises:
+        InvalidInputError: It isn't.
+    """
+    effort = as_number(value)
+    if effort > 0:
+        return effort
+    raise InvalidInputError(
+        f"search_effort is {shown(value)}; it must be a number above 0: 1 is usual, 2 looks at twice as much, and "
+        "float('inf') at everything"
+    )
+
+
+def condition_of(filter: Filter | None) -> Condition | None:
+    """Compile a filter; ``None`` if there is none, or an empty one."""
+    if filter is None or (isinstance(filter, Mapping) and not filter):
+        return None
+    return compile_filter(filter)
+
+
+def unknown_keys(keys: Sequence[str]) -> SentenceWindowWarning:
+    """Return a warning that a filter found nothing because no document has some of its keys."""
+    renamed = [f"{RENAMED}{key}" for key in keys if key in CONTRACT_KEYS]
+    cure = "check that the keys are spelled as in the documents that were added"
+    if renamed:
+        cure = f"a document's own key of that name is stored as {listed(renamed)}"
+    return SentenceWindowWarning(
+        f"nothing was found, as no document has {listed(keys)} in its metadata, which the filter asks for; {cure}"
+    )

@@ -1,0 +1,428 @@
+"""The tables of the database, and what is read from and written to them in a transaction.
+
+Rows are numbered as they are added, and no number is used twice. The sentences of a document stand in consecutive rows,
+in their order; when a part of a document changes, all of it gets new rows (see `Transaction.finish`). So whatever was
+computed from a row and the rows beside it stays right as long as the row exists, and a cache that has seen all rows up
+to one catches up with the rows after it and the list of those removed since.
+"""
+
+import json
+import secrets
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from langchain_sentence_window._primitives import Rows, Vectors
+from langchain_sentence_window.documents.keys import END_INDEX, SENTENCE_INDEX, START_INDEX
+from langchain_sentence_window.embedding.vectors import NOWHERE, Positions
+from langchain_sentence_window.errors import StoreError
+
+from .filters import Condition, for_all
+
+APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header
+FORMAT_VERSION = 9
+"""Increases with each change that makes other versions of this package unable to read the database."""
+
+_PLACES = f"""'{{"{SENTENCE_INDEX}":' || sentence_index || ',"{START_INDEX}":' || start_index || ',"{END_INDEX}":' || end_index"""
+SCHEMA = f"""
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE writes (generation INTEGER PRIMARY KEY, token INTEGER NOT NULL, last_row INTEGER NOT NULL,
+    sentences INTEGER NOT NULL, epoch INTEGER NOT NULL);
+CREATE TABLE removed (removal INTEGER PRIMARY KEY, row INTEGER NOT NULL, generation INTEGER NOT NULL);
+CREATE INDEX removed_by_generation ON removed (generation);
+CREATE TABLE documents (document INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, written INTEGER NOT NULL);
+CREATE TABLE sources (source_key INTEGER PRIMARY KEY, document INTEGER NOT NULL, metadata TEXT NOT NULL,
+    checksum INTEGER NOT NULL);
+CREATE INDEX sources_by_document ON sources (document);
+CREATE TABLE sections (section_key INTEGER PRIMARY KEY, document INTEGER NOT NULL, metadata TEXT NOT NULL, context NOT NULL,
+    checksum INTEGER NOT NULL);
+CREATE INDEX sections_by_document ON sections (document);
+CREATE TABLE sentences (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, document INTEGER, sentence_index INTEGER,
+    section INTEGER NOT NULL, source_key INTEGER, section_key INTEGER, start_index INTEGER, end_index INTEGER,
+    text NOT NULL, own TEXT, text_key INTEGER NOT NULL, checksum INTEGER NOT NULL,
+    metadata TEXT AS (CASE WHEN start_index IS NULL THEN own WHEN own IS NULL THEN {_PLACES} || '}}'
+        ELSE {_PLACES} || ',' || substr(own, 2) END));
+CREATE INDEX sentences_by_document ON sentences (document, sentence_index);
+CREATE INDEX sentences_by_source ON sentences (source_key);
+CREATE INDEX sentences_by_section ON sentences (section_key);
+CREATE INDEX sentences_by_text ON sentences (text_key);
+CREATE TABLE vectors (row INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL);
+CREATE TABLE staged (text_key INTEGER NOT NULL, text NOT NULL, vector BLOB NOT NULL);
+CREATE INDEX staged_by_text ON staged (text_key);
+"""
+"""The tables. What the sentences of a document or of a section share is stored once, in ``sources`` and ``sections``; a
+Document that isn't a sentence has all in its own row. Vectors that a call made before it was interrupted are staged."""
+
+ONE_OF = "IN (SELECT value FROM json_each(?))"
+"""A condition that takes any number of values as one parameter, a list in JSON."""
+
+RESTORE = "restore it from a backup with FaissStore.restore(), or index the documents again at another path"
+
+_MAX_WRITES_LOGGED = 100_000
+_MIN_REMOVALS_LOGGED = 10_000
+
+
+class Version(NamedTuple):
+    """A state of the database: one more with each write.
+
+    Attributes:
+        generation: The number of writes so far.
+        token: A random number drawn for the write, which tells databases with different histories apart.
+        last_row: The highest number of any row so far.
+        sentences: The number of sentences.
+    """
+
+    generation: int = 0
+    token: int = 0
+    last_row: int = 0
+    sentences: int = 0
+
+
+class Changes(NamedTuple):
+    """The changes between two states.
+
+    Attributes:
+        removed: The rows that were removed.
+        last_row: The last row before the changes; all rows after it were added.
+    """
+
+    removed: Rows
+    last_row: int
+
+
+class Snapshot:
+    """Reads one state of the database.
+
+    Attributes:
+        connection: The connection, in a transaction.
+        execute: Runs a statement in this state.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Read through a connection in a transaction, so that all reads see one state."""
+        self.connection, self.execute = connection, connection.execute
+
+    @cached_property
+    def version(self) -> Version:
+        """The state's version."""
+        found = self.execute(
+            "SELECT generation, token, last_row, sentences FROM writes ORDER BY generation DESC LIMIT 1"
+        ).fetchone()
+        return Version() if found is None else Version._make(found)
+
+    def fact(self, name: str) -> Any:
+        """Return a fact about the store; ``None`` if it isn't known."""
+        found = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
+        return None if found is None else json.loads(found[0])
+
+    def copy_to(self, target: sqlite3.Connection) -> None:
+        """Copy all of the database into another one, in steps that Ctrl-C can interrupt."""
+        self.connection.backup(target, pages=1_000, progress=lambda *_: None)
+
+    def lists(self, sql: str, values: Iterable[Any]) -> list[list[Any]]:
+        """Run a statement that returns one array in JSON, of lists, for any number of values that it takes as JSON.
+
+        Python lets other threads run at each line that it takes from SQLite, and then waits for them. So what a query
+        reads by the hundreds comes in one line.
+        """
+        (found,) = self.execute(sql, [as_json(values)]).fetchone()
+        try:
+            lists: list[list[Any]] = orjson.loads(found)
+        except ValueError:
+            raise damaged("metadata that can be read") from None
+        return lists
+
+    def changes_since(self, version: Version) -> Changes | None:
+        """Return the changes since an earlier state; ``None`` if the log doesn't tell them."""
+        found = self.execute(
+            "SELECT last_row FROM writes WHERE generation = ? AND token = ?", [version.generation, version.token]
+        ).fetchone()
+        if found is None:
+            return None
+        removed = self.execute("SELECT row FROM removed WHERE generation > ?", [version.generation])
+        return Changes(np.fromiter((row for (row,) in removed), dtype=np.int64), found[0])
+
+    def simplest(self, condition: Condition) -> Condition:
+        """Return a condition that the same sentences meet, in the form that is fastest for all of them."""
+        has_sources, has_others = self.execute(
+            "SELECT EXISTS (SELECT 1 FROM sources), EXISTS (SELECT 1 FROM sentences WHERE source_key IS NULL)"
+        ).fetchone()
+        return for_all(condition, has_sources=bool(has_sources), has_others=bool(has_others))
+
+    def rows(self, condition: Condition) -> Rows:
+        """Return the rows that meet a condition, in order."""
+        sql, parameters = self.simplest(condition)
+        found = self.execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
+        return np.sort(np.fromiter((row for (row,) in found), dtype=np.int64))
+
+    # Vectors
+
+    def vectors_after(self, row: int, until: int, size: int) -> tuple[Rows, Vectors, Positions] | None:
+        """Read some rows after one, up to another, that split no document's section; ``None`` if there are none.
+
+        Args:
+            row: The last row before them.
+            until: The last row to read.
+            size: About how many to read.
+
+        Returns:
+            The rows, their vectors as they were embedded, of shape ``(n, dimension)``, and their positions.
+
+        Raises:
+            StoreError: A vector isn't as it was written.
+        """
+        while True:
+            part = self.execute(
+                f"{_VECTORS} WHERE row > ? AND row <= ? ORDER BY row LIMIT ?", [row, until, size]
+            ).fetchall()
+            if not part:
+                return None
+            if len(part) < size:
+                return _with_positions(part)
+            section = part[-1][1:3]
+            cut = next((at for at in range(len(part) - 1, 0, -1) if part[at - 1][1:3] != section), 0)
+            if section[0] is None or cut:
+                return _with_positions(part if section[0] is None else part[:cut])
+            size *= 4
+
+    def vectors_around(self, rows: Rows, reach: int) -> tuple[Rows, Vectors, Positions] | None:
+        """Read rows and those that are at most so many before or after them, as `vectors_after` does."""
+        around = np.unique(rows[:, None] + np.arange(-reach, reach + 1))
+        part = self.execute(f"{_VECTORS} WHERE row {ONE_OF} ORDER BY row", [as_json(around.tolist())]).fetchall()
+        return _with_positions(part) if part else None
+
+    def sampled_vectors(self, size: int) -> Vectors:
+        """Return about so many vectors, spread evenly over the rows."""
+        _, _, last_row, sentences = self.version
+        step = sentences // size + 1
+        asked = as_json(range(step, last_row + 1, step))
+        found = self.execute(f"SELECT vector FROM vectors WHERE row {ONE_OF}", [asked]).fetchall()  # noqa: S608
+        found = found or self.execute("SELECT vector FROM vectors LIMIT ?", [size]).fetchall()
+        return from_halves(vector for (vector,) in found)
+
+    # Texts
+
+    def known_vectors(self, texts: Sequence[str]) -> dict[str, bytes]:
+        """Return the half-precision vectors of the texts that have one, for a sentence or staged."""
+        asked = as_json(set(map(text_key, texts)))
+        known: dict[str, bytes] = {}
+        for sql in ("SELECT text, vector FROM staged", f"SELECT {EMBEDDED}, vector FROM {_WITH_SECTIONS}"):
+            found = self.execute(f"{sql} WHERE text_key {ONE_OF}", [asked])
+            known |= {as_text(text): vector for text, vector in found}
+        return {text: known[text] for text in texts if text in known}
+
+    def sample_embedded(self, size: int) -> list[tuple[str, Vectors]]:
+        """Return up to ``size`` texts as they were embedded, with their vectors, spread evenly over the sentences.
+
+        If there is no sentence yet, they are staged texts.
+        """
+        (first, last) = self.execute("SELECT min(row), max(row) FROM sentences").fetchone()
+        if first is None:
+            found = self.execute("SELECT text, vector FROM staged LIMIT ?", [size]).fetchall()
+        else:
+            starts = {first + (last - first + 1) * part // size for part in range(size)}
+            sql = f"SELECT {EMBEDDED}, vector FROM {_WITH_SECTIONS} WHERE row >= ? ORDER BY row LIMIT 1"  # noqa: S608
+            found = [self.execute(sql, [start]).fetchone() for start in sorted(starts)]
+        return [(as_text(text), from_halves([vector])[0]) for text, vector in dict.fromkeys(found)]
+
+
+class Transaction(Snapshot):
+    """Writes to the database."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Write through a connection in a transaction that excludes others."""
+        super().__init__(connection)
+        self._before = self.version
+        self._changed: set[int] = set()
+        self.execute("CREATE TEMP TABLE IF NOT EXISTS leaving (row INTEGER PRIMARY KEY, document INTEGER)")
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether sentences were written."""
+        return self.version != self._before
+
+    @property
+    def _generation(self) -> int:
+        return self._before.generation + 1
+
+    def set_fact(self, name: str, value: object) -> None:
+        """Record a fact about the store."""
+        self.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", [name, json.dumps(value)])
+
+    def remove(self, condition: Condition) -> int:
+        """Remove the sentences that meet a condition, and return their number."""
+        sql, parameters = self.simplest(condition)
+        self.execute("DELETE FROM leaving")
+        selected = f"SELECT row, document FROM sentences WHERE {sql}"  # noqa: S608
+        count = self.execute(f"INSERT INTO leaving {selected}", parameters).rowcount
+        if count:
+            self.execute(
+                "INSERT INTO removed SELECT NULL, row, ? FROM leaving WHERE row <= ?",
+                [self._generation, self._before.last_row],
+            )
+            self._changed.update(
+                document
+                for (document,) in self.execute("SELECT DISTINCT document FROM leaving")
+                if document is not None
+            )
+            for table in ("vectors", "sentences"):
+                self.execute(f"DELETE FROM {table} WHERE row IN (SELECT row FROM leaving)")  # noqa: S608
+            self._advance(removed=count)
+        return count
+
+    def documents_for(self, doc_ids: Iterable[str]) -> dict[str, int]:
+        """Return the numbers of documents, which are written now; new ones get a number."""
+        now = time.time_ns() // 1_000
+        names = list(dict.fromkeys(doc_ids))
+        self.connection.executemany(
+            "INSERT INTO documents (doc_id, written) VALUES (?, ?) "
+            "ON CONFLICT (doc_id) DO UPDATE SET written = excluded.written",
+            [(name, now) for name in names],
+        )
+        found = self.execute(f"SELECT doc_id, document FROM documents WHERE doc_id {ONE_OF}", [as_json(names)])  # noqa: S608
+        numbers: dict[str, int] = dict(found.fetchall())
+        self._changed.update(numbers.values())
+        return numbers
+
+    def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Insert rows into a table."""
+        if rows:
+            marks = ",".join("?" * len(rows[0]))
+            self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
+
+    def added(self, count: int) -> None:
+        """Count sentences that were inserted after the last row."""
+        self._advance(added=count)
+
+    def finish(self) -> None:
+        """Log the write, if sentences were written, and clean up what none of them uses any more."""
+        if not self.has_changed:
+            return
+        if self._changed:
+            changed = as_json(self._changed)
+            self._keep_together(changed)
+            for table, key in (("sources", "source_key"), ("sections", "section_key"), ("documents", "document")):
+                self.execute(
+                    f"DELETE FROM {table} WHERE document {ONE_OF} "  # noqa: S608
+                    f"AND NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.{key} = {table}.{key})",
+                    [changed],
+                )
+        self.insert("writes", [(*self.version, self.fact("epoch"))])
+        # What goes too far back for a cache to catch up is forgotten.
+        too_old = self.execute(
+            "SELECT generation FROM removed ORDER BY removal DESC LIMIT 1 OFFSET ?",
+            [max(_MIN_REMOVALS_LOGGED, self.version.sentences)],
+        ).fetchone()
+        first = max(self.version.generation - _MAX_WRITES_LOGGED, too_old[0] if too_old else 0)
+        self.execute("DELETE FROM removed WHERE generation <= ?", [first])
+        self.execute("DELETE FROM writes WHERE generation < ?", [first])
+
+    def _keep_together(self, changed: str) -> None:
+        """Give all sentences of documents of which only a part was written new rows, in their order."""
+        before = self._before.last_row
+        rows = self.execute(
+            f"SELECT row FROM sentences WHERE document IN (SELECT document FROM sentences WHERE document {ONE_OF} AND row <= ?) "  # noqa: S608
+            "ORDER BY document, sentence_index, row",
+            [changed, before],
+        ).fetchall()
+        moves = [(new, row) for new, (row,) in enumerate(rows, self.version.last_row + 1)]
+        self.insert("removed", [(None, row, self._generation) for _, row in moves if row <= before])
+        for table in ("sentences", "vectors"):
+            self.connection.executemany(f"UPDATE {table} SET row = ? WHERE row = ?", moves)  # noqa: S608
+        self._advance(moved=len(moves))
+
+    def _advance(self, *, removed: int = 0, added: int = 0, moved: int = 0) -> None:
+        _, token, last_row, sentences = self.version
+        token = secrets.randbits(62) if token == self._before.token else token
+        # The property's value is kept in the object's dict.
+        self.__dict__["version"] = Version(
+            self._generation, token, last_row + added + moved, sentences + added - removed
+        )
+
+
+def make_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables of an empty database, in a transaction, unless another process has."""
+    if not connection.execute("SELECT 1 FROM sqlite_schema").fetchone():
+        for statement in SCHEMA.split(";\n"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+        for name in ("birth", "epoch"):
+            connection.execute("INSERT INTO facts VALUES (?, ?)", [name, secrets.randbits(62)])
+
+
+# Values
+
+
+def as_json(values: Iterable[Any]) -> str:
+    """Return values as a list in JSON."""
+    return json.dumps(list(values))
+
+
+def as_text(stored: str | bytes) -> str:
+    """Return a text as it was given; one with lone surrogates, which no encoding holds, is stored as bytes."""
+    return stored if isinstance(stored, str) else stored.decode("utf-8", "surrogatepass")
+
+
+def stored_text(text: str) -> str | bytes:
+    """Return a text as it is stored; see `as_text`."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def text_key(text: str) -> int:
+    """Return a checksum of a text, by which it is found."""
+    return zlib.crc32(text.encode("utf-8", "surrogatepass"))
+
+
+def to_halves(vectors: Vectors) -> list[bytes]:
+    """Convert vectors of shape ``(n, dimension)`` to bytes for the database: half precision, little endian."""
+    halves = vectors.astype("<f2")
+    size, buffer = halves.shape[1] * 2, halves.tobytes()
+    return [buffer[start : start + size] for start in range(0, len(buffer), size)]
+
+
+def from_halves(stored: Iterable[bytes]) -> Vectors:
+    """Convert vectors of half precision to an array of shape ``(n, dimension)``."""
+    parts = list(stored)
+    joined = np.frombuffer(b"".join(parts), dtype="<f2").astype(np.float32)
+    return joined.reshape(len(parts), len(joined) // max(1, len(parts)))
+
+
+_VECTORS = (
+    "SELECT row, document, section, sentence_index, vector, text_key, vectors.checksum "
+    "FROM vectors JOIN sentences USING (row)"
+)
+
+
+def _with_positions(part: Sequence[tuple[Any, ...]]) -> tuple[Rows, Vectors, Positions]:
+    numbers = np.array(
+        [
+            (row, NOWHERE if document is None or index is None else document, section, index or 0)
+            for row, document, section, index, *_ in part
+        ],
+        dtype=np.int64,
+    )
+    for *_, vector, key, checksum in part:
+        if zlib.crc32(vector, key) != checksum:
+            raise damaged("vectors as they were written")
+    return numbers[:, 0], from_halves(each[4] for each in part), Positions(numbers[:, 1], numbers[:, 2], numbers[:, 3])
+
+
+_WITH_SECTIONS = "sentences JOIN vectors USING (row) LEFT JOIN sections USING (section_key)"
+EMBEDDED = "CAST(ifnull(sections.context, '') || sentences.text AS BLOB)"
+"""A sentence's text as it was embedded, after the context that its section has for it."""
+
+
+def damaged(what: str) -> StoreError:
+    """Return the error that the database lacks something."""
+    return StoreError(f"the database lacks {what}, so it is damaged; {RESTORE}")

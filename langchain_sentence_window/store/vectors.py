@@ -1,0 +1,743 @@
+"""The FAISS index of a store, kept in step with its database; a cache, which is built again if it is lost.
+
+Few vectors are compared exactly (``Flat``). Of more, FAISS compares codes of two bits a number, and the best of these
+are compared again by codes of six bits, which are mapped from a file. What a search returns is compared a last time with
+the vectors in the database, so that scores and order are those of an exact search.
+
+What is searched is the vector of each sentence mixed with those of its neighbors. A row's never changes, and a document
+whose sentences change gets new rows. So an index takes rows in rising order, and position and row are found from each
+other by a binary search. Removed rows stay as tombstones until they are most of all.
+"""
+
+import json
+import logging
+import math
+import os
+import secrets
+import tempfile
+import threading
+import weakref
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from langchain_sentence_window._primitives import Rows, Vectors
+from langchain_sentence_window.embedding.vectors import mix_neighbors
+from langchain_sentence_window.errors import SentenceWindowError, StoreError, wrong_size
+
+from . import faiss_index
+from .database import Database, OutdatedError
+from .faiss_index import AUTO, Choice, choose, clusters_of, is_coarse, is_exact
+from .files import VECTORS_FILE, Checksum, checksum_of, new_file, open_regular
+from .reading import Pairs, best_first, best_pairs, exact_cosines, with_tied
+from .tables import Snapshot, Version
+
+_LOGGER = logging.getLogger(__name__)
+
+MAX_MADE_AT_ONCE = 10_000
+"""The most vectors of an index that is made anew within the search that made it due. Larger ones are made in the
+background, while searches and writes go on with the present one."""
+
+MIN_CANDIDATES = 500
+CANDIDATES_PER_RESULT = 4
+"""A search for ``k`` compares `MIN_CANDIDATES` and `CANDIDATES_PER_RESULT` times ``k`` vectors again; of results that
+are ranked by more than their cosines, only ``k`` instead, as the farthest matter little."""
+
+MAX_COMPARED_DIRECTLY = 2_000
+"""The most vectors that a filter may match for all of them to be compared, without looking at any codes of two bits."""
+
+MIN_SHARE_TO_APPROXIMATE = 0.5
+"""The least share of vectors that a filter must match for an approximate search with HNSW or IVF. Below it, all
+matching vectors are compared, as a search along a graph fails where most nodes are excluded."""
+
+_MIN_SPARE = 16
+"""The least number of results beyond those asked for that are compared exactly; a quarter of those, if that is more."""
+
+_MIN_TOMBSTONES = 1_000
+_PART_SIZE = 10_000
+_MAX_CODES_IN_MEMORY = 20_000
+_SAVED_SHARE = 1 / 16
+
+
+class VectorCache:
+    """A FAISS index, brought up to date with each state of the database that is searched.
+
+    Attributes:
+        asked: The name of the index for FAISS's index factory, or ``auto``; see `choose`.
+        weights: The weights of a sentence and its neighbors in each vector; ``(1,)`` for no mixing.
+        lock: Is held by who searches the index or changes it. Who reads the database takes that state first.
+    """
+
+    def __init__(self, database: Database, asked: str, weights: Sequence[float]) -> None:
+        """Start empty; the first search loads the saved index, or builds one."""
+        self.asked, self.weights = asked, tuple(weights)
+        self.lock = threading.RLock()
+        self._database = database
+        self._index: VectorIndex | None = None
+        self._version: Version | None = None
+        self._maker: threading.Thread | None = None
+        self._has_failed = False
+        database.on_fork.append(self._after_fork)
+
+    # Searching
+
+    def nearest(self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, effort: float) -> Pairs:
+        """Find the vectors nearest to another, with exact cosines, ties by document and index.
+
+        Args:
+            snapshot: The state to search.
+            vector: A unit vector of shape ``(dimension,)``.
+            k: The maximum number of results; there are fewer only if there are fewer vectors.
+            allowed: The rows to search, in order; ``None`` for all.
+            effort: How many times as much to look at as usual; infinity for everything.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+            OutdatedError: The index is at a later state.
+        """
+        with self.lock:
+            index = self.at(snapshot)
+            if index is None:
+                return []
+            more = k if index.is_exact else k + max(_MIN_SPARE, k // 4)
+            rows, cosines = index.search(vector, more, allowed, effort, CANDIDATES_PER_RESULT)
+        if not index.is_exact:
+            best = np.argsort(-cosines, kind="stable")[:more]
+            rows = rows[best]
+            cosines = exact_cosines(snapshot, vector, rows, self.weights)
+        order = best_first(snapshot, rows, cosines, k)
+        return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
+
+    def candidates(
+        self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, effort: float, also: Rows
+    ) -> tuple[Rows, Vectors]:
+        """Find almost what `nearest` finds, by the index's codes, in less time for a large ``k``; compare other rows.
+
+        Args:
+            snapshot: As for `nearest`, and so are the others.
+            vector: The vector.
+            k: The number of results. There are more if others are as near as the last.
+            allowed: The rows to search.
+            effort: How many times as much to look at as usual.
+            also: Other rows to compare with, in order. Those without a vector are left out.
+
+        Returns:
+            The rows, each once, in any order, and their cosines. Those of codes are off by a few thousandths.
+        """
+        with self.lock:
+            index = self.at(snapshot)
+            if index is None:
+                return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+            rows, cosines = index.search(vector, k, allowed, effort, 1)
+            others = np.setdiff1d(also, rows)
+            of_others = index.cosines_of(vector, others)
+        if len(rows) > k:
+            is_taken = (cosines >= np.partition(cosines, -k)[-k]) | np.isin(rows, also)
+            rows, cosines = rows[is_taken], cosines[is_taken]
+        return np.concatenate([rows, of_others[0]]), np.concatenate([cosines, of_others[1]])
+
+    # Following the database
+
+    def at(self, snapshot: Snapshot) -> "VectorIndex | None":
+        """Return the index at a state, while the caller holds the lock; ``None`` if there never was a vector.
+
+        Raises:
+            OutdatedError: The index is at a later state.
+        """
+        if self._version != snapshot.version:
+            self._advance(snapshot)
+        index = self._index
+        if index is not None and not self._is_making:
+            due = self._change_due(index)
+            if due is not None and len(index.rows) <= MAX_MADE_AT_ONCE:
+                self._index = self._built(snapshot)
+            elif due is not None:
+                self._begin(self._make_another)
+            elif index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)) and not self._database.read_only:
+                self._begin(self.save)
+        return self._index
+
+    def drop_if_ahead(self, snapshot: Snapshot) -> None:
+        """Drop an index of a later state than the present one: a backup has replaced the database.
+
+        Args:
+            snapshot: A state that was read while the caller held the lock, so that nobody advanced the index since.
+        """
+        if self._version is not None and self._version.generation > snapshot.version.generation:
+            self.forget()
+
+    def describe(self, snapshot: Snapshot) -> tuple[Choice, str | None, int, int]:
+        """Describe the index: which one is in use and why, which is to come, its tombstones, and their bytes."""
+        index, dimension = self._index, snapshot.fact("dimension") or 0
+        present = None if index is None else index.name
+        chosen = choose(self.asked, dimension, snapshot.version.sentences, present)
+        if index is None or index.name == chosen.name:
+            in_use = chosen
+        else:
+            in_use = Choice(index.name, f"{chosen.name} is to replace it, as {chosen.reason}")
+        due = self._change_due(index) if index is not None and self._is_making else None
+        tombstones, wasted = (0, 0) if index is None else (index.tombstones, index.wasted_bytes)
+        return in_use, None if due is None else due.name, tombstones, wasted
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there is an index, which a write brings up to date."""
+        return self._version is not None
+
+    def forget(self) -> None:
+        """Let go of the index, whose store was closed."""
+        self._index = self._version = None
+
+    def wait(self) -> None:
+        """Wait until no index is being made in the background; not within a read of the store."""
+        maker = self._maker
+        if maker is not None and maker is not threading.current_thread():
+            maker.join()
+
+    @property
+    def _is_making(self) -> bool:
+        return self._maker is not None and self._maker.is_alive()
+
+    def _advance(self, snapshot: Snapshot) -> None:
+        if self._version is None:
+            self._index, self._version = self._loaded(snapshot)
+        index, version = self._index, self._version
+        if version is not None and version.generation > snapshot.version.generation:
+            raise OutdatedError(f"{self._database.name} changes too often to be searched in one state; search again")
+        # An exception such as Ctrl-C may interrupt the changes; there is no index then.
+        self._index = self._version = None
+        is_done = index is not None and version is not None and self._follow(index, version, snapshot)
+        self._index = index if is_done else self._built(snapshot)
+        self._version = snapshot.version
+
+    def _follow(self, index: "VectorIndex", version: Version, snapshot: Snapshot) -> bool:
+        """Apply the changes since a state; return whether they are known and can be applied."""
+        changes = snapshot.changes_since(version)
+        if changes is None or index.dimension != snapshot.fact("dimension"):
+            return False
+        index.remove(changes.removed)
+        for rows, vectors in self._parts(snapshot, changes.last_row):
+            index.add(rows, vectors)
+        return True
+
+    def _parts(self, snapshot: Snapshot, after: int) -> Iterator[tuple[Rows, Vectors]]:
+        """Yield the rows after one, and their vectors, mixed with those of their neighbors."""
+        while part := snapshot.vectors_after(after, snapshot.version.last_row, _PART_SIZE):
+            rows, vectors, positions = part
+            yield rows, mix_neighbors(vectors, positions, self.weights)
+            after = int(rows[-1])
+
+    def _built(self, snapshot: Snapshot) -> "VectorIndex | None":
+        index = self._empty(snapshot)
+        if index is not None:
+            for rows, vectors in self._parts(snapshot, 0):
+                index.add(rows, vectors)
+        return index
+
+    def _empty(self, snapshot: Snapshot) -> "VectorIndex | None":
+        """Make and train the index for a state; ``None`` if there never was a vector."""
+        dimension, count = snapshot.fact("dimension"), snapshot.version.sentences
+        if dimension is None:
+            return None
+        present = None if self._index is None else self._index.name
+        name = choose(self.asked, dimension, count, present).name
+        made = faiss_index.make_faiss_index(name, dimension)
+        fine = None
+        if not made.is_trained:
+            faiss_index.train(made, snapshot.sampled_vectors(faiss_index.sample_size(made)))
+        if is_coarse(made):
+            fine = FineCodes(dimension, self._database.folder)
+            fine.codec.train(snapshot.sampled_vectors(faiss_index.CODE_SAMPLE))
+        return VectorIndex(name, made, count, fine)
+
+    def _change_due(self, index: "VectorIndex") -> Choice | None:
+        """Return the index that should replace one, and why; ``None`` if it should stay."""
+        chosen = choose(self.asked, index.dimension, len(index), index.name)
+        if chosen.name != index.name:
+            return chosen
+        if index.tombstones > max(len(index), _MIN_TOMBSTONES):
+            return Choice(chosen.name, f"{index.tombstones:,} of its vectors are removed ones")
+        is_outgrown = index.trained_on < faiss_index.TRAINING_SAMPLE and len(index) > 4 * index.trained_on
+        if is_outgrown and not faiss_index.make_faiss_index(chosen.name, index.dimension).is_trained:
+            return Choice(chosen.name, f"it was trained with {index.trained_on:,} vectors only")
+        return None
+
+    # Making another index in the background
+
+    def _begin(self, work: Callable[[], None]) -> None:
+        """Do something in a thread. After a failure it isn't tried again until the store is opened again."""
+        if self._has_failed:
+            return
+
+        def run() -> None:
+            try:
+                work()
+            except Exception:
+                self._has_failed = True
+                if not self._database.calls.is_closed:
+                    _LOGGER.exception(
+                        "the index of %s couldn't be changed; searches go on with the present one, and opening the "
+                        "store again tries again",
+                        self._database.name,
+                    )
+
+        self._maker = threading.Thread(target=run, name=f"index of {self._database.name}", daemon=True)
+        with suppress(RuntimeError):  # no thread can be started at the end of the process
+            self._maker.start()
+
+    def _make_another(self) -> None:
+        """Make the index that is due, and put it in place.
+
+        It is read in parts, each in a state of its own, so that no read lasts long. What was written meanwhile is
+        applied at the end.
+        """
+        database = self._database
+        with database.reading() as snapshot:
+            version, after, index = snapshot.version, 0, self._empty(snapshot)
+        while index is not None and after < version.last_row:
+            with database.reading() as snapshot:
+                part = snapshot.vectors_after(after, version.last_row, _PART_SIZE)
+                if part is None:
+                    break
+                rows, vectors, positions = part
+                index.add(rows, mix_neighbors(vectors, positions, self.weights))
+                after = int(rows[-1])
+        with database.reading() as snapshot, self.lock:
+            if index is None or not self._follow(index, version, snapshot):
+                return  # so much was written meanwhile that the next search begins anew
+            self._index, self._version = index, snapshot.version
+        if not database.read_only:
+            self.save()
+
+    def _after_fork(self) -> None:
+        self.lock = threading.RLock()
+        self._maker = None
+        if self._index is not None and self._index.fine is not None and self._index.unsaved:
+            self.forget()  # both processes would append to one file
+
+    # The files
+
+    def save(self) -> None:
+        """Write the index beside the database, so that the next opening needn't build it.
+
+        Raises:
+            StoreError: It can't be written.
+        """
+        folder = self._database.folder
+        if folder is None:
+            return
+        with self._database.reading() as snapshot, self.lock:
+            index, version = self.at(snapshot), self._version
+            content = None if index is None else index.serialized()
+        if index is None or version is None or content is None:
+            return
+        header = {"name": index.name, "trained_on": index.trained_on, "version": version, "weights": self.weights}
+        before = _header_of(folder / VECTORS_FILE)
+        try:
+            if index.fine is not None:
+                name = f"vectors.{secrets.token_hex(8)}.codes"
+                header["codes"] = [name, index.fine.write(folder / name, len(content["rows"]))]
+            content["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+            with new_file(folder / VECTORS_FILE) as part, part.open("wb") as file:
+                np.savez(file, **content)  # a ZIP file, which has checksums
+        except OSError as error:
+            raise StoreError(
+                f"{str(folder / VECTORS_FILE)!r} can't be written: {error}; make room, or go on without it, as the "
+                "database has everything"
+            ) from error
+        with self.lock:
+            if index.fine is not None and index is self._index:
+                index.fine.map(folder / name, len(content["rows"]))
+        if before is not None and before.get("codes"):
+            with suppress(OSError):
+                (folder / str(before["codes"][0])).unlink()
+
+    def _loaded(self, snapshot: Snapshot) -> "tuple[VectorIndex | None, Version | None]":
+        """Load the saved index and the state that it is at, if it can be brought up to date."""
+        folder = self._database.folder
+        header = None if folder is None else _header_of(folder / VECTORS_FILE)
+        if folder is None or header is None:
+            return None, None
+        with suppress(*_UNREADABLE):
+            version, name = Version._make(header["version"]), str(header["name"])
+            dimension, count = snapshot.fact("dimension"), snapshot.version.sentences
+            is_automatic = self.asked == AUTO and (name == "Flat" or name.startswith(("IVF", "RaBitQ2")))
+            is_asked_for = is_automatic or name == choose(self.asked, dimension or 0, count, name).name
+            if tuple(header["weights"]) == self.weights and is_asked_for and snapshot.changes_since(version) is not None:
+                return VectorIndex.read(folder, header), version
+        return None, None
+
+
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, EOFError, zipfile.BadZipFile, AttributeError)
+"""What reading a damaged file, or one of another release of FAISS, may raise."""
+
+
+def _header_of(path: Path) -> dict[str, Any] | None:
+    """Read the record of a saved index; ``None`` if there is none, or it is damaged."""
+    with suppress(*_UNREADABLE), open_regular(path) as file, np.load(file, allow_pickle=False) as saved:
+        header: dict[str, Any] = json.loads(saved["header"].tobytes())
+        return header
+    return None
+
+
+def damage_of(folder: Path) -> bool | None:
+    """Return whether the saved index is damaged; ``None`` if there is none."""
+    if not (folder / VECTORS_FILE).exists():
+        return None
+    with suppress(*_UNREADABLE):
+        header = _header_of(folder / VECTORS_FILE)
+        if header is not None:
+            VectorIndex.read(folder, header)
+            return False
+    return True
+
+
+Number = TypeVar("Number", bound=np.generic)
+
+
+class GrowableArray(Generic[Number]):
+    """An array that grows by a third along its first axis when it is full; spare room takes no memory until it is used.
+
+    Attributes:
+        filled: The filled part, as a view that is valid until the next change.
+    """
+
+    def __init__(self, first: npt.NDArray[Number]) -> None:
+        """Start with an array."""
+        self._array = self.filled = first
+
+    def append(self, more: npt.NDArray[Number]) -> None:
+        """Append at the end."""
+        count = len(self.filled)
+        end = count + len(more)
+        if end > len(self._array):
+            grown = np.empty((max(end, len(self._array) * 4 // 3), *self._array.shape[1:]), dtype=self._array.dtype)
+            grown[:count] = self.filled
+            self._array = grown
+        self._array[count:end] = more
+        self.filled = self._array[:end]
+
+    def __len__(self) -> int:
+        """Return the number of filled items."""
+        return len(self.filled)
+
+
+class VectorIndex:
+    """Unit vectors by row, searched by inner product, which is their cosine.
+
+    Attributes:
+        name: Its name for FAISS's index factory.
+        trained_on: The number of vectors that it was made for.
+        fine: The codes by which candidates are compared again, if FAISS has too few bits of each number.
+        is_exact: Whether its cosines are those of an exact search.
+        rows: The row of each position, in rising order; also of tombstones.
+        tombstones: The number of positions whose row was removed.
+    """
+
+    def __init__(self, name: str, index: Any, trained_on: int, fine: "FineCodes | None") -> None:
+        """Search a FAISS index, which is empty."""
+        self.name, self.trained_on, self.fine = name, trained_on, fine
+        self._faiss = index
+        self.is_exact = is_exact(index)
+        self.dimension = int(index.d)
+        self._rows: GrowableArray[np.int64] = GrowableArray(np.empty(0, dtype=np.int64))
+        self._is_live: GrowableArray[np.bool_] = GrowableArray(np.empty(0, dtype=np.bool_))
+        self.tombstones = 0
+        self._selected: _Selected | None = None
+
+    def __len__(self) -> int:
+        """Return the number of vectors, without tombstones."""
+        return len(self._rows) - self.tombstones
+
+    @property
+    def rows(self) -> Rows:
+        """The row of each position."""
+        return self._rows.filled
+
+    @property
+    def wasted_bytes(self) -> int:
+        """The bytes of memory that tombstones take up."""
+        return self.tombstones * int(getattr(self._faiss, "code_size", 4 * self.dimension))
+
+    @property
+    def unsaved(self) -> int:
+        """The number of fine codes that aren't in a saved file."""
+        return 0 if self.fine is None else self.fine.unsaved
+
+    def add(self, rows: Rows, vectors: Vectors) -> None:
+        """Add unit vectors of shape ``(len(rows), dimension)``, for rows after all that were added before."""
+        if self.fine is not None:
+            self.fine.add(vectors)
+        with faiss_index.threads_for(len(rows)):
+            self._faiss.add(np.ascontiguousarray(vectors))
+        self._rows.append(rows)
+        self._is_live.append(np.ones(len(rows), dtype=np.bool_))
+        self._selected = None
+
+    def remove(self, rows: Rows) -> None:
+        """Remove vectors; rows without one are ignored."""
+        at = self.positions_of(rows)
+        self._is_live.filled[at] = False
+        self.tombstones += len(at)
+        self._selected = None
+
+    def positions_of(self, rows: Rows) -> Rows:
+        """Return the positions of some rows, each once; those without a vector are left out."""
+        filled = self._rows.filled
+        if not len(filled):
+            return filled
+        at = np.minimum(np.searchsorted(filled, rows), len(filled) - 1)
+        return np.asarray(at[(filled[at] == rows) & self._is_live.filled[at]])
+
+    def search(
+        self, vector: Vectors, k: int, allowed: Rows | None, effort: float, per_result: int
+    ) -> tuple[Rows, Vectors]:
+        """Find at least the ``k`` vectors nearest to another, and all that are as near as the last of them.
+
+        Returns:
+            Rows in any order, and their cosines.
+
+        Raises:
+            EmbeddingError: The vector is of another length than those of the index.
+        """
+        if len(self) and len(vector) != self.dimension:
+            raise wrong_size(len(vector), self.dimension)
+        selected = self._select(allowed)
+        count = selected.count
+        if not count:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        if self.fine is not None:
+            wanted = (MIN_CANDIDATES + per_result * k) * (2 if clusters_of(self._faiss) > 1 else 1) * effort
+            if count <= max(k, MAX_COMPARED_DIRECTLY, wanted):
+                at = selected.positions()
+            else:
+                # The fewer vectors match a filter, the more clusters are searched, at much the same cost.
+                of_clusters = effort * len(self) / count
+                _, at = faiss_index.nearest(self._faiss, vector, int(wanted), selected.bits, of_clusters)
+                if len(at) < k:
+                    _, at = faiss_index.nearest(self._faiss, vector, int(wanted), selected.bits, math.inf)
+                at = np.sort(at)
+            return self._rows.filled[at], self.fine.cosines(vector, at)
+        if count < MIN_SHARE_TO_APPROXIMATE * len(self):
+            effort = math.inf
+
+        def find(wanted: int) -> Pairs:
+            wanted = min(wanted, count)
+            for tried in (effort, math.inf):
+                scores, at = faiss_index.nearest(self._faiss, vector, wanted, selected.bits, tried)
+                if len(at) == wanted:
+                    break
+            return list(zip(at.tolist(), scores.tolist(), strict=True))
+
+        found = with_tied(find, k)
+        at = np.array([each for each, _ in found], dtype=np.int64)
+        return self._rows.filled[at], np.minimum(np.array([score for _, score in found], dtype=np.float32), 1)
+
+    def cosines_of(self, vector: Vectors, rows: Rows) -> tuple[Rows, Vectors]:
+        """Compare a unit vector with those of some rows; leave out those without a vector."""
+        at = self.positions_of(rows)
+        if not len(at):
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        if self.fine is not None:
+            return self._rows.filled[at], self.fine.cosines(vector, at)
+        if clusters_of(self._faiss):
+            self._faiss.make_direct_map()
+        return self._rows.filled[at], _cosines(self._faiss.reconstruct_batch(at), vector)
+
+    def _select(self, allowed: Rows | None) -> "_Selected":
+        """Return which positions may be found; filters often come again."""
+        last = self._selected
+        if last is not None and (last.allowed is None if allowed is None else last.allowed is not None and last.allowed() is allowed):
+            return last
+        if allowed is None:
+            is_selected = self._is_live.filled
+        else:
+            is_selected = np.zeros(len(self._rows), dtype=np.bool_)
+            is_selected[self.positions_of(allowed)] = True
+        count = int(np.count_nonzero(is_selected))
+        bits = None if count == len(is_selected) else np.packbits(is_selected, bitorder="little")
+        self._selected = _Selected(None if allowed is None else weakref.ref(allowed), count, bits, len(is_selected))
+        return self._selected
+
+    # The file
+
+    def serialized(self) -> dict[str, Any]:
+        """Return its content as arrays, but for the fine codes."""
+        import faiss
+
+        content = {"index": faiss.serialize_index(self._faiss), "rows": self._rows.filled.copy()}
+        if self.fine is not None:
+            content["codec"] = faiss.serialize_index(self.fine.codec)
+        return {**content, "is_live": self._is_live.filled.copy()}
+
+    @classmethod
+    def read(cls, folder: Path, header: dict[str, Any]) -> "VectorIndex":
+        """Read a saved index.
+
+        Raises:
+            ValueError: A file isn't as it was written; or any other of `_UNREADABLE`.
+        """
+        import faiss
+
+        with open_regular(folder / VECTORS_FILE) as file, np.load(file, allow_pickle=False) as saved:
+            index, rows, is_live = (saved[name] for name in ("index", "rows", "is_live"))
+            codec = saved["codec"] if "codec" in saved else None
+        index = faiss.deserialize_index(index)
+        if isinstance(index, faiss.IndexIVFPQFastScan):
+            index.pq.sync_transposed_centroids()  # by which vectors are added faster
+        fine = None
+        if codec is not None:
+            name, checksum = header["codes"]
+            if checksum_of(folder / name) != checksum:
+                raise ValueError(f"{name} isn't as it was written")
+            fine = FineCodes(int(index.d), folder)
+            fine.codec = faiss.deserialize_index(codec)
+            fine.map(folder / name, len(rows))
+        read = cls(str(header["name"]), index, int(header["trained_on"]), fine)
+        read._rows, read._is_live = GrowableArray(rows), GrowableArray(is_live)
+        read.tombstones = len(rows) - int(np.count_nonzero(is_live))
+        return read
+
+
+class _Selected(NamedTuple):
+    """The positions that may be found.
+
+    Attributes:
+        allowed: The rows that they were made of; ``None`` for all.
+        count: Their number.
+        bits: A bit for each position; ``None`` if all may be.
+        size: The number of all positions.
+    """
+
+    allowed: "weakref.ref[Rows] | None"
+    count: int
+    bits: npt.NDArray[np.uint8] | None
+    size: int
+
+    def positions(self) -> Rows:
+        """Return the positions, in rising order."""
+        if self.bits is None:
+            return np.arange(self.size)
+        return np.flatnonzero(np.unpackbits(self.bits, count=self.size, bitorder="little"))
+
+
+class FineCodes:
+    """Codes of six bits a number, by position, by which a unit vector is compared with some of many.
+
+    Those that were saved are mapped from their file, and others that aren't few from a file of no name, so that they
+    take no memory but for those that are read.
+
+    Attributes:
+        codec: Encodes and decodes them.
+        unsaved: The number of codes that aren't in a saved file.
+    """
+
+    def __init__(self, dimension: int, folder: Path | None) -> None:
+        """Start empty.
+
+        Args:
+            dimension: The length of the vectors.
+            folder: Where files are written; ``None`` keeps all in memory.
+        """
+        import faiss
+
+        self.codec: Any = faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_6bit, faiss.METRIC_INNER_PRODUCT)
+        self._folder = folder
+        self._saved = _MappedCodes(None, int(self.codec.code_size), 0)
+        self._unnamed = _MappedCodes(None, int(self.codec.code_size), 0)
+        self._clear()
+
+    @property
+    def unsaved(self) -> int:
+        """The number of codes that aren't in a saved file."""
+        return self._unnamed.count + len(self._added)
+
+    def add(self, vectors: Vectors) -> None:
+        """Add unit vectors of shape ``(n, dimension)``."""
+        self._added.append(self.codec.sa_encode(np.ascontiguousarray(vectors)))
+        if self._folder is not None and len(self._added) > _MAX_CODES_IN_MEMORY:
+            with suppress(OSError):  # if the disk is full, they stay in memory
+                if self._unnamed.file is None:
+                    self._unnamed.file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+                self._unnamed.append(self._added.filled)
+                self._clear()
+
+    def cosines(self, vector: Vectors, positions: Rows) -> Vectors:
+        """Compare a unit vector with those at some positions, in rising order."""
+        return _cosines(self.codec.sa_decode(self._at(positions)), vector)
+
+    def write(self, path: Path, count: int) -> Checksum | None:
+        """Write the first codes into a file, and return its checksum.
+
+        Raises:
+            OSError: It can't be written.
+        """
+        with new_file(path) as part:
+            with part.open("wb") as file:
+                for start in range(0, count, _MAX_CODES_IN_MEMORY):
+                    file.write(self._at(np.arange(start, min(count, start + _MAX_CODES_IN_MEMORY))).tobytes())
+            return checksum_of(part)
+
+    def map(self, path: Path, count: int) -> None:
+        """Read the first codes from their saved file from now on."""
+        rest = self._at(np.arange(count, self._saved.count + self.unsaved))
+        self._saved = _MappedCodes(open_regular(path), int(self.codec.code_size), count)
+        self._unnamed = _MappedCodes(None, int(self.codec.code_size), 0)
+        self._clear()
+        self._added.append(rest)
+
+    def _clear(self) -> None:
+        self._added: GrowableArray[np.uint8] = GrowableArray(np.empty((0, int(self.codec.code_size)), dtype=np.uint8))
+
+    def _at(self, positions: Rows) -> npt.NDArray[np.uint8]:
+        """Return the codes at positions in rising order."""
+        parts, start = list[npt.NDArray[np.uint8]](), 0
+        for codes in (self._saved, self._unnamed, self._added):
+            end = start + (len(codes) if isinstance(codes, GrowableArray) else codes.count)
+            first, last = np.searchsorted(positions, [start, end])
+            if last > first:
+                filled = codes.filled if isinstance(codes, GrowableArray) else codes.mapped()
+                parts.append(filled[positions[first:last] - start])
+            start = end
+        return np.concatenate([np.empty((0, int(self.codec.code_size)), dtype=np.uint8), *parts])
+
+
+class _MappedCodes:
+    """Codes in a file."""
+
+    def __init__(self, file: "BinaryIO | None", size: int, count: int) -> None:
+        self.file, self.count = file, count
+        self._size = size
+        self._mapped: Any = None
+
+    def append(self, codes: npt.NDArray[np.uint8]) -> None:
+        """Write more codes at the end."""
+        assert self.file is not None  # noqa: S101
+        self.file.seek(self.count * self._size)
+        self.file.write(codes.tobytes())
+        self.file.flush()
+        self.count, self._mapped = self.count + len(codes), None
+
+    def mapped(self) -> Any:
+        """Return the codes, of shape ``(count, size)``, which aren't read from the file yet.
+
+        Raises:
+            StoreError: The file was cut.
+        """
+        assert self.file is not None  # noqa: S101
+        # The system would end the process that reads behind the end.
+        if os.fstat(self.file.fileno()).st_size < self.count * self._size:
+            raise StoreError("a file of the FAISS index was cut while it was open; open the index again")
+        if self._mapped is None:
+            self._mapped = np.memmap(self.file, np.uint8, "r", shape=(self.count, self._size))
+        return self._mapped
+
+
+def _cosines(vectors: Vectors, vector: Vectors) -> Vectors:
+    # Not by a product of matrices, whose threads don't survive a fork.
+    return np.minimum(np.einsum("ij,j->i", vectors, vector), 1)
