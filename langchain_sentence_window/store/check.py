@@ -180,7 +180,7 @@ def find_damage(snapshot: Snapshot) -> str | None:
         (first,) = snapshot.execute("PRAGMA integrity_check(1)").fetchone()
         if first != "ok":
             return str(first)
-        for row, *fields, checksum in snapshot.execute("SELECT row, id, start_index, end_index, text, own, checksum FROM sentences"):
+        for row, *fields, checksum in snapshot.execute("SELECT row, start_index, end_index, text, own, checksum FROM sentences"):
             if row_checksum(*fields) != checksum:
                 return f"row {row} of the sentences isn't as it was written"
         for row, vector, key, checksum in snapshot.execute(

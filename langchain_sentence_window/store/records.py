@@ -155,7 +155,7 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
         own = record.own or None
         stands = row, record.id, number, record.index, record.section_number
         shared = source_keys.get(row), section_keys.get(row), record.start, record.end
-        rows.append((*stands, *shared, text, own, key, row_checksum(record.id, *shared[2:], text, own)))
+        rows.append((*stands, *shared, text, own, key, row_checksum(*shared[2:], text, own)))
         of_vectors.append((row, vector, zlib.crc32(vector, key)))
     transaction.insert("sentences", rows)
     transaction.insert("vectors", of_vectors)
@@ -164,10 +164,10 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
         transaction.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", [as_json({row[-2] for row in rows})])  # noqa: S608
 
 
-def row_checksum(id_: str, start: int | None, end: int | None, text: str | bytes, own: str | None) -> int:
+def row_checksum(start: int | None, end: int | None, text: str | bytes, own: str | None) -> int:
     """Return the checksum of a sentence's row."""
     content = text if isinstance(text, bytes) else text.encode()
-    return zlib.crc32(f"{id_}\0{start}\0{end}\0{own}".encode(), zlib.crc32(content))
+    return zlib.crc32(f"{start}\0{end}\0{own}".encode(), zlib.crc32(content))
 
 
 class _Shared:
@@ -240,7 +240,7 @@ def read_documents(snapshot: Snapshot, condition: Condition) -> dict[int, Docume
     # The same as Document(...), without its layers of __init__, which take most of the time.
     validate, new = Document.__pydantic_validator__.validate_python, Document.__new__
     for (row, id_, text, own, source_key, section_key, *places, checksum), own_metadata in zip(found, owns, strict=True):
-        if row_checksum(id_, *places[1:], text, own) != checksum:
+        if row_checksum(*places[1:], text, own) != checksum:
             raise damaged("sentences as they were written")
         metadata = own_metadata
         if source_key is not None:
