@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -28,8 +29,11 @@ from langchain_sentence_window.documents.keys import (
     checked_ids,
 )
 from langchain_sentence_window.documents.metadata_values import json_item, own_values
+from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.embedding.contextual_vectors import fitted_headings, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.names_apart import keys_of_name
+from langchain_sentence_window.ranking.words import words_of
 
 from .filters import STAND_IN, Condition, with_nul, without_nul
 from .tables import ONE_OF, Snapshot, Transaction, as_json, as_text, damaged, stored_text, text_key
@@ -147,8 +151,11 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
     sections = _Shared(transaction, "sections", "section_key", documents.values())
     source_keys = {row: sources.key(row, (number, each.source)) for row, number, each in owned}
     section_keys = {row: sections.key(row, (number, each.section, each.context)) for row, number, each in owned}
-    sources.insert()
     sections.insert()
+    new = sources.insert()
+    metadatas = read_metadata([metadata for _, _, metadata, _ in new])
+    words = [(word, key) for (key, *_), each in zip(new, metadatas, strict=True) for word in words_of_names(each)]
+    transaction.insert("names", words)
     rows, of_vectors = list[tuple[Any, ...]](), list[tuple[int, bytes, int]]()
     for row, (number, record, vector) in enumerate(zip(numbers, records, vectors, strict=True), first):
         key, text = text_key(record.embedded), stored_text(record.text)
@@ -194,14 +201,30 @@ class _Shared:
             self._new.append((row, *stored, shared_checksum(metadata)))
         return key
 
-    def insert(self) -> None:
-        """Write what is new."""
+    def insert(self) -> list[tuple[Any, ...]]:
+        """Write what is new, and return it."""
         self._transaction.insert(self._table, self._new)
+        return self._new
 
 
 def shared_checksum(metadata: str) -> int:
     """Return the checksum of a row of ``sources`` or ``sections``."""
     return zlib.crc32(metadata.encode())
+
+
+def words_of_names(metadata: Mapping[str, Any], keys: Sequence[str] = ()) -> set[str]:
+    """Return the words of a source's names, and their keys, see `keys_of_name`.
+
+    Args:
+        metadata: The metadata of the source.
+        keys: Keys of metadata that hold names, beside the title, the file name and its folder.
+    """
+    return set[str]().union(*map(_words_and_keys, names_in(metadata, keys)))
+
+
+@lru_cache(10_000)
+def _words_and_keys(name: str) -> frozenset[str]:
+    return frozenset(keys_of_name(name).union(words_of(name)))
 
 
 # Conditions

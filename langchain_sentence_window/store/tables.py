@@ -40,6 +40,8 @@ CREATE TABLE documents (document INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQU
 CREATE TABLE sources (source_key INTEGER PRIMARY KEY, document INTEGER NOT NULL, metadata TEXT NOT NULL,
     checksum INTEGER NOT NULL);
 CREATE INDEX sources_by_document ON sources (document);
+CREATE TABLE names (word TEXT NOT NULL, source_key INTEGER NOT NULL, PRIMARY KEY (word, source_key)) WITHOUT ROWID;
+CREATE INDEX names_by_source ON names (source_key);
 CREATE TABLE sections (section_key INTEGER PRIMARY KEY, document INTEGER NOT NULL, metadata TEXT NOT NULL, context NOT NULL,
     checksum INTEGER NOT NULL);
 CREATE INDEX sections_by_document ON sections (document);
@@ -57,7 +59,8 @@ CREATE TABLE staged (text_key INTEGER NOT NULL, text NOT NULL, vector BLOB NOT N
 CREATE INDEX staged_by_text ON staged (text_key);
 """
 """The tables. What the sentences of a document or of a section share is stored once, in ``sources`` and ``sections``; a
-Document that isn't a sentence has all in its own row. Vectors that a call made before it was interrupted are staged."""
+Document that isn't a sentence has all in its own row. ``names`` holds the words of the names in ``sources``. Vectors
+that a call made before it was interrupted are staged."""
 
 ONE_OF = "IN (SELECT value FROM json_each(?))"
 """A condition that takes any number of values as one parameter, a list in JSON."""
@@ -308,11 +311,13 @@ class Transaction(Snapshot):
             changed = as_json(self._changed)
             self._keep_together(changed)
             for table, key in (("sources", "source_key"), ("sections", "section_key"), ("documents", "document")):
-                self.execute(
-                    f"DELETE FROM {table} WHERE document {ONE_OF} "  # noqa: S608
-                    f"AND NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.{key} = {table}.{key})",
-                    [changed],
+                unused = (
+                    f"{table} WHERE document {ONE_OF} "
+                    f"AND NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.{key} = {table}.{key})"
                 )
+                if table == "sources":
+                    self.execute(f"DELETE FROM names WHERE source_key IN (SELECT source_key FROM {unused})", [changed])  # noqa: S608
+                self.execute(f"DELETE FROM {unused}", [changed])  # noqa: S608
         self.insert("writes", [(*self.version, self.fact("epoch"))])
         # What goes too far back for a cache to catch up is forgotten.
         too_old = self.execute(

@@ -28,13 +28,13 @@ import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.embedding.vectors import mix_neighbors
-from langchain_sentence_window.errors import SentenceWindowError, StoreError, wrong_size
+from langchain_sentence_window.errors import StoreError, wrong_size
 
 from . import faiss_index
 from .database import Database, OutdatedError
 from .faiss_index import AUTO, Choice, choose, clusters_of, is_coarse, is_exact
 from .files import VECTORS_FILE, Checksum, checksum_of, new_file, open_regular
-from .reading import Pairs, best_first, best_pairs, exact_cosines, with_tied
+from .reading import Pairs, best_first, exact_cosines, with_tied
 from .tables import Snapshot, Version
 
 _LOGGER = logging.getLogger(__name__)

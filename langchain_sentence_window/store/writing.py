@@ -7,7 +7,6 @@ long, and when the call is interrupted, so that the same call embeds only the re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from time import monotonic
 
 from langchain_sentence_window._io import IO
