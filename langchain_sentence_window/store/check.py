@@ -180,7 +180,9 @@ def find_damage(snapshot: Snapshot) -> str | None:
         (first,) = snapshot.execute("PRAGMA integrity_check(1)").fetchone()
         if first != "ok":
             return str(first)
-        for row, *fields, checksum in snapshot.execute("SELECT row, start_index, end_index, text, own, checksum FROM sentences"):
+        for row, *fields, checksum in snapshot.execute(
+            "SELECT row, start_index, end_index, text, own, checksum FROM sentences"
+        ):
             if row_checksum(*fields) != checksum:
                 return f"row {row} of the sentences isn't as it was written"
         for row, vector, key, checksum in snapshot.execute(
@@ -189,7 +191,7 @@ def find_damage(snapshot: Snapshot) -> str | None:
             if zlib.crc32(vector, key) != checksum:
                 return f"row {row} of the vectors isn't as it was written"
         for table in ("sources", "sections"):
-            for metadata, checksum in snapshot.execute(f"SELECT metadata, checksum FROM {table}"):  # noqa: S608
+            for metadata, checksum in snapshot.execute(f"SELECT metadata, checksum FROM {table}"):
                 if shared_checksum(metadata) != checksum:
                     return f"a row of the {table} isn't as it was written"
         for what, sql in _LACKING.items():

@@ -35,9 +35,11 @@ SECONDS_TO_WAIT = 60.0
 _SECONDS_PER_ATTEMPT = 0.1  # Python sees Ctrl-C only when SQLite returns
 _PAGE_SIZE = 16_384  # of SQLite's default of 4096 bytes, two vectors of 768 numbers would fill three quarters
 _SETTINGS = (
-    f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
-    "PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
+    f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; "
+    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
 )
+
+
 class OutdatedError(StoreChangedError):
     """What is searched has moved on to a later state than the one that is read; read the present one."""
 
@@ -86,6 +88,11 @@ class Calls:
         """Let calls begin again."""
         self._changed.release()
 
+    def forget_others(self) -> None:
+        """Forget the calls of threads that a forked process doesn't have."""
+        thread = threading.get_ident()
+        self._running = Counter({thread: self._running[thread]})
+
     def _wait(self, seconds: float | None) -> None:
         thread = threading.get_ident()
         self._changed.wait_for(lambda: set(self._running) <= {thread}, seconds)
@@ -98,27 +105,18 @@ of the child would release."""
 _DATABASES: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
 
-def is_forked() -> bool:
-    """Return whether this process was forked from one that had loaded this module, so that it lacks threads of FAISS."""
-    return _Fork.was_made
-
-
-class _Fork:
-    was_made = False
-
-    @staticmethod
-    def after_in_child() -> None:
-        global _CALLS  # noqa: PLW0603 - the fork's lock can't be released by another thread, so it is replaced
-        _CALLS, _Fork.was_made = Calls(), True
-        for database in list(_DATABASES):
-            database.after_fork()
+def _after_fork_in_child() -> None:
+    _CALLS.after_fork_in_parent()
+    _CALLS.forget_others()
+    for database in list(_DATABASES):
+        database.after_fork()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(
-        before=lambda: _CALLS.before_fork(),
-        after_in_parent=lambda: _CALLS.after_fork_in_parent(),
-        after_in_child=_Fork.after_in_child,
+        before=_CALLS.before_fork,
+        after_in_parent=_CALLS.after_fork_in_parent,
+        after_in_child=_after_fork_in_child,
     )
 
 
@@ -352,15 +350,15 @@ class Database:
         last = snapshot.execute("SELECT epoch FROM writes ORDER BY generation DESC LIMIT 1").fetchone()
         if last is not None and last[0] != snapshot.fact("epoch"):
             raise StoreError(
-                f"{self.name}-wal is the write-ahead log of another version of {self.name}, as when a backup was copied "
-                "over an index that was in use; make sure that no process uses it, and delete "
+                f"{self.name}-wal is the write-ahead log of another version of {self.name}, as when a backup was "
+                "copied over an index that was in use; make sure that no process uses it, and delete "
                 f"{self.name}-wal and {self.name}-shm to go on with the backup, or use FaissStore.restore()"
             )
         made = snapshot.version.generation
         if head is not None and head.birth == snapshot.fact("birth") and head.generation > made:
             raise StoreError(
-                f"{self.name} holds {made} writes, and {head.generation} were made: its file or its write-ahead log was "
-                "lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
+                f"{self.name} holds {made} writes, and {head.generation} were made: its file or its write-ahead log "
+                "was lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
                 f"{HEAD_FILE!r} beside it"
             )
 
@@ -566,7 +564,7 @@ def _make_all(connection: sqlite3.Connection) -> None:
 
 
 def renew_epoch(connection: sqlite3.Connection) -> None:
-    """Draw a new number for the epoch of a database, so that it accepts no log of an earlier one; see `_renew_epoch`."""
+    """Begin another epoch of a database, so that it accepts no log of an earlier one; see `_renew_epoch`."""
     with _transaction(connection, "BEGIN IMMEDIATE"):
         epoch = secrets.randbits(62)
         connection.execute("INSERT OR REPLACE INTO facts VALUES ('epoch', ?)", [epoch])
@@ -671,5 +669,3 @@ def cure_of(error: Exception, path: Path | None, *, read_only: bool) -> str | No
     if code == errno.EAGAIN:
         return "another process is using it; try again when that has ended"
     return "choose another path" if isinstance(error, OSError) else None
-
-

@@ -374,7 +374,9 @@ class FaissStore(OpenFiles, VectorStore):
         """
         records = to_records(checked_documents(documents), None)
         if records:
-            halves = dict(zip([each.id for each in records], to_halves(unit_vectors(vectors, len(records))), strict=True))
+            halves = dict(
+                zip([each.id for each in records], to_halves(unit_vectors(vectors, len(records))), strict=True)
+            )
             latest = latest_of(records)
             self._origin.refresh()
 
@@ -1083,7 +1085,7 @@ class FaissStore(OpenFiles, VectorStore):
             sampled = await io.in_thread(self._read, lambda snapshot: snapshot.sample_embedded(count))
             vectors = [vector for _, vector in sampled]
         else:
-            vectors = [await self.embed_query(io, text) for text in texts]
+            vectors = [await self.embed_query(io, str(text)) for text in texts]
         unit: Vectors = normalized(np.stack(vectors)) if vectors else np.empty((0, 0), dtype=np.float32)
 
         def compare(state: IndexState, at: int, effort: float) -> set[int]:
@@ -1110,8 +1112,7 @@ class FaissStore(OpenFiles, VectorStore):
         with self._reading() as snapshot:
             in_use, to_come, tombstones, wasted = self._vectors.describe(snapshot)
             (documents,), (staged,) = (
-                snapshot.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
-                for table in ("documents", "staged")
+                snapshot.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("documents", "staged")
             )
             return StoreStats(
                 documents=documents,
@@ -1220,8 +1221,6 @@ class FaissStore(OpenFiles, VectorStore):
         """Close the store."""
         self.close()
 
-
-
     def _save(self) -> None:
         if self.folder is None:
             raise StoreError("the store is in memory only; give save() a path to write it to")
@@ -1285,7 +1284,7 @@ def _whole_documents(snapshot: Snapshot, condition: Condition) -> list[str]:
     """
     sql, parameters = snapshot.simplest(condition)
     found = snapshot.execute(
-        "SELECT doc_id, matching, (SELECT count(*) FROM sentences WHERE sentences.document = found.document) "  # noqa: S608
+        "SELECT doc_id, matching, (SELECT count(*) FROM sentences WHERE sentences.document = found.document) "
         f"FROM (SELECT document, count(*) AS matching FROM sentences WHERE {sql} GROUP BY document) AS found "
         "JOIN documents USING (document)",
         parameters,
@@ -1301,7 +1300,8 @@ def _whole_documents(snapshot: Snapshot, condition: Condition) -> list[str]:
 
 def _exported(snapshot: Snapshot, rows: Sequence[int]) -> tuple[list[Document], Vectors]:
     documents = read_documents(snapshot, (f"row {ONE_OF}", [as_json(rows)]))
-    vectors = dict(snapshot.execute(f"SELECT row, vector FROM vectors WHERE row {ONE_OF}", [as_json(rows)]).fetchall())  # noqa: S608
+    found = snapshot.execute(f"SELECT row, vector FROM vectors WHERE row {ONE_OF}", [as_json(rows)])
+    vectors: dict[int, bytes] = dict(found.fetchall())
     return [documents[row] for row in rows], from_halves(vectors[row] for row in rows)
 
 

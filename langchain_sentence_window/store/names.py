@@ -131,7 +131,9 @@ class Naming:
             if keys:
                 places[word] = self._names_of_keys(snapshot, tuple(keys)).get(word, [])
             else:
-                found = snapshot.execute("SELECT source_key FROM names WHERE word = ? LIMIT ?", [word, _MAX_SOURCES + 1])
+                found = snapshot.execute(
+                    "SELECT source_key FROM names WHERE word = ? LIMIT ?", [word, _MAX_SOURCES + 1]
+                )
                 places[word] = [key for (key,) in found]
         known = {key for found in places.values() if len(found) <= _MAX_SOURCES for key in found}
         documents: dict[int, int] = {}
@@ -184,14 +186,14 @@ class Naming:
         missing = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words if word not in found}
         if missing:
             rows = np.unique(np.concatenate([rows for _, rows in missing.values()]))
-            documents = {row: document for row, document in snapshot.lists(_DOCUMENTS_OF, rows.tolist())}
+            documents = dict(snapshot.lists(_DOCUMENTS_OF, rows.tolist()))
             for word, (count, of_word) in missing.items():
                 numbers = (documents.get(row) for row in of_word.tolist())
                 found[word] = WordSample(count, Counter(NO_DOCUMENT if each is None else each for each in numbers))
         return {word: found[word] for word in words}
 
 
-_DOCUMENTS_OF = f"SELECT json_group_array(json_array(row, document)) FROM sentences WHERE row {ONE_OF}"  # noqa: S608
+_DOCUMENTS_OF = f"SELECT json_group_array(json_array(row, document)) FROM sentences WHERE row {ONE_OF}"
 
 
 def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
@@ -205,7 +207,7 @@ _SOURCES = f"""
     SELECT json_group_array(json_array(source_key, document,
         (SELECT min(row) FROM sentences WHERE sentences.source_key = sources.source_key)))
     FROM sources WHERE source_key {ONE_OF}
-"""  # noqa: S608 - made of constants
+"""
 
 
 def _are_few(documents: Counter[int], share: float) -> bool:
@@ -251,7 +253,7 @@ def _read_evidence(
         head = "\n".join(as_text(text) for text, _ in of_it)[:HEAD_CHARS]
         metadata = [sources[key] for key in dict.fromkeys(key for _, key in of_it) if key is not None]
         own = dict.fromkeys(name for each in metadata for name in names_in(each, keys))
-        telling = tuple(name for name in own if not _is_shared(name, set(words.all), named))
+        telling = tuple(name for name in own if not _is_shared(name, frozenset(words.all), named))
         common = None
         if document in told:
             counts = {word: _count_named(snapshot, word) for name in telling for word in words_of(name)}
@@ -276,7 +278,7 @@ _BEGINNINGS = """
 """
 
 
-def _is_shared(name: str, words: Set[str], named: Mapping[str, set[int]]) -> bool:
+def _is_shared(name: str, words: frozenset[str], named: Mapping[str, set[int]]) -> bool:
     """Return whether the query holds a name that many documents may have."""
     of_name = words_of(name)
     if not words.issuperset(of_name):

@@ -39,11 +39,11 @@ _ROWS = f"""
         ifnull(source_key, {NONE}), start_index, end_index, {_NAME}, {_TEXT}, own, checksum
     ))
     FROM sentences LEFT JOIN documents ON documents.document = sentences.document WHERE row {ONE_OF}
-"""  # noqa: S608 - made of constants
+"""
 _BESIDE = f"""
     SELECT json_group_array(json_array(row, document, section, sentence_index, {_TEXT}))
     FROM sentences WHERE section_key IS NOT NULL AND row {ONE_OF}
-"""  # noqa: S608 - made of constants
+"""
 
 
 class Row(NamedTuple):
@@ -52,7 +52,7 @@ class Row(NamedTuple):
     Attributes:
         row: Its number.
         document: The number of its source document; `NONE` for a Document without one, as below.
-        index: Its index in the document; 0 for a Document that isn't a sentence.
+        sentence_index: Its index in the document; 0 for a Document that isn't a sentence.
         section: The number of its section.
         section_key: The key of what it shares with others of its section.
         source_key: The key of what it shares with others of its source document.
@@ -66,7 +66,7 @@ class Row(NamedTuple):
 
     row: int
     document: int
-    index: int
+    sentence_index: int
     section: int
     section_key: int
     source_key: int
@@ -152,9 +152,9 @@ class RowReader:
     def section(self, row: Row) -> Section:
         """Return the section of a sentence; one of its own for what is in none, or in one that can't be right."""
         section = self._bounds.get(row.section_key, _NO_SECTION)
-        if section.start <= row.index < section.end:
+        if section.start <= row.sentence_index < section.end:
             return section
-        return Section(row.index, row.index + 1, section.heading)
+        return Section(row.sentence_index, row.sentence_index + 1, section.heading)
 
     def sentences(self, rows: Sequence[Row]) -> list[StoredSentence]:
         """Return the sentences of rows, whose rarer fields are read when they are asked for.
@@ -170,7 +170,7 @@ class RowReader:
     def _odd_texts(self, rows: Iterable[int]) -> list[tuple[int, str]]:
         """Read texts with lone surrogates; see `stored_text`."""
         asked = list(rows)
-        sql = f"SELECT row, text FROM sentences WHERE row {ONE_OF}"  # noqa: S608
+        sql = f"SELECT row, text FROM sentences WHERE row {ONE_OF}"
         found = self._snapshot.execute(sql, [as_json(asked)]) if asked else ()
         return [(row, as_text(text)) for row, text in found]
 
@@ -183,7 +183,7 @@ class RowReader:
         # Without __init__, as most fields aren't known yet.
         sentence = LateSentence.__new__(LateSentence)
         sentence.read = read
-        sentence.doc_id, sentence.index, sentence.text = row.name, row.index, row.text
+        sentence.doc_id, sentence.index, sentence.text = row.name, row.sentence_index, row.text
         sentence.section_start, sentence.section_end, sentence.heading = section
         if row.start is not None and row.end is not None and 0 <= row.start <= row.end:
             sentence.start, sentence.end = row.start, row.end
@@ -200,8 +200,10 @@ class RowReader:
         source, section = self._sources.get(row.source_key, {}), self._sections.get(row.section_key, {})
         places: dict[str, Any] = {}
         if row.start is not None:
-            places = {keys.SENTENCE_INDEX: row.index, keys.START_INDEX: row.start, keys.END_INDEX: row.end}
-        return read_parts(own_values(source) | section | places | own, row.text, partial(sentence_id, row.name, row.index))
+            places = {keys.SENTENCE_INDEX: row.sentence_index, keys.START_INDEX: row.start, keys.END_INDEX: row.end}
+        return read_parts(
+            own_values(source) | section | places | own, row.text, partial(sentence_id, row.name, row.sentence_index)
+        )
 
 
 _RARE_IN_JSON = tuple(
@@ -282,7 +284,7 @@ def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) ->
         beside = beside[are_in(beside, allowed)]
     others = reader.beside(beside.tolist())
     is_sentence = np.array([row.section_key != NONE for row in rows], dtype=np.bool_)
-    stands = np.array([(each.row, each.document, each.section, each.index) for each in rows], dtype=np.int64)
+    stands = np.array([(each.row, each.document, each.section, each.sentence_index) for each in rows], dtype=np.int64)
     stands = stands.reshape(-1, 4)
     # Each Document that isn't a sentence is a document of its own.
     stands[~is_sentence, 1] = -1 - stands[~is_sentence, 0]
@@ -290,7 +292,7 @@ def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) ->
     starts = np.array([section.start for section in sections], dtype=np.int64)
     ends = np.array([section.end for section in sections], dtype=np.int64)
     candidates = Candidates(
-        keys=[(row.name, row.index) for row in rows],
+        keys=[(row.name, row.sentence_index) for row in rows],
         section_starts=starts,
         section_ends=ends,
         dense=scores.cosines,
@@ -342,7 +344,7 @@ def are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
 
 def _among(rows: Iterable[int], allowed: Rows) -> list[int]:
     found = np.array(sorted(rows), dtype=np.int64)
-    return found[are_in(found, allowed)].tolist()
+    return list(found[are_in(found, allowed)].tolist())
 
 
 def neighbors_of(snapshot: Snapshot, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
@@ -353,7 +355,7 @@ def neighbors_of(snapshot: Snapshot, rows: Sequence[int], reach: int) -> list[tu
     """
     around = sorted({row + step for row in rows for step in range(-reach, reach + 1)})
     found = snapshot.lists(
-        "SELECT json_group_array(json_array(row, document, section, sentence_index)) FROM sentences "  # noqa: S608
+        "SELECT json_group_array(json_array(row, document, section, sentence_index)) FROM sentences "
         f"WHERE section_key IS NOT NULL AND row {ONE_OF}",
         around,
     )
@@ -440,7 +442,7 @@ _PLACES = f"""
         row, {_NAME}, ifnull(sentence_index, 0)
     ))
     FROM sentences LEFT JOIN documents USING (document) WHERE row {ONE_OF}
-"""  # noqa: S608 - made of constants
+"""
 
 
 def best_pairs(snapshot: Snapshot, found: Pairs, k: int) -> Pairs:

@@ -52,7 +52,7 @@ class Record(NamedTuple):
             a sentence of one.
         section: The metadata that it shares with the other sentences of its section, likewise.
         doc_id: The id of its source document, if it has one.
-        index: The index of the sentence in its source document, if it has one.
+        sentence_index: Its index in its source document, if it has one.
         section_number: The number of its section in the source document.
         context: The text put before its own when it is embedded.
         start: Where the sentence starts in its source document; ``None`` if its metadata tells all of its places.
@@ -65,7 +65,7 @@ class Record(NamedTuple):
     source: str = ""
     section: str = ""
     doc_id: str | None = None
-    index: int | None = None
+    sentence_index: int | None = None
     section_number: int = 0
     context: str = ""
     start: int | None = None
@@ -128,7 +128,9 @@ def latest_of(records: Sequence[Record]) -> list[Record]:
     """Return records of which each has another id, the last of several, and which are in the order of documents."""
     latest = {record.id: record for record in records}.values()
     first = {record.doc_id: number for number, record in reversed(list(enumerate(latest)))}
-    return sorted(latest, key=lambda each: (first[each.doc_id], each.index or 0) if each.source else (len(first), 0))
+    return sorted(
+        latest, key=lambda each: (first[each.doc_id], each.sentence_index or 0) if each.source else (len(first), 0)
+    )
 
 
 def add_records(transaction: Transaction, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
@@ -145,7 +147,9 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
     first = transaction.version.last_row + 1
     numbers = [None if record.doc_id is None else documents[record.doc_id] for record in records]
     owned = [
-        (row, number, record) for row, (number, record) in enumerate(zip(numbers, records, strict=True), first) if record.source
+        (row, number, record)
+        for row, (number, record) in enumerate(zip(numbers, records, strict=True), first)
+        if record.source
     ]
     sources = _Shared(transaction, "sources", "source_key", documents.values())
     sections = _Shared(transaction, "sections", "section_key", documents.values())
@@ -160,15 +164,15 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
     for row, (number, record, vector) in enumerate(zip(numbers, records, vectors, strict=True), first):
         key, text = text_key(record.embedded), stored_text(record.text)
         own = record.own or None
-        stands = row, record.id, number, record.index, record.section_number
+        stands = row, record.id, number, record.sentence_index, record.section_number
         shared = source_keys.get(row), section_keys.get(row), record.start, record.end
-        rows.append((*stands, *shared, text, own, key, row_checksum(*shared[2:], text, own)))
+        rows.append((*stands, *shared, text, own, key, row_checksum(record.start, record.end, text, own)))
         of_vectors.append((row, vector, zlib.crc32(vector, key)))
     transaction.insert("sentences", rows)
     transaction.insert("vectors", of_vectors)
     transaction.added(len(rows))
     if transaction.execute("SELECT 1 FROM staged LIMIT 1").fetchone():
-        transaction.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", [as_json({row[-2] for row in rows})])  # noqa: S608
+        transaction.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", [as_json({row[-2] for row in rows})])
 
 
 def row_checksum(start: int | None, end: int | None, text: str | bytes, own: str | None) -> int:
@@ -187,7 +191,8 @@ class _Shared:
         self._transaction, self._table = transaction, table
         columns = "document, metadata, context" if table == "sections" else "document, metadata"
         known = transaction.execute(
-            f"SELECT {key}, {columns} FROM {table} WHERE document {ONE_OF}", [as_json(documents)]  # noqa: S608
+            f"SELECT {key}, {columns} FROM {table} WHERE document {ONE_OF}",
+            [as_json(documents)],
         )
         self._keys = {(document, metadata, *map(as_text, rest)): key for key, document, metadata, *rest in known}
         self._new: list[tuple[Any, ...]] = []
@@ -237,7 +242,7 @@ def with_ids(ids: Iterable[str]) -> Condition:
 
 def of_documents(doc_ids: Iterable[str]) -> Condition:
     """Return the condition that a record is a sentence of one of the source documents."""
-    sql = f"document IN (SELECT document FROM documents WHERE doc_id {ONE_OF})"  # noqa: S608
+    sql = f"document IN (SELECT document FROM documents WHERE doc_id {ONE_OF})"
     return sql, [as_json(id_ for id_ in doc_ids if STORABLE_ID.fullmatch(id_))]
 
 
@@ -252,7 +257,7 @@ def read_documents(snapshot: Snapshot, condition: Condition) -> dict[int, Docume
     """
     sql, parameters = condition
     found = snapshot.execute(
-        "SELECT row, id, text, own, source_key, section_key, sentence_index, start_index, end_index, checksum "  # noqa: S608
+        "SELECT row, id, text, own, source_key, section_key, sentence_index, start_index, end_index, checksum "
         f"FROM sentences WHERE {sql}",
         parameters,
     ).fetchall()
@@ -262,8 +267,10 @@ def read_documents(snapshot: Snapshot, condition: Condition) -> dict[int, Docume
     documents: dict[int, Document] = {}
     # The same as Document(...), without its layers of __init__, which take most of the time.
     validate, new = Document.__pydantic_validator__.validate_python, Document.__new__
-    for (row, id_, text, own, source_key, section_key, *places, checksum), own_metadata in zip(found, owns, strict=True):
-        if row_checksum(*places[1:], text, own) != checksum:
+    for (row, id_, text, own, source_key, section_key, *places, checksum), own_metadata in zip(
+        found, owns, strict=True
+    ):
+        if row_checksum(places[1], places[2], text, own) != checksum:
             raise damaged("sentences as they were written")
         metadata = own_metadata
         if source_key is not None:
@@ -282,7 +289,7 @@ def read_shared(snapshot: Snapshot, table: str, keys: Iterable[int]) -> dict[int
     """
     asked = set(keys)
     key = f"{table[:-1]}_key"
-    sql = f"SELECT json_group_array(json_array({key}, metadata, checksum)) FROM {table} WHERE {key} {ONE_OF}"  # noqa: S608
+    sql = f"SELECT json_group_array(json_array({key}, metadata, checksum)) FROM {table} WHERE {key} {ONE_OF}"
     found = snapshot.lists(sql, asked) if asked else []
     if len(found) < len(asked) or any(shared_checksum(metadata) != checksum for _, metadata, checksum in found):
         raise damaged(f"{table} as they were written")
@@ -292,10 +299,10 @@ def read_shared(snapshot: Snapshot, table: str, keys: Iterable[int]) -> dict[int
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def as_time(microseconds: object) -> datetime | None:
+def as_time(microseconds: Any) -> datetime | None:
     """Convert microseconds since 1970 UTC; ``None`` for what isn't a time, as a database may come from a stranger."""
     try:
-        return _EPOCH + timedelta(microseconds=microseconds)  # type: ignore[arg-type]
+        return _EPOCH + timedelta(microseconds=microseconds)
     except (TypeError, OverflowError):
         return None
 
@@ -396,4 +403,3 @@ def with_heading(heading: object, text: str) -> str:
         text: The text of the sentence.
     """
     return f"{fitted_headings(heading)}\n{text}" if isinstance(heading, str) and heading else text
-

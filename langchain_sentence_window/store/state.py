@@ -186,7 +186,7 @@ class IndexState:
 
     def vectors_of(self, found: Pairs) -> list[Vectors]:
         """Return the vectors of what was found, as they were embedded."""
-        sql = f"SELECT row, vector FROM vectors WHERE row {ONE_OF}"  # noqa: S608
+        sql = f"SELECT row, vector FROM vectors WHERE row {ONE_OF}"
         stored = dict(self.snapshot.execute(sql, [as_json(row for row, _ in found)]).fetchall())
         return list(from_halves(stored[row] for row, _ in found))
 
@@ -246,7 +246,7 @@ class IndexState:
         unknown = list[str]()
         for key in filter_keys(filter) if filter and self.snapshot.version.sentences else ():
             sql, parameters = compile_filter({key: {"$exists": True}})
-            if self.snapshot.execute(f"SELECT 1 FROM sentences WHERE {sql} LIMIT 1", parameters).fetchone() is None:  # noqa: S608
+            if self.snapshot.execute(f"SELECT 1 FROM sentences WHERE {sql} LIMIT 1", parameters).fetchone() is None:
                 unknown.append(key)
         if unknown:
             warnings.warn(unknown_keys(unknown), stacklevel=5)

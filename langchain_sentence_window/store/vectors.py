@@ -368,7 +368,11 @@ class VectorCache:
             dimension, count = snapshot.fact("dimension"), snapshot.version.sentences
             is_automatic = self.asked == AUTO and (name == "Flat" or name.startswith(("IVF", "RaBitQ2")))
             is_asked_for = is_automatic or name == choose(self.asked, dimension or 0, count, name).name
-            if tuple(header["weights"]) == self.weights and is_asked_for and snapshot.changes_since(version) is not None:
+            if (
+                tuple(header["weights"]) == self.weights
+                and is_asked_for
+                and snapshot.changes_since(version) is not None
+            ):
                 return VectorIndex.read(folder, header), version
         return None, None
 
@@ -508,7 +512,7 @@ class VectorIndex:
         if len(self) and len(vector) != self.dimension:
             raise wrong_size(len(vector), self.dimension)
         selected = self._select(allowed)
-        count = selected.count
+        count = selected.selected
         if not count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if self.fine is not None:
@@ -552,7 +556,9 @@ class VectorIndex:
     def _select(self, allowed: Rows | None) -> "_Selected":
         """Return which positions may be found; filters often come again."""
         last = self._selected
-        if last is not None and (last.allowed is None if allowed is None else last.allowed is not None and last.allowed() is allowed):
+        if last is not None and (
+            last.allowed is None if allowed is None else last.allowed is not None and last.allowed() is allowed
+        ):
             return last
         if allowed is None:
             is_selected = self._is_live.filled
@@ -586,7 +592,7 @@ class VectorIndex:
 
         with open_regular(folder / VECTORS_FILE) as file, np.load(file, allow_pickle=False) as saved:
             index, rows, is_live = (saved[name] for name in ("index", "rows", "is_live"))
-            codec = saved["codec"] if "codec" in saved else None
+            codec = saved.get("codec")
         index = faiss.deserialize_index(index)
         if isinstance(index, faiss.IndexIVFPQFastScan):
             index.pq.sync_transposed_centroids()  # by which vectors are added faster
@@ -609,13 +615,13 @@ class _Selected(NamedTuple):
 
     Attributes:
         allowed: The rows that they were made of; ``None`` for all.
-        count: Their number.
+        selected: Their number.
         bits: A bit for each position; ``None`` if all may be.
         size: The number of all positions.
     """
 
     allowed: "weakref.ref[Rows] | None"
-    count: int
+    selected: int
     bits: npt.NDArray[np.uint8] | None
     size: int
 
@@ -646,7 +652,9 @@ class FineCodes:
         """
         import faiss
 
-        self.codec: Any = faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_6bit, faiss.METRIC_INNER_PRODUCT)
+        self.codec: Any = faiss.IndexScalarQuantizer(
+            dimension, faiss.ScalarQuantizer.QT_6bit, faiss.METRIC_INNER_PRODUCT
+        )
         self._folder = folder
         self._saved = _MappedCodes(None, int(self.codec.code_size), 0)
         self._unnamed = _MappedCodes(None, int(self.codec.code_size), 0)
@@ -740,4 +748,4 @@ class _MappedCodes:
 
 def _cosines(vectors: Vectors, vector: Vectors) -> Vectors:
     # Not by a product of matrices, whose threads don't survive a fork.
-    return np.minimum(np.einsum("ij,j->i", vectors, vector), 1)
+    return np.asarray(np.minimum(np.einsum("ij,j->i", vectors, vector), 1))
