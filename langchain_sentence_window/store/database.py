@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from langchain_sentence_window._display import UPGRADE
 from langchain_sentence_window.errors import IndexMismatchError, StoreChangedError, StoreError
@@ -120,6 +120,13 @@ if hasattr(os, "register_at_fork"):  # not on Windows
     )
 
 
+class Cache(Protocol):
+    """What is kept of a database."""
+
+    def after_fork(self) -> None:
+        """Begin anew in the child process, where no other thread exists."""
+
+
 class Database:
     """The database of a store, for any number of threads and processes.
 
@@ -127,6 +134,8 @@ class Database:
         folder: The folder of all files, as an absolute path; ``None`` for a store in memory.
         name: Its name in messages.
         read_only: Whether writes are refused.
+        calls: Its running calls.
+        caches: What is told after a fork.
     """
 
     def __init__(self, folder: Path | None, *, read_only: bool = False) -> None:
@@ -147,7 +156,7 @@ class Database:
         self._held: tuple[int, int] | None = None
         self._has_renewed_epoch = False
         self._states: weakref.WeakSet[OneState] = weakref.WeakSet()
-        self.on_fork: list[Callable[[], None]] = []
+        self.caches: weakref.WeakSet[Cache] = weakref.WeakSet()
         with self.running("can't be opened as an index"):
             if self.path is None:
                 self._memory = _connect(":memory:")
@@ -288,8 +297,8 @@ class Database:
         self._turn = threading.RLock()
         for state in list(self._states):
             state.after_fork()
-        for forget in self.on_fork:
-            forget()
+        for cache in list(self.caches):
+            cache.after_fork()
 
     # Machinery
 

@@ -187,9 +187,10 @@ class Naming:
         if missing:
             rows = np.unique(np.concatenate([rows for _, rows in missing.values()]))
             documents = dict(snapshot.lists(_DOCUMENTS_OF, rows.tolist()))
-            for word, (count, of_word) in missing.items():
-                numbers = (documents.get(row) for row in of_word.tolist())
-                found[word] = WordSample(count, Counter(NO_DOCUMENT if each is None else each for each in numbers))
+            found |= {
+                word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
+                for word, (count, of_word) in missing.items()
+            }
         return {word: found[word] for word in words}
 
 

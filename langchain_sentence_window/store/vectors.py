@@ -1,8 +1,8 @@
 """The FAISS index of a store, kept in step with its database; a cache, which is built again if it is lost.
 
 Few vectors are compared exactly (``Flat``). Of more, FAISS compares codes of two bits a number, and the best of these
-are compared again by codes of six bits, which are mapped from a file. What a search returns is compared a last time with
-the vectors in the database, so that scores and order are those of an exact search.
+are compared again by codes of six bits, which are mapped from a file. What a search returns is compared a last time
+with the vectors in the database, so that scores and order are those of an exact search.
 
 What is searched is the vector of each sentence mixed with those of its neighbors. A row's never changes, and a document
 whose sentences change gets new rows. So an index takes rows in rising order, and position and row are found from each
@@ -82,7 +82,7 @@ class VectorCache:
         self._version: Version | None = None
         self._maker: threading.Thread | None = None
         self._has_failed = False
-        database.on_fork.append(self._after_fork)
+        database.caches.add(self)
 
     # Searching
 
@@ -151,15 +151,8 @@ class VectorCache:
         """
         if self._version != snapshot.version:
             self._advance(snapshot)
-        index = self._index
-        if index is not None and not self._is_making:
-            due = self._change_due(index)
-            if due is not None and len(index.rows) <= MAX_MADE_AT_ONCE:
-                self._index = self._built(snapshot)
-            elif due is not None:
-                self._begin(self._make_another)
-            elif index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)) and not self._database.read_only:
-                self._begin(self.save)
+            if self._index is not None and not self._is_making:
+                self._renew(self._index, snapshot)
         return self._index
 
     def drop_if_ahead(self, snapshot: Snapshot) -> None:
@@ -214,6 +207,16 @@ class VectorCache:
         is_done = index is not None and version is not None and self._follow(index, version, snapshot)
         self._index = index if is_done else self._built(snapshot)
         self._version = snapshot.version
+
+    def _renew(self, index: "VectorIndex", snapshot: Snapshot) -> None:
+        """Make or save the index anew if that is due."""
+        due = self._change_due(index)
+        if due is not None and len(index.rows) <= MAX_MADE_AT_ONCE:
+            self._index = self._built(snapshot)
+        elif due is not None:
+            self._begin(self._make_another)
+        elif index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)) and not self._database.read_only:
+            self._begin(self.save)
 
     def _follow(self, index: "VectorIndex", version: Version, snapshot: Snapshot) -> bool:
         """Apply the changes since a state; return whether they are known and can be applied."""
@@ -314,7 +317,8 @@ class VectorCache:
         if not database.read_only:
             self.save()
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
+        """Begin anew in the child process, which has no thread that makes an index."""
         self.lock = threading.RLock()
         self._maker = None
         if self._index is not None and self._index.fine is not None and self._index.unsaved:

@@ -56,7 +56,7 @@ class WordCache:
         self._lock = threading.Lock()
         self._index: LexicalIndex | None = None
         self._current: tuple[Version | None, LexicalSearcher | None] = (None, None)
-        database.on_fork.append(self._after_fork)
+        database.caches.add(self)
 
     def searcher(self, snapshot: Snapshot) -> "LexicalSearcher":
         """Return a searcher of a state.
@@ -166,7 +166,7 @@ class WordCache:
         """Let go of the index and its files."""
         self._index, self._current = None, (None, None)
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
         """Begin anew in the child process, which has no threads of tantivy's."""
         self._lock = threading.Lock()
         self.forget()
