@@ -315,7 +315,7 @@ class Database:
             raise StoreError(f"there is no index at {str(folder)!r} to read; make one without read_only=True")
         if (folder / f"{DATABASE_FILE}-journal").exists():
             raise StoreError(
-                f"{str(path)}-journal is a rollback journal, which no store writes, and SQLite would apply it; delete "
+                f"{path!s}-journal is a rollback journal, which no store writes, and SQLite would apply it; delete "
                 "it if you trust the database, or restore the index from a backup"
             )
         head = _read_head(folder)  # before the database, as others may write meanwhile and record it here afterwards

@@ -731,20 +731,16 @@ class FaissStore(OpenFiles, VectorStore):
             by_vector = self.similarity_search_with_score_by_vector
             return lambda vector: by_vector(vector, k, filter=filter, search_effort=effort)
         checked_count("k", k)
-        condition = condition_of(filter)
+        condition_of(filter)  # refuses an invalid one before the query is embedded
+        settings: dict[str, Any] = {
+            "lexical_weight": weight,
+            "filter": filter,
+            "spreads": spreading,
+            "search_effort": effort,
+        }
 
         def work(state: IndexState, vector: Vectors) -> list[tuple[Document, float]]:
-            found = state.ranked(
-                vector,
-                query,
-                k,
-                lexical_weight=weight,
-                where=condition,
-                rank=rank,
-                spreads=spreading,
-                effort=effort,
-            )
-            return state.documents(found, filter)
+            return state.documents(state.ranked(rank, vector, query, k, **settings))
 
         return lambda vector: self.read(partial(work, vector=vector), words=bool(weight))
 

@@ -126,20 +126,20 @@ class Naming:
         self, snapshot: Snapshot, words: Iterable[str], keys: Sequence[str], allowed: Rows | None
     ) -> dict[str, set[int]]:
         """Return the documents of which a name holds a word, by word; words that none or too many have are left out."""
+        of_keys = self._names_of_keys(snapshot, tuple(keys)) if keys else None
         places: dict[str, list[int]] = {}
         for word in dict.fromkeys(words):
-            if keys:
-                places[word] = self._names_of_keys(snapshot, tuple(keys)).get(word, [])
-            else:
-                found = snapshot.execute(
-                    "SELECT source_key FROM names WHERE word = ? LIMIT ?", [word, _MAX_SOURCES + 1]
-                )
+            if of_keys is None:
+                found = snapshot.execute(_NAMED, [word, _MAX_SOURCES + 1])
                 places[word] = [key for (key,) in found]
+            else:
+                places[word] = of_keys.get(word, [])
         known = {key for found in places.values() if len(found) <= _MAX_SOURCES for key in found}
-        documents: dict[int, int] = {}
-        for key, document, row in snapshot.lists(_SOURCES, known) if known else ():
-            if allowed is None or bool(are_in(np.array([row], dtype=np.int64), allowed)[0]):
-                documents[key] = document
+        lines = snapshot.lists(_SOURCES, known) if known else []
+        if allowed is not None:
+            is_allowed = are_in(np.array([row for *_, row in lines], dtype=np.int64), allowed)
+            lines = [line for line, may in zip(lines, is_allowed.tolist(), strict=True) if may]
+        documents = {key: document for key, document, _ in lines}
         named = {word: {documents[key] for key in found if key in documents} for word, found in places.items()}
         return {word: found for word, found in named.items() if 0 < len(found) <= _MAX_PLACES}
 
@@ -204,6 +204,7 @@ def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
     return len({document for _, document in snapshot.lists(_DOCUMENTS_OF, ends)}) > 1
 
 
+_NAMED = "SELECT source_key FROM names WHERE word = ? LIMIT ?"
 _SOURCES = f"""
     SELECT json_group_array(json_array(source_key, document,
         (SELECT min(row) FROM sentences WHERE sentences.source_key = sources.source_key)))

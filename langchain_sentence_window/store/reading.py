@@ -77,6 +77,11 @@ class Row(NamedTuple):
     own: str | None
     checksum: int
 
+    @property
+    def id(self) -> str:
+        """The id of its Document, as a retriever gives it."""
+        return self.name if self.section_key == NONE else sentence_id(self.name, self.sentence_index)
+
 
 class Section(NamedTuple):
     """The bounds of a section, and its heading path.
@@ -228,17 +233,18 @@ class FoundCandidates:
 
     Attributes:
         candidates: What ranking reads; no candidate is left out.
+        rows: Their rows.
     """
 
     candidates: Candidates
+    rows: Sequence[Row]
     _snapshot: Snapshot
     _reader: RowReader
-    _rows: Sequence[Row]
     _allowed: Rows | None
 
     def sentences(self, order: Iterable[int]) -> list[StoredSentence]:
         """Return the sentences of some candidates, by position; see `RowReader.sentences`."""
-        return self._reader.sentences([self._rows[at] for at in order])
+        return self._reader.sentences([self.rows[at] for at in order])
 
     def sentences_at(self, wanted: Iterable[SentenceKey]) -> SentencesByKey:
         """Read sentences of the candidates' documents by document and index, also those that are candidates.
@@ -248,7 +254,7 @@ class FoundCandidates:
         Raises:
             IncompleteWindowError: The metadata of one isn't what the splitter writes.
         """
-        numbers = {row.name: row.document for row in self._rows if row.section_key != NONE}
+        numbers = {row.name: row.document for row in self.rows if row.section_key != NONE}
         asked = dict.fromkeys(wanted)
         places = [(numbers[name], index) for name, index in asked if name in numbers]
         found = {row for (row,) in self._snapshot.execute(_ROWS_AT, [as_json(places)])} if places else set[int]()
@@ -306,7 +312,7 @@ def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) ->
         scores=scores.fused,
         documents=stands[:, 1],
     )
-    return FoundCandidates(candidates, snapshot, reader, rows, allowed)
+    return FoundCandidates(candidates, rows, snapshot, reader, allowed)
 
 
 def _places_beside(stands: Rows, every: Rows, step: int) -> Rows:

@@ -19,7 +19,7 @@ import threading
 import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
@@ -86,7 +86,7 @@ class VectorCache:
 
     # Searching
 
-    def nearest(self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, effort: float) -> Pairs:
+    def nearest(self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, *, effort: float) -> Pairs:
         """Find the vectors nearest to another, with exact cosines, ties by document and index.
 
         Args:
@@ -100,8 +100,7 @@ class VectorCache:
             EmbeddingError: The vector is of another length than those of the index.
             OutdatedError: The index is at a later state.
         """
-        with self.lock:
-            index = self.at(snapshot)
+        with self._searching(snapshot) as index:
             if index is None:
                 return []
             more = k if index.is_exact else k + max(_MIN_SPARE, k // 4)
@@ -114,7 +113,7 @@ class VectorCache:
         return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
 
     def candidates(
-        self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, effort: float, also: Rows
+        self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, *, effort: float, also: Rows
     ) -> tuple[Rows, Vectors]:
         """Find almost what `nearest` finds, by the index's codes, in less time for a large ``k``; compare other rows.
 
@@ -129,8 +128,7 @@ class VectorCache:
         Returns:
             The rows, each once, in any order, and their cosines. Those of codes are off by a few thousandths.
         """
-        with self.lock:
-            index = self.at(snapshot)
+        with self._searching(snapshot) as index:
             if index is None:
                 return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
             rows, cosines = index.search(vector, k, allowed, effort, 1)
@@ -140,6 +138,15 @@ class VectorCache:
             is_taken = (cosines >= np.partition(cosines, -k)[-k]) | np.isin(rows, also)
             rows, cosines = rows[is_taken], cosines[is_taken]
         return np.concatenate([rows, of_others[0]]), np.concatenate([cosines, of_others[1]])
+
+    @contextmanager
+    def _searching(self, snapshot: Snapshot) -> Iterator["VectorIndex | None"]:
+        with self.lock:
+            try:
+                yield self.at(snapshot)
+            except CutFileError as error:
+                self.forget()
+                raise OutdatedError(str(error)) from error
 
     # Following the database
 
@@ -639,12 +646,11 @@ class _Selected(NamedTuple):
 class FineCodes:
     """Codes of six bits a number, by position, by which a unit vector is compared with some of many.
 
-    Those that were saved are mapped from their file, and others that aren't few from a file of no name, so that they
-    take no memory but for those that are read.
+    They are mapped from a file, so that they take no memory but for those that are read: the saved one, or while an
+    index is made one of no name. What is added after saving stays in memory until the next time.
 
     Attributes:
         codec: Encodes and decodes them.
-        unsaved: The number of codes that aren't in a saved file.
     """
 
     def __init__(self, dimension: int, folder: Path | None) -> None:
@@ -659,25 +665,30 @@ class FineCodes:
         self.codec: Any = faiss.IndexScalarQuantizer(
             dimension, faiss.ScalarQuantizer.QT_6bit, faiss.METRIC_INNER_PRODUCT
         )
+        self._size = int(self.codec.code_size)
         self._folder = folder
-        self._saved = _MappedCodes(None, int(self.codec.code_size), 0)
-        self._unnamed = _MappedCodes(None, int(self.codec.code_size), 0)
-        self._clear()
+        self._file: BinaryIO | None = None
+        self._is_saved = False
+        self._in_file = 0
+        self._mapped: Any = None
+        self._added = _no_codes(self._size)
 
     @property
     def unsaved(self) -> int:
         """The number of codes that aren't in a saved file."""
-        return self._unnamed.count + len(self._added)
+        return len(self._added) + (0 if self._is_saved else self._in_file)
 
     def add(self, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(n, dimension)``."""
         self._added.append(self.codec.sa_encode(np.ascontiguousarray(vectors)))
-        if self._folder is not None and len(self._added) > _MAX_CODES_IN_MEMORY:
+        if self._folder is not None and not self._is_saved and len(self._added) > _MAX_CODES_IN_MEMORY:
             with suppress(OSError):  # if the disk is full, they stay in memory
-                if self._unnamed.file is None:
-                    self._unnamed.file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
-                self._unnamed.append(self._added.filled)
-                self._clear()
+                self._file = self._file or tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+                self._file.seek(self._in_file * self._size)
+                self._file.write(self._added.filled.tobytes())
+                self._file.flush()
+                self._in_file, self._mapped = self._in_file + len(self._added), None
+                self._added = _no_codes(self._size)
 
     def cosines(self, vector: Vectors, positions: Rows) -> Vectors:
         """Compare a unit vector with those at some positions, in rising order."""
@@ -697,57 +708,38 @@ class FineCodes:
 
     def map(self, path: Path, count: int) -> None:
         """Read the first codes from their saved file from now on."""
-        rest = self._at(np.arange(count, self._saved.count + self.unsaved))
-        self._saved = _MappedCodes(open_regular(path), int(self.codec.code_size), count)
-        self._unnamed = _MappedCodes(None, int(self.codec.code_size), 0)
-        self._clear()
+        rest = self._at(np.arange(count, self._in_file + len(self._added)))
+        self._file, self._is_saved, self._in_file, self._mapped = open_regular(path), True, count, None
+        self._added = _no_codes(self._size)
         self._added.append(rest)
-
-    def _clear(self) -> None:
-        self._added: GrowableArray[np.uint8] = GrowableArray(np.empty((0, int(self.codec.code_size)), dtype=np.uint8))
 
     def _at(self, positions: Rows) -> npt.NDArray[np.uint8]:
         """Return the codes at positions in rising order."""
-        parts, start = list[npt.NDArray[np.uint8]](), 0
-        for codes in (self._saved, self._unnamed, self._added):
-            end = start + (len(codes) if isinstance(codes, GrowableArray) else codes.count)
-            first, last = np.searchsorted(positions, [start, end])
-            if last > first:
-                filled = codes.filled if isinstance(codes, GrowableArray) else codes.mapped()
-                parts.append(filled[positions[first:last] - start])
-            start = end
-        return np.concatenate([np.empty((0, int(self.codec.code_size)), dtype=np.uint8), *parts])
+        split = int(np.searchsorted(positions, self._in_file))
+        added = self._added.filled[positions[split:] - self._in_file]
+        return np.concatenate([self._mapped_codes()[positions[:split]], added]) if split else added
 
-
-class _MappedCodes:
-    """Codes in a file."""
-
-    def __init__(self, file: "BinaryIO | None", size: int, count: int) -> None:
-        self.file, self.count = file, count
-        self._size = size
-        self._mapped: Any = None
-
-    def append(self, codes: npt.NDArray[np.uint8]) -> None:
-        """Write more codes at the end."""
-        assert self.file is not None  # noqa: S101
-        self.file.seek(self.count * self._size)
-        self.file.write(codes.tobytes())
-        self.file.flush()
-        self.count, self._mapped = self.count + len(codes), None
-
-    def mapped(self) -> Any:
-        """Return the codes, of shape ``(count, size)``, which aren't read from the file yet.
+    def _mapped_codes(self) -> Any:
+        """Return the codes in the file, of shape ``(n, size)``, which aren't read yet.
 
         Raises:
-            StoreError: The file was cut.
+            CutFileError: The file was cut.
         """
-        assert self.file is not None  # noqa: S101
+        assert self._file is not None  # noqa: S101
         # The system would end the process that reads behind the end.
-        if os.fstat(self.file.fileno()).st_size < self.count * self._size:
-            raise StoreError("a file of the FAISS index was cut while it was open; open the index again")
+        if os.fstat(self._file.fileno()).st_size < self._in_file * self._size:
+            raise CutFileError("a file of the FAISS index was cut while it was open; search again")
         if self._mapped is None:
-            self._mapped = np.memmap(self.file, np.uint8, "r", shape=(self.count, self._size))
+            self._mapped = np.memmap(self._file, np.uint8, "r", shape=(self._in_file, self._size))
         return self._mapped
+
+
+def _no_codes(size: int) -> GrowableArray[np.uint8]:
+    return GrowableArray(np.empty((0, size), dtype=np.uint8))
+
+
+class CutFileError(StoreError):
+    """The file of an index's codes was cut, so the index has to be built again."""
 
 
 def _cosines(vectors: Vectors, vector: Vectors) -> Vectors:
