@@ -207,7 +207,7 @@ class RowReader:
         if row.start is not None:
             places = {keys.SENTENCE_INDEX: row.sentence_index, keys.START_INDEX: row.start, keys.END_INDEX: row.end}
         return read_parts(
-            own_values(source) | section | places | own, row.text, partial(sentence_id, row.name, row.sentence_index)
+            own_values(source) | section | places | own, row.text, lambda: row.id
         )
 
 
