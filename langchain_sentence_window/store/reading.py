@@ -206,9 +206,7 @@ class RowReader:
         places: dict[str, Any] = {}
         if row.start is not None:
             places = {keys.SENTENCE_INDEX: row.sentence_index, keys.START_INDEX: row.start, keys.END_INDEX: row.end}
-        return read_parts(
-            own_values(source) | section | places | own, row.text, lambda: row.id
-        )
+        return read_parts(own_values(source) | section | places | own, row.text, lambda: row.id)
 
 
 _RARE_IN_JSON = tuple(

@@ -114,7 +114,7 @@ class Snapshot:
         self.connection, self.execute = connection, connection.execute
         self._version: Version | None = None
 
-    @property  # no cached_property, as one thread would wait for another's read: Python 3.11 has one lock for all objects
+    @property  # no cached_property, in which Python 3.11 lets threads wait for each other
     def version(self) -> Version:
         """The state's version."""
         if self._version is None:

@@ -280,7 +280,7 @@ class VectorCache:
     # Making another index in the background
 
     def _begin(self, work: Callable[[], None]) -> None:
-        """Do something in a thread. After a failure it isn't tried again until the store is opened again."""
+        """Run something in a thread. After a failure it isn't tried again until the store is opened again."""
         if self._has_failed:
             return
 
