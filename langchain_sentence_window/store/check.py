@@ -211,9 +211,14 @@ _CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
 
 _LACKING = {
     "vector": "SELECT row FROM sentences WHERE row NOT IN (SELECT row FROM vectors)",
-    "document": "SELECT row FROM sentences WHERE document NOT IN (SELECT document FROM documents)",
-    "source": "SELECT row FROM sentences WHERE source_key NOT IN (SELECT source_key FROM sources)",
-    "section": "SELECT row FROM sentences WHERE section_key NOT IN (SELECT section_key FROM sections)",
+    **{  # a Document that isn't a sentence has none; SQL finds NULL among no values at all
+        name: f"SELECT row FROM sentences WHERE {key} IS NOT NULL AND {key} NOT IN (SELECT {key} FROM {table})"
+        for name, key, table in (
+            ("document", "document", "documents"),
+            ("source", "source_key", "sources"),
+            ("section", "section_key", "sections"),
+        )
+    },
 }
 
 
