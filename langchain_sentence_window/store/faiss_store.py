@@ -370,6 +370,7 @@ class FaissStore(StoreSearches):
             def write() -> None:
                 with self._database.writing() as transaction:
                     self._origin.claim(transaction, halves)
+                    transaction.remove(with_ids([each.id for each in latest]))
                     add_records(transaction, latest, [halves[each.id] for each in latest])
 
             self._origin.run_proven(write, TEXTS_TO_WRITE)

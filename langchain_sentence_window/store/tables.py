@@ -263,8 +263,13 @@ class Transaction(Snapshot):
         """Record a fact about the store."""
         self.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", [name, json.dumps(value)])
 
-    def remove(self, condition: Condition) -> int:
-        """Remove the sentences that meet a condition, and return their number."""
+    def remove(self, condition: Condition, *, stage: Sequence[str] = ()) -> int:
+        """Remove the sentences that meet a condition, and return their number.
+
+        Args:
+            condition: The condition.
+            stage: Texts that will be written again, whose vectors are staged.
+        """
         sql, parameters = self.simplest(condition)
         self.execute("DELETE FROM leaving")
         selected = f"SELECT row, document FROM sentences WHERE {sql}"
@@ -279,6 +284,12 @@ class Transaction(Snapshot):
                 for (document,) in self.execute("SELECT DISTINCT document FROM leaving")
                 if document is not None
             )
+            if stage:
+                self.execute(
+                    f"INSERT INTO staged SELECT text_key, {EMBEDDED}, vector FROM {_WITH_SECTIONS} "
+                    f"WHERE row IN (SELECT row FROM leaving) AND text_key {ONE_OF}",
+                    [as_json(set(map(text_key, stage)))],
+                )
             for table in ("vectors", "sentences"):
                 self.execute(f"DELETE FROM {table} WHERE row IN (SELECT row FROM leaving)")
             self._advance(removed=count)
