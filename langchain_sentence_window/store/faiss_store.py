@@ -911,6 +911,7 @@ class FaissStore(OpenFiles, VectorStore):
                 yield snapshot
             return
         with ExitStack() as stack:
+            stack.enter_context(self._database.running("can't be searched"))  # before the lock, for which others wait
             is_writable = not self._database.read_only
             source = self._database.writing() if words and is_writable else self._database.reading()
             if self._database.folder is not None:
@@ -1208,9 +1209,6 @@ class FaissStore(OpenFiles, VectorStore):
         Later calls raise `StoreError`. Nothing needs to be saved first.
         """
         self._database.close()
-        with self._vectors.lock:
-            self._vectors.forget()
-        self._words.forget()
 
     def __enter__(self) -> Self:
         """Use the store in a ``with`` block."""

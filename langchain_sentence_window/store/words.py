@@ -56,6 +56,7 @@ class WordCache:
         self._lock = threading.Lock()
         self._index: LexicalIndex | None = None
         self._current: tuple[Version | None, LexicalSearcher | None] = (None, None)
+        database.on_close.append(self.forget)
         database.on_fork.append(self._after_fork)
 
     def searcher(self, snapshot: Snapshot) -> "LexicalSearcher":
