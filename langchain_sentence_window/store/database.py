@@ -163,6 +163,7 @@ class Database:
         folder: The folder of all files, as an absolute path; ``None`` for a store in memory.
         name: Its name in messages.
         read_only: Whether writes are refused.
+        turn: Is held by who writes, and by who reads a database in memory.
         on_close: Is called when the last call has ended after closing.
         on_fork: Is called in a child process, which lacks the other threads of its parent.
     """
@@ -178,8 +179,7 @@ class Database:
         self.path = None if folder is None else folder / DATABASE_FILE
         self.name = "the store in memory" if folder is None else str(self.path)
         self.calls = Calls()
-        self._turn = threading.RLock()
-        """Held by who writes, and by who reads a database in memory."""
+        self.turn = threading.RLock()
         self._idle: list[sqlite3.Connection] = []
         self._memory: sqlite3.Connection | None = None
         self._held: tuple[int, int] | None = None
@@ -227,7 +227,7 @@ class Database:
         """
         with self.running("can't be read"):
             if self._memory is not None:
-                with self._turn:
+                with self.turn:
                     is_nested = self._memory.in_transaction  # as by a ``rank`` that reads the store
                     with nullcontext() if is_nested else _transaction(self._memory, "BEGIN"):
                         yield Snapshot(self._memory)
@@ -252,7 +252,7 @@ class Database:
         """
         if self.read_only:
             raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
-        with self.running("can't be written, and is as it was before the call"), self._turn:
+        with self.running("can't be written, and is as it was before the call"), self.turn:
             if self._memory is not None and self._memory.in_transaction:
                 raise StoreError(f"{self.name} can't be written while this thread reads it; write after the read")
             connection = self._memory or self._take()
@@ -363,7 +363,7 @@ class Database:
             if self._memory is not None:
                 _leave_open(self._memory)
         self.calls = Calls(refusal)
-        self._turn = threading.RLock()
+        self.turn = threading.RLock()
         for state in list(self._states):
             state.after_fork_in_child()
         for forget in self.on_fork:
@@ -515,6 +515,10 @@ class OneState:
 
     A database in memory has no log that would keep the state. There a read of a later state is refused, or the state is
     copied first.
+
+    Attributes:
+        turn: Is held by the thread that reads.
+        is_fixed: Whether a read has ended well; until then each reads the present state.
     """
 
     def __init__(self, database: Database, *, copies: bool) -> None:
@@ -525,10 +529,11 @@ class OneState:
             copies: Whether to copy the state of a database in memory, which takes time, but no write changes it then.
         """
         self._database, self._copies = database, copies
-        self._turn = threading.RLock()
+        self.turn = threading.RLock()
         self._reads = 0
         self._is_clean = True
         self._is_over = False
+        self.is_fixed = False
         self._version: Version | None = None
         self._snapshot: Snapshot | None = None
 
@@ -540,7 +545,7 @@ class OneState:
             StoreChangedError: It doesn't exist any more.
         """
         try:
-            with self._database.running("can't be read"), self._turn:
+            with self._database.running("can't be read"), self.turn:
                 if self._is_over and not self._reads:
                     raise StoreError(f"a state of {self._database.name} was left before it was read")
                 self._reads += 1
@@ -548,13 +553,17 @@ class OneState:
                     if self._database.folder is None and not self._copies:
                         with self._database.reading() as snapshot:
                             yield self._checked(snapshot)
+                        self.is_fixed = True
                         return
+                    if not self.is_fixed and self._reads == 1:
+                        self._drop()
                     if self._snapshot is None:
                         self._snapshot = self._database.keep_state()
                         # The connection of a generator that is never ended is closed before it is collected itself.
                         self._finalizer = weakref.finalize(self, self._snapshot.connection.close)
                         self._finalizer.atexit = False
                     yield self._checked(self._snapshot)
+                    self.is_fixed = True
                 except BaseException as error:
                     self._is_clean = False
                     if isinstance(error, sqlite3.Error):
@@ -577,13 +586,13 @@ class OneState:
 
     def after_fork_in_parent(self) -> None:
         """Take the state again, if it is the present one still."""
-        if self._version is not None and self._snapshot is None and self._database.folder is not None:
+        if self.is_fixed and self._snapshot is None and self._database.folder is not None:
             with suppress(StoreError), self.reading():  # the next read raises the error
                 pass
 
     def after_fork_in_child(self) -> None:
         """Forget a read of a thread that the child lacks."""
-        self._turn, self._reads = threading.RLock(), 0
+        self.turn, self._reads = threading.RLock(), 0
 
     def _drop(self) -> None:
         """Close the connection; the next read takes the state again, unless another was written meanwhile."""
@@ -592,7 +601,7 @@ class OneState:
             self._finalizer()
 
     def _checked(self, snapshot: Snapshot) -> Snapshot:
-        if self._version not in (None, snapshot.version):
+        if self.is_fixed and self._version != snapshot.version:
             raise StoreChangedError(f"{self._database.name} changes too often to be read in one state; ask again")
         self._version = snapshot.version
         return snapshot
@@ -602,7 +611,7 @@ class OneState:
         if not self._is_over:
             return
         with _CALLS.counted(self._database.name):  # no fork comes between
-            if not self._turn.acquire(blocking=False):
+            if not self.turn.acquire(blocking=False):
                 return
             try:
                 if self._snapshot is not None and not self._reads:
@@ -610,7 +619,7 @@ class OneState:
                     self._finalizer.detach()
                     self._database.release_state(snapshot, is_clean=self._is_clean)
             finally:
-                self._turn.release()
+                self.turn.release()
 
 
 # Connections
