@@ -388,17 +388,27 @@ class Database:
                 "it if you trust the database, or restore the index from a backup"
             )
         head = _read_head(folder)  # before the database, as others may write meanwhile and record it here afterwards
-        connection = self._connect_file(mode="ro" if size_of(path) else "")
+        if not self.read_only and not size_of(folder / HEAD_FILE):  # nothing was ever written to it
+            self._make()
+        connection = self._connect_file(mode="ro")
         try:
-            if not size_of(path):
-                _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
-                _make_all(connection)
             with _transaction(connection, "BEGIN"):
                 self._check(Snapshot(connection), head)
         finally:
             _patiently(connection.close)
         with suppress(FileNotFoundError):
             self._held = _identity(path)
+
+    def _make(self) -> None:
+        """Make the tables of an empty database; another process may be making them."""
+        connection = self._connect_file()
+        try:
+            if _patiently(lambda: connection.execute("SELECT 1 FROM sqlite_schema").fetchone()) is None:
+                # Without a journal in a file, which others would refuse who open the database now.
+                _patiently(lambda: connection.executescript("PRAGMA journal_mode = MEMORY; PRAGMA journal_mode = WAL"))
+                _make_all(connection)
+        finally:
+            _patiently(connection.close)
 
     def _check(self, snapshot: Snapshot, head: "_Head | None") -> None:
         """Check that the file is a database of this package, in its format, with its own log.
