@@ -216,7 +216,7 @@ def use(scene: Scene, *, is_done: bool) -> str:
         assert contents(scene.store)[PROBES[2]] == {1}
     except StoreError as error:
         if "open" not in str(error):
-            raise AssertionError(f"after {scene.name} it is of no use and doesn't say to open it again: {error}") from None
+            raise AssertionError(f"after {scene.name} it fails and doesn't say to open it again: {error}") from None
         return "says that it must be opened again"
     return "works"
 
