@@ -828,9 +828,6 @@ class FaissStore(StoreSearches):
         Later calls raise `StoreError`. Nothing needs to be saved first.
         """
         self._database.close()
-        with self._vectors.lock:
-            self._vectors.forget()
-        self._words.forget()
 
     def __enter__(self) -> Self:
         """Use the store in a ``with`` block."""

@@ -296,9 +296,10 @@ class VectorCache:
                         self._database.name,
                     )
 
-        self._maker = threading.Thread(target=run, name=f"index of {self._database.name}", daemon=True)
+        maker = threading.Thread(target=run, name=f"index of {self._database.name}", daemon=True)
         with suppress(RuntimeError):  # no thread can be started at the end of the process
-            self._maker.start()
+            maker.start()
+            self._maker = maker
 
     def _make_another(self) -> None:
         """Make the index that is due, and put it in place.
@@ -339,6 +340,10 @@ class VectorCache:
         Raises:
             StoreError: It can't be written.
         """
+        with self._database.running("can't be saved"):  # which closing and forks wait for
+            self._write()
+
+    def _write(self) -> None:
         folder = self._database.folder
         if folder is None:
             return
