@@ -2,7 +2,7 @@
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import SentenceWindowError
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO, make_faiss_index
+from langchain_sentence_window.store.faiss_index import AUTO, make_faiss_index
 
 INDEXES = (
     *("Flat", "SQ8", "SQfp16", "RaBitQ", "RaBitQ2", "HNSW16", "HNSW16_SQ8"),
