@@ -16,7 +16,7 @@ import weakref
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -185,7 +185,8 @@ class Database:
         """
         with self.running("can't be read"):
             if self._memory is not None:
-                with self._turn, _transaction(self._memory, "BEGIN"):
+                # A callback of a read may read, too.
+                with self._turn, nullcontext() if self._memory.in_transaction else _transaction(self._memory, "BEGIN"):
                     yield Snapshot(self._memory)
                 return
             stamp = self._stamp()
