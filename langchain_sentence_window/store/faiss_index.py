@@ -222,8 +222,9 @@ def nearest(index: Any, vector: Vectors, count: int, bits: Any, effort: float) -
     Returns:
         Cosines and positions, best first.
     """
-    import faiss
+    import faiss as library
 
+    faiss: Any = library  # its types lack a few
     settings: dict[str, Any] = {}
     # FAISS holds only pointers to both, which stay in variables until it has searched.
     selector = None if bits is None else faiss.IDSelectorBitmap(bits)

@@ -1,8 +1,8 @@
 """The FAISS index of a store, kept in step with its database; a cache, which is built again if it is lost.
 
 Few vectors are compared exactly (``Flat``). Of more, FAISS compares codes of two bits a number, and the best of these
-are compared again by codes of six bits, which are mapped from a file. What a search returns is compared a last time with
-the vectors in the database, so that scores and order are those of an exact search.
+are compared again by codes of six bits, which are mapped from a file. What a search returns is compared a last time
+with the vectors in the database, so that scores and order are those of an exact search.
 
 What is searched is the vector of each sentence mixed with those of its neighbors. A row's never changes, and a document
 whose sentences change gets new rows. So an index takes rows in rising order, and position and row are found from each
@@ -19,7 +19,7 @@ import threading
 import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
 
@@ -28,13 +28,13 @@ import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.embedding.vectors import mix_neighbors
-from langchain_sentence_window.errors import SentenceWindowError, StoreError, wrong_size
+from langchain_sentence_window.errors import StoreError, wrong_size
 
 from . import faiss_index
 from .database import Database, OutdatedError
 from .faiss_index import AUTO, Choice, choose, clusters_of, is_coarse, is_exact
 from .files import VECTORS_FILE, Checksum, checksum_of, new_file, open_regular
-from .reading import Pairs, best_first, best_pairs, exact_cosines, with_tied
+from .reading import Pairs, best_first, exact_cosines, with_tied
 from .tables import Snapshot, Version
 
 _LOGGER = logging.getLogger(__name__)
@@ -82,11 +82,11 @@ class VectorCache:
         self._version: Version | None = None
         self._maker: threading.Thread | None = None
         self._has_failed = False
-        database.on_fork.append(self._after_fork)
+        database.caches.add(self)
 
     # Searching
 
-    def nearest(self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, effort: float) -> Pairs:
+    def nearest(self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, *, effort: float) -> Pairs:
         """Find the vectors nearest to another, with exact cosines, ties by document and index.
 
         Args:
@@ -100,8 +100,7 @@ class VectorCache:
             EmbeddingError: The vector is of another length than those of the index.
             OutdatedError: The index is at a later state.
         """
-        with self.lock:
-            index = self.at(snapshot)
+        with self._searching(snapshot) as index:
             if index is None:
                 return []
             more = k if index.is_exact else k + max(_MIN_SPARE, k // 4)
@@ -114,7 +113,7 @@ class VectorCache:
         return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
 
     def candidates(
-        self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, effort: float, also: Rows
+        self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, *, effort: float, also: Rows
     ) -> tuple[Rows, Vectors]:
         """Find almost what `nearest` finds, by the index's codes, in less time for a large ``k``; compare other rows.
 
@@ -129,8 +128,7 @@ class VectorCache:
         Returns:
             The rows, each once, in any order, and their cosines. Those of codes are off by a few thousandths.
         """
-        with self.lock:
-            index = self.at(snapshot)
+        with self._searching(snapshot) as index:
             if index is None:
                 return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
             rows, cosines = index.search(vector, k, allowed, effort, 1)
@@ -140,6 +138,15 @@ class VectorCache:
             is_taken = (cosines >= np.partition(cosines, -k)[-k]) | np.isin(rows, also)
             rows, cosines = rows[is_taken], cosines[is_taken]
         return np.concatenate([rows, of_others[0]]), np.concatenate([cosines, of_others[1]])
+
+    @contextmanager
+    def _searching(self, snapshot: Snapshot) -> Iterator["VectorIndex | None"]:
+        with self.lock:
+            try:
+                yield self.at(snapshot)
+            except CutFileError as error:
+                self.forget()
+                raise OutdatedError(str(error)) from error
 
     # Following the database
 
@@ -151,15 +158,8 @@ class VectorCache:
         """
         if self._version != snapshot.version:
             self._advance(snapshot)
-        index = self._index
-        if index is not None and not self._is_making:
-            due = self._change_due(index)
-            if due is not None and len(index.rows) <= MAX_MADE_AT_ONCE:
-                self._index = self._built(snapshot)
-            elif due is not None:
-                self._begin(self._make_another)
-            elif index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)) and not self._database.read_only:
-                self._begin(self.save)
+            if self._index is not None and not self._is_making:
+                self._renew(self._index, snapshot)
         return self._index
 
     def drop_if_ahead(self, snapshot: Snapshot) -> None:
@@ -214,6 +214,16 @@ class VectorCache:
         is_done = index is not None and version is not None and self._follow(index, version, snapshot)
         self._index = index if is_done else self._built(snapshot)
         self._version = snapshot.version
+
+    def _renew(self, index: "VectorIndex", snapshot: Snapshot) -> None:
+        """Make or save the index anew if that is due."""
+        due = self._change_due(index)
+        if due is not None and len(index.rows) <= MAX_MADE_AT_ONCE:
+            self._index = self._built(snapshot)
+        elif due is not None:
+            self._begin(self._make_another)
+        elif index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)) and not self._database.read_only:
+            self._begin(self.save)
 
     def _follow(self, index: "VectorIndex", version: Version, snapshot: Snapshot) -> bool:
         """Apply the changes since a state; return whether they are known and can be applied."""
@@ -270,7 +280,7 @@ class VectorCache:
     # Making another index in the background
 
     def _begin(self, work: Callable[[], None]) -> None:
-        """Do something in a thread. After a failure it isn't tried again until the store is opened again."""
+        """Run something in a thread. After a failure it isn't tried again until the store is opened again."""
         if self._has_failed:
             return
 
@@ -286,9 +296,10 @@ class VectorCache:
                         self._database.name,
                     )
 
-        self._maker = threading.Thread(target=run, name=f"index of {self._database.name}", daemon=True)
+        maker = threading.Thread(target=run, name=f"index of {self._database.name}", daemon=True)
         with suppress(RuntimeError):  # no thread can be started at the end of the process
-            self._maker.start()
+            maker.start()
+            self._maker = maker
 
     def _make_another(self) -> None:
         """Make the index that is due, and put it in place.
@@ -314,7 +325,8 @@ class VectorCache:
         if not database.read_only:
             self.save()
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
+        """Begin anew in the child process, which has no thread that makes an index."""
         self.lock = threading.RLock()
         self._maker = None
         if self._index is not None and self._index.fine is not None and self._index.unsaved:
@@ -328,6 +340,10 @@ class VectorCache:
         Raises:
             StoreError: It can't be written.
         """
+        with self._database.running("can't be saved"):  # which closing and forks wait for
+            self._write()
+
+    def _write(self) -> None:
         folder = self._database.folder
         if folder is None:
             return
@@ -368,7 +384,11 @@ class VectorCache:
             dimension, count = snapshot.fact("dimension"), snapshot.version.sentences
             is_automatic = self.asked == AUTO and (name == "Flat" or name.startswith(("IVF", "RaBitQ2")))
             is_asked_for = is_automatic or name == choose(self.asked, dimension or 0, count, name).name
-            if tuple(header["weights"]) == self.weights and is_asked_for and snapshot.changes_since(version) is not None:
+            if (
+                tuple(header["weights"]) == self.weights
+                and is_asked_for
+                and snapshot.changes_since(version) is not None
+            ):
                 return VectorIndex.read(folder, header), version
         return None, None
 
@@ -508,7 +528,7 @@ class VectorIndex:
         if len(self) and len(vector) != self.dimension:
             raise wrong_size(len(vector), self.dimension)
         selected = self._select(allowed)
-        count = selected.count
+        count = selected.selected
         if not count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if self.fine is not None:
@@ -552,7 +572,9 @@ class VectorIndex:
     def _select(self, allowed: Rows | None) -> "_Selected":
         """Return which positions may be found; filters often come again."""
         last = self._selected
-        if last is not None and (last.allowed is None if allowed is None else last.allowed is not None and last.allowed() is allowed):
+        if last is not None and (
+            last.allowed is None if allowed is None else last.allowed is not None and last.allowed() is allowed
+        ):
             return last
         if allowed is None:
             is_selected = self._is_live.filled
@@ -586,7 +608,7 @@ class VectorIndex:
 
         with open_regular(folder / VECTORS_FILE) as file, np.load(file, allow_pickle=False) as saved:
             index, rows, is_live = (saved[name] for name in ("index", "rows", "is_live"))
-            codec = saved["codec"] if "codec" in saved else None
+            codec = saved.get("codec")
         index = faiss.deserialize_index(index)
         if isinstance(index, faiss.IndexIVFPQFastScan):
             index.pq.sync_transposed_centroids()  # by which vectors are added faster
@@ -609,13 +631,13 @@ class _Selected(NamedTuple):
 
     Attributes:
         allowed: The rows that they were made of; ``None`` for all.
-        count: Their number.
+        selected: Their number.
         bits: A bit for each position; ``None`` if all may be.
         size: The number of all positions.
     """
 
     allowed: "weakref.ref[Rows] | None"
-    count: int
+    selected: int
     bits: npt.NDArray[np.uint8] | None
     size: int
 
@@ -629,12 +651,11 @@ class _Selected(NamedTuple):
 class FineCodes:
     """Codes of six bits a number, by position, by which a unit vector is compared with some of many.
 
-    Those that were saved are mapped from their file, and others that aren't few from a file of no name, so that they
-    take no memory but for those that are read.
+    They are mapped from a file, so that they take no memory but for those that are read: the saved one, or while an
+    index is made one of no name. What is added after saving stays in memory until the next time.
 
     Attributes:
         codec: Encodes and decodes them.
-        unsaved: The number of codes that aren't in a saved file.
     """
 
     def __init__(self, dimension: int, folder: Path | None) -> None:
@@ -646,26 +667,33 @@ class FineCodes:
         """
         import faiss
 
-        self.codec: Any = faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_6bit, faiss.METRIC_INNER_PRODUCT)
+        self.codec: Any = faiss.IndexScalarQuantizer(
+            dimension, faiss.ScalarQuantizer.QT_6bit, faiss.METRIC_INNER_PRODUCT
+        )
+        self._size = int(self.codec.code_size)
         self._folder = folder
-        self._saved = _MappedCodes(None, int(self.codec.code_size), 0)
-        self._unnamed = _MappedCodes(None, int(self.codec.code_size), 0)
-        self._clear()
+        self._file: BinaryIO | None = None
+        self._is_saved = False
+        self._in_file = 0
+        self._mapped: Any = None
+        self._added = _no_codes(self._size)
 
     @property
     def unsaved(self) -> int:
         """The number of codes that aren't in a saved file."""
-        return self._unnamed.count + len(self._added)
+        return len(self._added) + (0 if self._is_saved else self._in_file)
 
     def add(self, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(n, dimension)``."""
         self._added.append(self.codec.sa_encode(np.ascontiguousarray(vectors)))
-        if self._folder is not None and len(self._added) > _MAX_CODES_IN_MEMORY:
+        if self._folder is not None and not self._is_saved and len(self._added) > _MAX_CODES_IN_MEMORY:
             with suppress(OSError):  # if the disk is full, they stay in memory
-                if self._unnamed.file is None:
-                    self._unnamed.file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
-                self._unnamed.append(self._added.filled)
-                self._clear()
+                self._file = self._file or tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+                self._file.seek(self._in_file * self._size)
+                self._file.write(self._added.filled.tobytes())
+                self._file.flush()
+                self._in_file, self._mapped = self._in_file + len(self._added), None
+                self._added = _no_codes(self._size)
 
     def cosines(self, vector: Vectors, positions: Rows) -> Vectors:
         """Compare a unit vector with those at some positions, in rising order."""
@@ -685,59 +713,40 @@ class FineCodes:
 
     def map(self, path: Path, count: int) -> None:
         """Read the first codes from their saved file from now on."""
-        rest = self._at(np.arange(count, self._saved.count + self.unsaved))
-        self._saved = _MappedCodes(open_regular(path), int(self.codec.code_size), count)
-        self._unnamed = _MappedCodes(None, int(self.codec.code_size), 0)
-        self._clear()
+        rest = self._at(np.arange(count, self._in_file + len(self._added)))
+        self._file, self._is_saved, self._in_file, self._mapped = open_regular(path), True, count, None
+        self._added = _no_codes(self._size)
         self._added.append(rest)
-
-    def _clear(self) -> None:
-        self._added: GrowableArray[np.uint8] = GrowableArray(np.empty((0, int(self.codec.code_size)), dtype=np.uint8))
 
     def _at(self, positions: Rows) -> npt.NDArray[np.uint8]:
         """Return the codes at positions in rising order."""
-        parts, start = list[npt.NDArray[np.uint8]](), 0
-        for codes in (self._saved, self._unnamed, self._added):
-            end = start + (len(codes) if isinstance(codes, GrowableArray) else codes.count)
-            first, last = np.searchsorted(positions, [start, end])
-            if last > first:
-                filled = codes.filled if isinstance(codes, GrowableArray) else codes.mapped()
-                parts.append(filled[positions[first:last] - start])
-            start = end
-        return np.concatenate([np.empty((0, int(self.codec.code_size)), dtype=np.uint8), *parts])
+        split = int(np.searchsorted(positions, self._in_file))
+        added = self._added.filled[positions[split:] - self._in_file]
+        return np.concatenate([self._mapped_codes()[positions[:split]], added]) if split else added
 
-
-class _MappedCodes:
-    """Codes in a file."""
-
-    def __init__(self, file: "BinaryIO | None", size: int, count: int) -> None:
-        self.file, self.count = file, count
-        self._size = size
-        self._mapped: Any = None
-
-    def append(self, codes: npt.NDArray[np.uint8]) -> None:
-        """Write more codes at the end."""
-        assert self.file is not None  # noqa: S101
-        self.file.seek(self.count * self._size)
-        self.file.write(codes.tobytes())
-        self.file.flush()
-        self.count, self._mapped = self.count + len(codes), None
-
-    def mapped(self) -> Any:
-        """Return the codes, of shape ``(count, size)``, which aren't read from the file yet.
+    def _mapped_codes(self) -> Any:
+        """Return the codes in the file, of shape ``(n, size)``, which aren't read yet.
 
         Raises:
-            StoreError: The file was cut.
+            CutFileError: The file was cut.
         """
-        assert self.file is not None  # noqa: S101
+        assert self._file is not None  # noqa: S101
         # The system would end the process that reads behind the end.
-        if os.fstat(self.file.fileno()).st_size < self.count * self._size:
-            raise StoreError("a file of the FAISS index was cut while it was open; open the index again")
+        if os.fstat(self._file.fileno()).st_size < self._in_file * self._size:
+            raise CutFileError("a file of the FAISS index was cut while it was open; search again")
         if self._mapped is None:
-            self._mapped = np.memmap(self.file, np.uint8, "r", shape=(self.count, self._size))
+            self._mapped = np.memmap(self._file, np.uint8, "r", shape=(self._in_file, self._size))
         return self._mapped
+
+
+def _no_codes(size: int) -> GrowableArray[np.uint8]:
+    return GrowableArray(np.empty((0, size), dtype=np.uint8))
+
+
+class CutFileError(StoreError):
+    """The file of an index's codes was cut, so the index has to be built again."""
 
 
 def _cosines(vectors: Vectors, vector: Vectors) -> Vectors:
     # Not by a product of matrices, whose threads don't survive a fork.
-    return np.minimum(np.einsum("ij,j->i", vectors, vector), 1)
+    return np.asarray(np.minimum(np.einsum("ij,j->i", vectors, vector), 1))

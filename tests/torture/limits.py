@@ -27,6 +27,8 @@ def lower(put: Callable[[Any, str, Any], None] = setattr) -> None:
     put(faiss_index, "CLUSTERS_SEARCHED", 1)
     put(vectors, "MAX_MADE_AT_ONCE", 0)
     put(vectors, "_PART_SIZE", 50)
+    put(vectors, "_MIN_TOMBSTONES", 50)
+    put(vectors, "_MAX_CODES_IN_MEMORY", 50)
     put(vectors, "MAX_COMPARED_DIRECTLY", 20)
     # Enough to find all, whatever codes of a few random numbers say.
     put(vectors, "MIN_CANDIDATES", 150)
