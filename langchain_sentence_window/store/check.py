@@ -209,11 +209,15 @@ _CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
 }
 """The rows of each table with the fields that their checksums cover."""
 
+# Where a table is empty, even NULL isn't in it.
 _LACKING = {
-    "vector": "SELECT row FROM sentences WHERE row NOT IN (SELECT row FROM vectors)",
-    "document": "SELECT row FROM sentences WHERE document NOT IN (SELECT document FROM documents)",
-    "source": "SELECT row FROM sentences WHERE source_key NOT IN (SELECT source_key FROM sources)",
-    "section": "SELECT row FROM sentences WHERE section_key NOT IN (SELECT section_key FROM sections)",
+    what: f"SELECT row FROM sentences WHERE {key} IS NOT NULL AND {key} NOT IN (SELECT {key} FROM {table})"  # noqa: S608
+    for what, key, table in (
+        ("vector", "row", "vectors"),
+        ("document", "document", "documents"),
+        ("source", "source_key", "sources"),
+        ("section", "section_key", "sections"),
+    )
 }
 
 

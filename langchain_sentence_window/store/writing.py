@@ -135,11 +135,10 @@ class Replacement:
                 self.origin.claim(transaction, self.vectors)
             if transaction.version.sentences:
                 stored = [text for record in self.records if (text := record.embedded) not in self.vectors]
-                (sql, values), (or_sql, or_values) = (
-                    with_ids(each.id for each in self.records),
-                    self.remove or ("0", []),
-                )
-                transaction.remove((f"{sql} OR {or_sql}", [*values, *or_values]), stage=stored)
+                # SQLite reads an index for each of them, but all sentences for "OR 0".
+                replaced = [with_ids(each.id for each in self.records), *([self.remove] if self.remove else [])]
+                sql = " OR ".join(sql for sql, _ in replaced)
+                transaction.remove((sql, [value for _, values in replaced for value in values]), stage=stored)
             for start in range(0, len(self.records), _BATCH_SIZE):
                 part = self.records[start : start + _BATCH_SIZE]
                 known = transaction.known_vectors([each.embedded for each in part if each.embedded not in self.vectors])
