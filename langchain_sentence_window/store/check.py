@@ -209,16 +209,15 @@ _CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
 }
 """The rows of each table with the fields that their checksums cover."""
 
+# Where a table is empty, even NULL isn't in it.
 _LACKING = {
-    "vector": "SELECT row FROM sentences WHERE row NOT IN (SELECT row FROM vectors)",
-    **{  # a Document that isn't a sentence has none; SQL finds NULL among no values at all
-        name: f"SELECT row FROM sentences WHERE {key} IS NOT NULL AND {key} NOT IN (SELECT {key} FROM {table})"
-        for name, key, table in (
-            ("document", "document", "documents"),
-            ("source", "source_key", "sources"),
-            ("section", "section_key", "sections"),
-        )
-    },
+    what: f"SELECT row FROM sentences WHERE {key} IS NOT NULL AND {key} NOT IN (SELECT {key} FROM {table})"
+    for what, key, table in (
+        ("vector", "row", "vectors"),
+        ("document", "document", "documents"),
+        ("source", "source_key", "sources"),
+        ("section", "section_key", "sections"),
+    )
 }
 
 

@@ -16,7 +16,7 @@ import weakref
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
@@ -33,6 +33,7 @@ SECONDS_TO_WAIT = 60.0
 """How long a write waits for that of another process."""
 
 _SECONDS_PER_ATTEMPT = 0.1  # Python sees Ctrl-C only when SQLite returns
+_SECONDS_BEFORE_FORK = 10.0
 _PAGE_SIZE = 16_384  # of SQLite's default of 4096 bytes, two vectors of 768 numbers would fill three quarters
 _SETTINGS = (
     f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; "
@@ -45,13 +46,29 @@ class OutdatedError(StoreChangedError):
 
 
 class Calls:
-    """Counts the calls that are running, for whose end forks and closing wait."""
+    """Counts the calls that are running, for whose end forks and closing wait.
 
-    def __init__(self) -> None:
+    Attributes:
+        refusal: Why no further call may begin; empty if calls may.
+    """
+
+    def __init__(self, refusal: str = "") -> None:
         """Start with none."""
-        self.is_closed = False
-        self._changed = threading.Condition()
+        self.refusal = refusal
+        self._lock = threading.RLock()  # Ctrl-C can't leave it held by a ``with``, as it can a condition
+        self._changed = threading.Condition(self._lock)
         self._running: Counter[int] = Counter()
+        self._forking: set[int] = set()
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether calls are refused."""
+        return bool(self.refusal)
+
+    @property
+    def are_running(self) -> bool:
+        """Whether a call of any thread is running."""
+        return bool(self._running)
 
     @contextmanager
     def counted(self, name: str) -> Iterator[None]:
@@ -61,41 +78,43 @@ class Calls:
             StoreError: The store of that name was closed.
         """
         thread = threading.get_ident()
-        with self._changed:
-            if self.is_closed:
-                raise StoreError(f"{name} is closed; open it again")
+        with self._lock:
+            # A fork would wait for ever while other threads begin one call after the other.
+            self._changed.wait_for(
+                lambda: thread in self._running or self._forking <= {thread}, timeout=_SECONDS_BEFORE_FORK
+            )
+            if self.refusal:
+                raise StoreError(f"{name} {self.refusal}")
             self._running[thread] += 1
         try:
             yield
         finally:
-            with self._changed:
+            with self._lock:
                 self._running[thread] -= 1
-                self._running += Counter()  # drops those that are 0
-                self._changed.notify_all()
+                if not self._running[thread]:
+                    del self._running[thread]
+                    self._changed.notify_all()
 
     def close(self) -> None:
-        """Refuse further calls, and wait until those of other threads have ended."""
-        with self._changed:
-            self.is_closed = True
-            self._wait(None)
+        """Refuse further calls, and wait until those that are running have ended, unless this thread is within one."""
+        thread = threading.get_ident()
+        with self._lock:
+            self.refusal = self.refusal or "is closed; open it again"
+            # As in a handler of a signal: what this thread holds, others may wait for.
+            self._changed.wait_for(lambda: not self._running or thread in self._running)
 
     def before_fork(self) -> None:
-        """Wait for the calls of other threads, and let no other begin before the fork."""
+        """Wait for the calls of other threads, but not for ever, and let no other begin before the fork."""
+        thread = threading.get_ident()
         self._changed.acquire()
-        self._wait(SECONDS_TO_WAIT)
+        self._forking.add(thread)
+        self._changed.wait_for(lambda: set(self._running) <= {thread}, timeout=_SECONDS_BEFORE_FORK)
 
     def after_fork_in_parent(self) -> None:
         """Let calls begin again."""
+        self._forking.discard(threading.get_ident())
+        self._changed.notify_all()
         self._changed.release()
-
-    def forget_others(self) -> None:
-        """Forget the calls of threads that a forked process doesn't have."""
-        thread = threading.get_ident()
-        self._running = Counter({thread: self._running[thread]})
-
-    def _wait(self, seconds: float | None) -> None:
-        thread = threading.get_ident()
-        self._changed.wait_for(lambda: set(self._running) <= {thread}, seconds)
 
 
 _CALLS = Calls()
@@ -105,26 +124,37 @@ of the child would release."""
 _DATABASES: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
 
-def _after_fork_in_child() -> None:
-    _CALLS.after_fork_in_parent()
-    _CALLS.forget_others()
+def _before_fork() -> None:
+    _CALLS.before_fork()
     for database in list(_DATABASES):
-        database.after_fork()
+        database.before_fork()
+
+
+def _after_fork_in_parent() -> None:
+    for database in list(_DATABASES):
+        database.after_fork_in_parent()
+    _CALLS.after_fork_in_parent()
+
+
+def _after_fork_in_child() -> None:
+    global _CALLS  # noqa: PLW0603 - the fork's lock can't be released by another thread, so it is replaced
+    _CALLS = Calls()
+    for database in list(_DATABASES):
+        database.after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(
-        before=_CALLS.before_fork,
-        after_in_parent=_CALLS.after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
 
 class Cache(Protocol):
-    """What is kept of a database."""
+    """What is kept of a database, in memory."""
+
+    def forget(self) -> None:
+        """Let go of everything, as the database was closed."""
 
     def after_fork(self) -> None:
-        """Begin anew in the child process, where no other thread exists."""
+        """Begin anew in a child process, where no other thread exists."""
 
 
 class Database:
@@ -134,8 +164,8 @@ class Database:
         folder: The folder of all files, as an absolute path; ``None`` for a store in memory.
         name: Its name in messages.
         read_only: Whether writes are refused.
-        calls: Its running calls.
-        caches: What is told after a fork.
+        turn: Is held by who writes, and by who reads a database in memory.
+        caches: What is told of closing and of forks.
     """
 
     def __init__(self, folder: Path | None, *, read_only: bool = False) -> None:
@@ -149,13 +179,12 @@ class Database:
         self.path = None if folder is None else folder / DATABASE_FILE
         self.name = "the store in memory" if folder is None else str(self.path)
         self.calls = Calls()
-        self._turn = threading.RLock()
-        """Held by who writes, and by who reads a database in memory."""
+        self.turn = threading.RLock()
         self._idle: list[sqlite3.Connection] = []
         self._memory: sqlite3.Connection | None = None
         self._held: tuple[int, int] | None = None
         self._has_renewed_epoch = False
-        self._states: weakref.WeakSet[OneState] = weakref.WeakSet()
+        self._states: set[OneState] = set()
         self.caches: weakref.WeakSet[Cache] = weakref.WeakSet()
         with self.running("can't be opened as an index"):
             if self.path is None:
@@ -163,8 +192,9 @@ class Database:
                 _make_all(self._memory)
             else:
                 self._open(self.path)
-        self._finalizer = weakref.finalize(self, _close_all, self._idle)
-        _DATABASES.add(self)
+            _DATABASES.add(self)
+        self._finalizer = weakref.finalize(self, _close_all, self._idle if self._memory is None else [self._memory])
+        self._finalizer.atexit = self._memory is None  # threads may still use its only connection
 
     # Reading and writing
 
@@ -175,12 +205,16 @@ class Database:
         Args:
             what: What can't be done if there is an error.
         """
-        with _CALLS.counted(self.name), self.calls.counted(self.name):
-            try:
-                yield
-            except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
-                cure = cure_of(error, self.path, read_only=self.read_only) or RESTORE
-                raise StoreError(f"{self.name} {what}: {error}; {cure}") from error
+        try:
+            with _CALLS.counted(self.name), self.calls.counted(self.name):
+                try:
+                    yield
+                except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+                    cure = cure_of(error, self.path, read_only=self.read_only) or RESTORE
+                    raise StoreError(f"{self.name} {what}: {error}; {cure}") from error
+        finally:
+            if self.calls.is_closed:
+                self._close_files()
 
     @contextmanager
     def reading(self) -> Iterator[Snapshot]:
@@ -192,13 +226,18 @@ class Database:
         """
         with self.running("can't be read"):
             if self._memory is not None:
-                with self._turn, _transaction(self._memory, "BEGIN"):
-                    yield Snapshot(self._memory)
+                with self.turn:
+                    is_nested = self._memory.in_transaction  # as by a ``rank`` that reads the store
+                    with nullcontext() if is_nested else _transaction(self._memory, "BEGIN"):
+                        yield Snapshot(self._memory)
                 return
             stamp = self._stamp()
             snapshot = self.keep_state()
             try:
                 yield snapshot
+            except OutdatedError:  # is raised by each search after a write, and closing the only connection syncs files
+                self.release_state(snapshot)
+                raise
             except BaseException:
                 snapshot.connection.close()
                 self._check_stamp(stamp)
@@ -215,7 +254,7 @@ class Database:
         """
         if self.read_only:
             raise StoreError(f"{self.name} was opened for reading only; open it without read_only=True to change it")
-        with self.running("can't be written, and is as it was before the call"), self._turn:
+        with self.running("can't be written, and is as it was before the call"), self.turn:
             if self._memory is not None and self._memory.in_transaction:
                 raise StoreError(f"{self.name} can't be written while this thread reads it; write after the read")
             connection = self._memory or self._take()
@@ -247,56 +286,88 @@ class Database:
             yield state
         finally:
             state.end()
+            self._states.discard(state)
 
     def keep_state(self) -> Snapshot:
         """Return the present state, to be released; of a database in memory a copy of it."""
-        if self._memory is None:
-            connection = self._take()
-        else:
-            connection = _connect(":memory:")
-            with self.reading() as snapshot:
-                snapshot.copy_to(connection)
+        connection = self._take() if self._memory is None else _connect(":memory:")
         try:
+            if self._memory is not None:
+                with self.reading() as snapshot:
+                    snapshot.copy_to(connection)
             _patiently(lambda: connection.execute("BEGIN"))
         except BaseException:
             connection.close()
             raise
         return Snapshot(connection)
 
-    def release_state(self, snapshot: Snapshot) -> None:
-        """Let go of a state that was kept."""
+    def release_state(self, snapshot: Snapshot, *, is_clean: bool = True) -> None:
+        """Let go of a state that was kept.
+
+        Args:
+            snapshot: The state.
+            is_clean: Whether all reads ended well. An exception may keep a cursor, and with it the state.
+        """
         connection = snapshot.connection
-        if self._memory is not None or self.calls.is_closed:
+        if self._memory is not None or not is_clean:
             connection.close()
-        else:
+            return
+        with suppress(sqlite3.ProgrammingError):  # it is closed already, if the garbage collector calls this
             connection.rollback()
             self._put_back(connection)
 
     # Closing and forks
 
     def close(self) -> None:
-        """Wait for running calls, and close all connections; later calls raise `StoreError`."""
+        """Wait for running calls, and close all connections; later calls raise `StoreError`.
+
+        Within a call of this thread, as in a handler of a signal, that is done when the last call ends.
+        """
         self.calls.close()
-        _DATABASES.discard(self)
-        for state in list(self._states):
-            state.end()
+        self._close_files()
+
+    def _close_files(self) -> None:
+        if self.calls.are_running:
+            return  # the last of them does it
+        with _CALLS.counted(self.name):  # no fork comes between
+            _DATABASES.discard(self)
+            for state in list(self._states):
+                state.end()
+            self._close_idle()
+            self._finalizer()
+            for cache in list(self.caches):
+                cache.forget()
+
+    def _close_idle(self) -> None:
         with suppress(StoreError):
             self._check_identity()  # else the connections stay open
-        self._finalizer()
-        if self._memory is not None:
-            self._memory.close()
+        _close_all(self._idle)
 
-    def after_fork(self) -> None:
-        """Begin anew in the child process, which must not touch a connection that was opened in its parent."""
-        for connection in self._idle:
-            _leave_open(connection)
-        self._idle.clear()
-        self.calls = Calls()
-        # A call in memory that didn't end within a minute leaves it in any state.
-        self.calls.is_closed = self._memory is not None and not self._turn.acquire(blocking=False)
-        self._turn = threading.RLock()
+    def before_fork(self) -> None:
+        """Close the files. A child would rely on locks of its parent's connections, which only the parent holds."""
+        if self._memory is None:
+            self._close_idle()
+            self._has_renewed_epoch = False
+            for state in list(self._states):
+                state.before_fork()
+
+    def after_fork_in_parent(self) -> None:
+        """Keep the states that were kept before the fork, before anybody writes."""
         for state in list(self._states):
-            state.after_fork()
+            state.after_fork_in_parent()
+
+    def after_fork_in_child(self) -> None:
+        """Begin anew in the child process."""
+        refusal = self.calls.refusal
+        if self.calls.are_running:  # what it uses is in any state
+            refusal = refusal or "was in use when the process forked; open it again in this process"
+            self._finalizer.detach()
+            if self._memory is not None:
+                _leave_open(self._memory)
+        self.calls = Calls(refusal)
+        self.turn = threading.RLock()
+        for state in list(self._states):
+            state.after_fork_in_child()
         for cache in list(self.caches):
             cache.after_fork()
 
@@ -319,17 +390,27 @@ class Database:
                 "it if you trust the database, or restore the index from a backup"
             )
         head = _read_head(folder)  # before the database, as others may write meanwhile and record it here afterwards
-        connection = self._connect_file(mode="ro" if size_of(path) else "")
+        if not self.read_only and not size_of(folder / HEAD_FILE):  # nothing was ever written to it
+            self._make()
+        connection = self._connect_file(mode="ro")
         try:
-            if not size_of(path):
-                _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
-                _make_all(connection)
             with _transaction(connection, "BEGIN"):
                 self._check(Snapshot(connection), head)
         finally:
             _patiently(connection.close)
         with suppress(FileNotFoundError):
             self._held = _identity(path)
+
+    def _make(self) -> None:
+        """Make the tables of an empty database; another process may be making them."""
+        connection = self._connect_file()
+        try:
+            if _patiently(lambda: connection.execute("SELECT 1 FROM sqlite_schema").fetchone()) is None:
+                # Without a journal in a file, which others would refuse who open the database now.
+                _patiently(lambda: connection.executescript("PRAGMA journal_mode = MEMORY; PRAGMA journal_mode = WAL"))
+                _make_all(connection)
+        finally:
+            _patiently(connection.close)
 
     def _check(self, snapshot: Snapshot, head: "_Head | None") -> None:
         """Check that the file is a database of this package, in its format, with its own log.
@@ -355,9 +436,8 @@ class Database:
                 f"{self.name} has format {format_ or 1}, and this version of langchain-sentence-window reads format "
                 f"{FORMAT_VERSION}; {cure}"
             )
-        # The number of the last write that a log begins with is in the file, too; see `_renew_epoch`.
-        last = snapshot.execute("SELECT epoch FROM writes ORDER BY generation DESC LIMIT 1").fetchone()
-        if last is not None and last[0] != snapshot.fact("epoch"):
+        of_file, of_log = snapshot.epochs()
+        if of_file != of_log:
             raise StoreError(
                 f"{self.name}-wal is the write-ahead log of another version of {self.name}, as when a backup was "
                 "copied over an index that was in use; make sure that no process uses it, and delete "
@@ -394,8 +474,10 @@ class Database:
     def _put_back(self, connection: sqlite3.Connection) -> None:
         if self._cannot_lock:
             connection.close()
-        else:
-            self._idle.append(connection)
+            return
+        self._idle.append(connection)
+        if not self._finalizer.alive:  # it was closed meanwhile
+            self._close_idle()
 
     def _check_identity(self) -> None:
         """Check that the path leads to the file that was opened.
@@ -444,6 +526,10 @@ class OneState:
 
     A database in memory has no log that would keep the state. There a read of a later state is refused, or the state is
     copied first.
+
+    Attributes:
+        turn: Is held by the thread that reads.
+        is_fixed: Whether a read has ended well; until then each reads the present state.
     """
 
     def __init__(self, database: Database, *, copies: bool) -> None:
@@ -454,34 +540,48 @@ class OneState:
             copies: Whether to copy the state of a database in memory, which takes time, but no write changes it then.
         """
         self._database, self._copies = database, copies
-        self._turn = threading.Lock()
+        self.turn = threading.RLock()
+        self._reads = 0
+        self._is_clean = True
         self._is_over = False
+        self.is_fixed = False
         self._version: Version | None = None
         self._snapshot: Snapshot | None = None
 
     @contextmanager
     def reading(self) -> Iterator[Snapshot]:
-        """Read the state in the block.
+        """Read the state in the block; also within another read, as a ``rank`` may do.
 
         Raises:
             StoreChangedError: It doesn't exist any more.
         """
         try:
-            with self._database.running("can't be read"), self._turn:
-                if self._is_over:
+            with self._database.running("can't be read"), self.turn:
+                if self._is_over and not self._reads:
                     raise StoreError(f"a state of {self._database.name} was left before it was read")
-                if self._database.folder is None and not self._copies:
-                    with self._database.reading() as snapshot:
-                        yield self._checked(snapshot)
-                    return
-                if self._snapshot is None:
-                    self._snapshot = self._database.keep_state()
+                self._reads += 1
                 try:
+                    if self._database.folder is None and not self._copies:
+                        with self._database.reading() as snapshot:
+                            yield self._checked(snapshot)
+                        self.is_fixed = True
+                        return
+                    if not self.is_fixed and self._reads == 1:
+                        self._drop()
+                    if self._snapshot is None:
+                        self._snapshot = self._database.keep_state()
+                        # The connection of a generator that is never ended is closed before it is collected itself.
+                        self._finalizer = weakref.finalize(self, self._snapshot.connection.close)
+                        self._finalizer.atexit = False
                     yield self._checked(self._snapshot)
-                except sqlite3.Error:
-                    self._snapshot.connection.close()
-                    self._snapshot = None
+                    self.is_fixed = True
+                except BaseException as error:
+                    self._is_clean = False
+                    if isinstance(error, sqlite3.Error):
+                        self._drop()
                     raise
+                finally:
+                    self._reads -= 1
         finally:
             self._let_go()
 
@@ -490,28 +590,47 @@ class OneState:
         self._is_over = True
         self._let_go()
 
-    def after_fork(self) -> None:
-        """Let go of a connection of the parent process."""
-        self._turn = threading.Lock()
+    def before_fork(self) -> None:
+        """Let go of the connection, unless it is in use."""
+        if not self._reads:
+            self._drop()
+
+    def after_fork_in_parent(self) -> None:
+        """Take the state again, if it is the present one still."""
+        if self.is_fixed and self._snapshot is None and self._database.folder is not None:
+            with suppress(StoreError), self.reading():  # the next read raises the error
+                pass
+
+    def after_fork_in_child(self) -> None:
+        """Forget a read of a thread that the child lacks."""
+        self.turn, self._reads = threading.RLock(), 0
+
+    def _drop(self) -> None:
+        """Close the connection; the next read takes the state again, unless another was written meanwhile."""
         if self._snapshot is not None:
-            _leave_open(self._snapshot.connection)
             self._snapshot = None
+            self._finalizer()
 
     def _checked(self, snapshot: Snapshot) -> Snapshot:
-        if self._version not in (None, snapshot.version):
+        if self.is_fixed and self._version != snapshot.version:
             raise StoreChangedError(f"{self._database.name} changes too often to be read in one state; ask again")
         self._version = snapshot.version
         return snapshot
 
     def _let_go(self) -> None:
         # Also after a read, as that may have ended since the state tried to end.
-        if self._is_over and self._turn.acquire(blocking=False):
+        if not self._is_over:
+            return
+        with _CALLS.counted(self._database.name):  # no fork comes between
+            if not self.turn.acquire(blocking=False):
+                return
             try:
-                snapshot, self._snapshot = self._snapshot, None
-                if snapshot is not None:
-                    self._database.release_state(snapshot)
+                if self._snapshot is not None and not self._reads:
+                    snapshot, self._snapshot = self._snapshot, None
+                    self._finalizer.detach()
+                    self._database.release_state(snapshot, is_clean=self._is_clean)
             finally:
-                self._turn.release()
+                self.turn.release()
 
 
 # Connections
@@ -545,8 +664,8 @@ def _leave_open(connection: sqlite3.Connection) -> None:
 @contextmanager
 def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
     """Roll back at the end of the block what wasn't committed."""
-    _patiently(lambda: connection.execute(begin))
     try:
+        _patiently(lambda: connection.execute(begin))
         yield
     finally:
         if connection.in_transaction:
@@ -576,7 +695,7 @@ def renew_epoch(connection: sqlite3.Connection) -> None:
     """Begin another epoch of a database, so that it accepts no log of an earlier one; see `_renew_epoch`."""
     with _transaction(connection, "BEGIN IMMEDIATE"):
         epoch = secrets.randbits(62)
-        connection.execute("INSERT OR REPLACE INTO facts VALUES ('epoch', ?)", [epoch])
+        connection.execute("UPDATE epoch SET epoch = ?", [epoch])
         connection.execute(
             "UPDATE writes SET epoch = ? WHERE generation = (SELECT max(generation) FROM writes)", [epoch]
         )
@@ -587,7 +706,8 @@ def _renew_epoch(connection: sqlite3.Connection, folder: Path) -> None:
     """Begin another epoch before a log is written, if there is none.
 
     SQLite can't tell whether a log belongs to the file beside it. So the number of the epoch is in the file before the
-    log begins, and in the last write, which is in the log. An older version of the file has another number.
+    log begins, and in the last write, which is in the log. An older version of the file has another number. See
+    `Snapshot.epochs`.
     """
     if not size_of(folder / LOG_FILE):
         renew_epoch(connection)

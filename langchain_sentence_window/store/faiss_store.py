@@ -370,6 +370,7 @@ class FaissStore(StoreSearches):
             def write() -> None:
                 with self._database.writing() as transaction:
                     self._origin.claim(transaction, halves)
+                    transaction.remove(with_ids([each.id for each in latest]))
                     add_records(transaction, latest, [halves[each.id] for each in latest])
 
             self._origin.run_proven(write, TEXTS_TO_WRITE)
@@ -827,9 +828,6 @@ class FaissStore(StoreSearches):
         Later calls raise `StoreError`. Nothing needs to be saved first.
         """
         self._database.close()
-        with self._vectors.lock:
-            self._vectors.forget()
-        self._words.forget()
 
     def __enter__(self) -> Self:
         """Use the store in a ``with`` block."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langchain_sentence_window._primitives import Rows
+from langchain_sentence_window._primitives import Rows, encodable
 from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.ranking.names import (
     HEAD_CHARS,
@@ -130,7 +130,7 @@ class Naming:
         places: dict[str, list[int]] = {}
         for word in dict.fromkeys(words):
             if of_keys is None:
-                found = snapshot.execute(_NAMED, [word, _MAX_SOURCES + 1])
+                found = snapshot.execute(_NAMED, [encodable(word), _MAX_SOURCES + 1])
                 places[word] = [key for (key,) in found]
             else:
                 places[word] = of_keys.get(word, [])

@@ -77,6 +77,7 @@ class Origin:
         if proofs is not self._proofs:
             self._proofs, self.queries = proofs, QueryEmbedder(self._embedding)
             self._own, self._checked_at = describe_embedder(self._embedding), Version(-1)
+            self._says_all = self._watch.says_all  # before its own calls, which may log or cache what isn't described
 
     @property
     def proofs(self) -> Proofs:
@@ -222,7 +223,7 @@ class Origin:
                 raise self._refusal(made_with)
             line, has_staged = secrets.randbits(62), False
             transaction.execute("DELETE FROM staged")
-            transaction.set_fact(_FACT, RecordedEmbedder(self._own, self._watch.says_all, line))
+            transaction.set_fact(_FACT, RecordedEmbedder(self._own, self._says_all, line))
             self.proofs.note(line, is_same=True, to_write=True)
         expected = None if is_empty and not has_staged else before
         if dimension is not None and expected not in (None, dimension):
@@ -232,7 +233,7 @@ class Origin:
         self._has_claimed = True
 
     def _is_described(self, made_with: RecordedEmbedder) -> bool:
-        return self._watch.says_all and made_with.says_all and made_with.description == self._own
+        return self._says_all and made_with.says_all and made_with.description == self._own
 
     def _may_add(self, made_with: RecordedEmbedder, *, embeds: bool) -> bool:
         """Return whether texts may be added; an embedder that can't be told apart may use the vectors already there."""

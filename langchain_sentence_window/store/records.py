@@ -134,15 +134,13 @@ def latest_of(records: Sequence[Record]) -> list[Record]:
 
 
 def add_records(transaction: Transaction, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
-    """Write records, each with another id, in place of those with the same ids.
+    """Write records, each with another id, of which none is in the database.
 
     Args:
         transaction: The transaction.
         records: The records, those of a document together and in order; see `latest_of`.
         vectors: Their vectors, in half precision.
     """
-    if transaction.version.sentences:
-        transaction.remove(with_ids([record.id for record in records]))
     documents = transaction.documents_for(record.doc_id for record in records if record.doc_id is not None)
     first = transaction.version.last_row + 1
     numbers = [None if record.doc_id is None else documents[record.doc_id] for record in records]

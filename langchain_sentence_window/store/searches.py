@@ -379,8 +379,7 @@ class StoreSearches(OpenFiles, VectorStore):
             StoreError: SQLite can't read, the lexical index can't be written, or others write so often that no state
                 lasts as long as a read.
         """
-        attempts = _MAX_ATTEMPTS if self._state is None else 2
-        for attempt in range(attempts):
+        for attempt in range(_MAX_ATTEMPTS):
             try:
                 with self._reading_for_search(words=words, alone=attempt >= _ATTEMPTS_TOGETHER) as snapshot:
                     parts = self._vectors, self._words, self._origin, self._kept
@@ -388,7 +387,7 @@ class StoreSearches(OpenFiles, VectorStore):
             except UnprovenError:
                 run(self._origin.prove(BLOCKING, TEXTS_TO_READ))
             except OutdatedError:
-                if attempt == attempts - 1:
+                if attempt == _MAX_ATTEMPTS - 1 or (attempt and self._state is not None and self._state.is_fixed):
                     raise
                 if words:
                     self._words.catch_up()
@@ -408,15 +407,23 @@ class StoreSearches(OpenFiles, VectorStore):
                 yield snapshot
             return
         with ExitStack() as stack:
+            stack.enter_context(self._database.running("can't be searched"))  # before locks, for which others wait
+            if self._state is not None:
+                stack.enter_context(self._state.turn)
+            if self._database.folder is None:
+                stack.enter_context(self._database.turn)
+                if words:
+                    self._words.catch_up()
+                yield stack.enter_context(self._reading())
+                return
             is_writable = not self._database.read_only
             source = self._database.writing() if words and is_writable else self._database.reading()
-            if self._database.folder is not None:
-                stack.enter_context(self._vectors.lock)
+            stack.enter_context(self._vectors.lock)
             snapshot = stack.enter_context(source)
             self._vectors.drop_if_ahead(snapshot)
             if words:
                 self._words.advance(snapshot)
-            yield snapshot
+            yield snapshot if self._state is None else stack.enter_context(self._state.reading())
 
 
 def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:

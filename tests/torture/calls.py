@@ -1,7 +1,9 @@
 """The calls of a store, by name."""
 
 import random
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 from langchain_sentence_window import FaissStore
@@ -50,10 +52,11 @@ def copies(store: FaissStore, folder: Path) -> dict[str, Callable[[], object]]:
     }
 
 
-def forget_seal(folder: Path) -> None:
-    """Make the next opening of a store check each row."""
-    for seal in folder.glob("*.seal"):
-        seal.unlink()
+def keeps_a_state(folder: Path) -> bool:
+    """Return whether a state of a store is still read, so that its write-ahead log can't be emptied."""
+    with closing(sqlite3.connect(folder / "sentences.sqlite3")) as connection:
+        (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    return bool(is_busy)
 
 
 def _number(chance: random.Random) -> int:

@@ -24,7 +24,6 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import EmbeddingError, IndexMismatchError
-from tests.torture.calls import forget_seal
 from tests.torture.corpus import DIMENSION, TextEmbeddings, Vectors, check_against_brute_force, contents, document
 from tests.torture.rounds import main, play_rounds, python
 
@@ -227,7 +226,6 @@ def check_of_one_model(path: Path, models: list[ModelEmbeddings]) -> Counter[str
     """Check that all vectors are from one model, also after it adds texts that the other embedded before."""
     opening = [model for model in models if opens(path, model)]
     assert opening, "neither model opens the store any more"
-    forget_seal(path)
     with FaissStore.open(path, opening[0]) as store:
         assert len(opening) == 1 or not len(store), "a store that isn't empty opens with two models"
         check_vectors(store, opening[0])

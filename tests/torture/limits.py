@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-# The limits themselves, which are no settings.
 from langchain_sentence_window.store import faiss_index, vectors
 from tests.torture.corpus import DIMENSION
 
@@ -25,6 +24,7 @@ def lower(put: Callable[[Any, str, Any], None] = setattr) -> None:
     put(faiss_index, "_MIN_CLUSTER_BITS", 2)
     put(faiss_index, "_MIN_TO_TRAIN", 40)
     put(faiss_index, "_MIN_PER_CLUSTER", 10)
+    put(faiss_index, "CLUSTERS_SEARCHED", 1)
     put(vectors, "MAX_MADE_AT_ONCE", 0)
     put(vectors, "_PART_SIZE", 50)
     put(vectors, "_MIN_TOMBSTONES", 50)
@@ -32,9 +32,3 @@ def lower(put: Callable[[Any, str, Any], None] = setattr) -> None:
     put(vectors, "MAX_COMPARED_DIRECTLY", 20)
     # Enough to find all, whatever codes of a few random numbers say.
     put(vectors, "MIN_CANDIDATES", 150)
-    search = faiss_index.nearest
-
-    def search_all_clusters(index: Any, vector: Any, count: int, bits: Any, effort: float) -> Any:
-        return search(index, vector, count, bits, effort * max(1, faiss_index.clusters_of(index)))
-
-    put(faiss_index, "nearest", search_all_clusters)

@@ -1,14 +1,12 @@
-"""Running code before a chosen instruction of a call, where an exception or a kill could occur."""
+"""Running code before a chosen instruction of a call, where its process could be killed."""
 
 import contextlib
-import dis
 import random
 import shutil
 import sqlite3
 import sys
 import tempfile
 import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,15 +23,10 @@ _STRUCK_AT = tuple(
     for module, is_folder in (
         (langchain_sentence_window, True),
         (sqlite3, True),
-        (contextlib, False),
-        (threading, False),
-        (weakref, False),
         (tempfile, False),
         (shutil, False),
     )
 )
-_SIGNALS_ARE_SEEN_AFTER = ("CALL", "RESUME", "JUMP_BACKWARD")
-"""The instructions after which CPython checks for signals: calls, function starts and loop iterations."""
 
 
 def instructions(call: Callable[[], object]) -> list[Instruction]:
@@ -44,12 +37,11 @@ def instructions(call: Callable[[], object]) -> list[Instruction]:
     return run
 
 
-def choose(run: list[Instruction], chance: random.Random, *, where_signals_are_seen: bool) -> int | None:
+def choose(run: list[Instruction], chance: random.Random) -> int | None:
     """Choose the number of an instruction; all positions in the code are equally likely, however often they run."""
     places: dict[Instruction, list[int]] = {}
     for number, place in enumerate(run):
-        if not where_signals_are_seen or number == 0 or _is_seen_after(run[number - 1]):
-            places.setdefault(place, []).append(number)
+        places.setdefault(place, []).append(number)
     return chance.choice(chance.choice(list(places.values()))) if places else None
 
 
@@ -64,11 +56,6 @@ def strike(call: Callable[[], object], at: int, action: Callable[[], object]) ->
 
     with _traced(see):
         call()
-
-
-def _is_seen_after(instruction: Instruction) -> bool:
-    code, offset = instruction
-    return dis.opname[code.co_code[offset]].startswith(_SIGNALS_ARE_SEEN_AFTER)
 
 
 See = Callable[[CodeType, int], None]

@@ -22,7 +22,7 @@ from pathlib import Path
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
 from tests.torture import opcodes
-from tests.torture.calls import filled, forget_seal
+from tests.torture.calls import filled
 from tests.torture.corpus import SENTENCES, TextEmbeddings, check_against_brute_force, contents, document
 from tests.torture.rounds import how_it_ended, main, play_rounds, python
 
@@ -135,7 +135,6 @@ def opened(index: Path) -> Contents | None:
                 assert len(store.get_by_ids(ids)) == SENTENCES
     except StoreError:
         return None
-    forget_seal(index)
     with FaissStore.open(index, TextEmbeddings()) as store:
         assert contents(store) == found, "another opening, which checks each row, finds something else"
     return found
@@ -354,7 +353,7 @@ def copy_until_killed() -> None:
     took = time.perf_counter() - begun
     call = partial(COPIES[what], source, target)
     if chance.random() < 0.5:
-        at = opcodes.choose(run, chance, where_signals_are_seen=False)
+        at = opcodes.choose(run, chance)
         opcodes.strike(call, -1 if at is None else at, partial(os.kill, os.getpid(), signal.SIGKILL))
     else:
         signal.setitimer(signal.ITIMER_REAL, max(1e-6, chance.random() * took))  # ends the process at once

@@ -40,10 +40,6 @@ SECONDS = 3 * PATIENCE
 Play = Callable[[random.Random, Path], Mapping[str, int]]
 
 
-class Struck(Exception):  # noqa: N818 - stands for what a signal's handler raises
-    """Raised by scripts in the middle of a call, where a `KeyboardInterrupt` would end the script."""
-
-
 class FaultsFoundError(AssertionError):
     """Some rounds failed; the message counts the kinds of failures, with an example of each."""
 
@@ -167,7 +163,7 @@ def _play_here(play: Play, first: int, last: int, *, seed: int, seconds: float) 
 
 
 def _note(unseen: list[str], error: BaseException | None) -> None:
-    if not isinstance(error, KeyboardInterrupt | Struck):
+    if not isinstance(error, KeyboardInterrupt):
         unseen.append("".join(traceback.format_exception(error)))
 
 
@@ -214,6 +210,6 @@ def _kind(fault: str) -> str:
     if "Timeout (" in fault:
         return "hangs until it is ended"
     lines = [line for line in fault.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"[\w.]+(Error|Interrupt|Exit|Exception|Struck)\b", line)]
+    errors = [line for line in lines if re.match(r"[\w.]+(Error|Interrupt|Exit|Exception)\b", line)]
     told = errors[-1] if errors else lines[0].split(": ", 1)[1]
     return re.sub(r"\d+", "N", re.sub(r"/\S+", "PATH", told))[:160]

@@ -24,7 +24,7 @@ from pathlib import Path
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import StoreError
 from tests.patience import PATIENCE
-from tests.torture.calls import READS, filled, forget_seal
+from tests.torture.calls import READS, filled
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
 from tests.torture.rounds import main, play_rounds, within
 
@@ -219,7 +219,6 @@ def check_refuses(store: FaissStore) -> None:
 
 def check_theirs(folder: Path, theirs: Contents) -> None:
     """Check that the other store has its own contents, and that each row is as it was written."""
-    forget_seal(folder)
     with FaissStore.open(folder, TextEmbeddings()) as store:
         assert contents(store) == theirs, "the other store isn't as it was"
         check_against_brute_force(store, TextEmbeddings())
@@ -227,7 +226,6 @@ def check_theirs(folder: Path, theirs: Contents) -> None:
 
 def check_ours(folder: Path, written: Written) -> None:
     """Check that our store has every acknowledged write, where its files are now."""
-    forget_seal(folder)
     with FaissStore.open(folder, TextEmbeddings()) as store:
         found = contents(store)
         check_against_brute_force(store, TextEmbeddings())

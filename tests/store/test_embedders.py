@@ -1,0 +1,190 @@
+"""The vectors of a store are all of one embedder, though others open it, and its own one may change at any time."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.documents import Document
+
+from langchain_sentence_window import FaissStore, copy_index
+from langchain_sentence_window.embedding.embedder_state import describe_embedder
+from langchain_sentence_window.errors import IndexMismatchError
+from tests.conftest import Invoke
+from tests.torture.corpus import TextEmbeddings
+from tests.torture.embedders import KINDS, ModelEmbeddings, model_of
+
+PAGES = [Document(page_content=f"page {number}", id=str(number)) for number in range(60)]
+MANY = [Document(page_content=f"page {number}", id=str(number)) for number in range(600)]
+"""More than an embedder is given at once."""
+
+
+def pair(kind: str, size: int = 32) -> tuple[ModelEmbeddings, ModelEmbeddings]:
+    """Return two models, whose descriptions are the same unless the kind is ``described``."""
+    first, second = model_of("A", 32, kind), model_of("B", size, kind)
+    assert (describe_embedder(first) == describe_embedder(second)) == (kind != "described" and size == 32)
+    return first, second
+
+
+def check_vectors(store: FaissStore, embedding: TextEmbeddings, count: int) -> None:
+    """Check that a store holds so many documents, each with the vector of an embedder."""
+    held = {
+        doc.page_content: vector for docs, vectors in store.export() for doc, vector in zip(docs, vectors, strict=True)
+    }
+    assert len(held) == count
+    for text, vector in held.items():
+        assert float(vector @ embedding.vector(text)) == pytest.approx(1, abs=1e-3)
+
+
+def calls(embedding: ModelEmbeddings) -> dict[str, tuple[Any, ...]]:
+    """Return the methods that need an embedder or its vectors, with arguments."""
+    return {
+        "add_texts": (["new"],),
+        "add_embeddings": ([Document(page_content="new")], [embedding.vector("new").tolist()]),
+        "replace_documents": ([Document(page_content="new", metadata={"doc_id": "new"})], ["new"]),
+        "similarity_search": ("page 1",),
+        "hybrid_search": ("page 1",),
+        "max_marginal_relevance_search": ("page 1",),
+    }
+
+
+@pytest.mark.parametrize(("kind", "size"), [*((kind, 32) for kind in KINDS), ("described", 16)])
+def test_vectors_of_an_interrupted_call_are_used_by_their_embedder_alone(kind: str, size: int, tmp_path: Path) -> None:
+    first, second = pair(kind, size)
+    first.interrupt_after(2)
+    with FaissStore(first, tmp_path) as store:
+        with pytest.raises(KeyboardInterrupt):
+            store.add_documents(MANY)
+        assert (len(store), store.stats().staged_texts) == (0, 512)
+    with FaissStore(second, tmp_path) as store:
+        store.add_documents(PAGES)
+        check_vectors(store, second, 60)
+        assert store.stats().staged_texts == 0
+        for text in ("page 3", "page 33"):
+            ((found, score),) = store.similarity_search_with_score(text, k=1)
+            assert (found.page_content, score) == (text, pytest.approx(1, abs=1e-3))
+    first.interrupt_after(10)
+    with pytest.raises(IndexMismatchError), FaissStore.open(tmp_path, first) as store:
+        store.similarity_search("page 3")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_another_embedder_is_refused(kind: str, tmp_path: Path, way: Invoke) -> None:
+    first, second = pair(kind)
+    with FaissStore(first, tmp_path) as store:
+        store.add_documents(PAGES)
+    for method, given in calls(second).items():
+        for _ in range(2):
+            with pytest.raises(IndexMismatchError, match="the same text"), FaissStore.open(tmp_path, second) as store:
+                await way(store, method, *given)  # a described one is refused on opening
+    with FaissStore.open(tmp_path, pair(kind)[0]) as store:
+        assert store.similarity_search("page 7", k=1)[0].id == "7"
+        store.add_texts(["new"])
+        check_vectors(store, first, 61)
+        with FaissStore(second) as other:
+            with pytest.raises(IndexMismatchError):
+                copy_index(store, other)
+            assert len(other) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_two_embedders_on_an_empty_folder_do_not_both_write(kind: str, tmp_path: Path, way: Invoke) -> None:
+    first, second = pair(kind)
+    with FaissStore(first, tmp_path) as a, FaissStore(second, tmp_path) as b:
+        assert b.similarity_search("hello") == []
+        a.add_texts(["hello"], ids=["a"])
+        for method, given in calls(second).items():
+            with pytest.raises(IndexMismatchError, match="now holds vectors of .*, but this store was opened with"):
+                await way(b, method, *given)
+        check_vectors(a, first, 1)
+        # An index without sentences is anybody's, but not the one's who wrote to it before.
+        a.delete(["a"])
+        b.add_texts(["world"], ids=["b"])
+        check_vectors(b, second, 1)
+        for method, given in calls(first).items():
+            with pytest.raises(IndexMismatchError):
+                await way(a, method, *given)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_embedder_that_becomes_another_is_refused(kind: str, tmp_path: Path, way: Invoke) -> None:
+    embedding, same = model_of("A", 32, kind), model_of("A", 32, kind)
+    with FaissStore(embedding, tmp_path) as store, FaissStore(embedding, tmp_path) as other:
+        store.add_documents(PAGES)
+        for each in (store, other):
+            assert each.similarity_search("page 1", k=1)[0].id == "1"
+        embedding.become("B", kind)
+        for each in (store, other, store):
+            for method, given in calls(embedding).items():
+                with pytest.raises(IndexMismatchError):
+                    await way(each, method, *given)
+        embedding.become("A", kind)
+        for each in (store, other):
+            await way(each, "add_texts", ["new"], ids=["new"])
+            assert (await way(each, "similarity_search", "page 1", k=1))[0].id == "1"
+        check_vectors(store, same, 61)
+
+
+def test_queries_embedded_before_a_change_are_embedded_again() -> None:
+    embedding = model_of("A", 32, "private")
+    with FaissStore(embedding) as store:
+        store.add_texts(["one", "two", "three"])
+        store.similarity_search("two")
+        store.delete(filter={})
+        embedding.become("B", "private")
+        store.add_texts(["one", "two", "three"])
+        ((found, score),) = store.similarity_search_with_score("two", k=1)
+        assert (found.page_content, score) == ("two", pytest.approx(1, abs=1e-3))
+
+
+class Logging(TextEmbeddings):
+    """Notes the texts that it embeds; with a private attribute, its description doesn't say all."""
+
+    def __init__(self, **hidden: str) -> None:
+        super().__init__()
+        self.model, self.embedded = "A", list[str]()
+        vars(self).update(hidden)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.embedded += texts
+        return super().embed_documents(texts)
+
+
+@pytest.mark.parametrize("hidden", [{}, {"_hidden": "a"}], ids=["described", "hidden"])
+def test_texts_are_embedded_again_only_for_embedders_that_are_not_described_in_full(
+    hidden: dict[str, str], tmp_path: Path
+) -> None:
+    added = iter(range(99))
+
+    def embedded_by(embedding: Logging, *names: str) -> list[int]:
+        counts = []
+        with FaissStore(embedding, tmp_path) as store:
+            for name in names:
+                before = len(embedding.embedded)
+                if name == "search":
+                    store.similarity_search("page 1")
+                else:
+                    store.add_documents(PAGES if name == "ingest" else [Document(page_content=f"new {next(added)}")])
+                counts.append(len(embedding.embedded) - before)
+        return counts
+
+    writer = Logging(**hidden)
+    assert embedded_by(writer, "search", "ingest", "search", "add", "ingest") == [0, 60, 0, 1, 0]
+    assert embedded_by(writer, "search", "add") == [0, 1]  # the very object that wrote
+    assert embedded_by(Logging(**hidden), "search", "search", "ingest", "add", "add") == (
+        [1, 0, 0, 6, 1] if hidden else [0, 0, 0, 1, 1]
+    )
+    assert embedded_by(Logging(**hidden), "ingest", "add", "search") == ([0, 6, 0] if hidden else [0, 1, 0])
+
+
+def test_an_emptied_store_takes_vectors_of_another_length(tmp_path: Path) -> None:
+    first, second = pair("described", 16)
+    with FaissStore(first, tmp_path) as store:
+        store.add_documents(PAGES)
+        assert store.similarity_search("page 1")
+        store.delete(filter={})
+        store.save()
+    with FaissStore(second, tmp_path) as store:
+        assert store.similarity_search("page 1") == []
+        store.add_documents(PAGES)
+        assert store.similarity_search("page 7", k=1)[0].id == "7"
+        check_vectors(store, second, 60)
