@@ -25,12 +25,18 @@ from langchain_sentence_window._display import UPGRADE
 from langchain_sentence_window.errors import IndexMismatchError, StoreChangedError, StoreError
 
 from .files import DATABASE_FILE, HEAD_FILE, LOG_FILE, NO_FOLLOW, SIDE_FILES, make_folder, refuse_links, size_of
-from .tables import APPLICATION_ID, FORMAT_VERSION, RESTORE, Snapshot, Transaction, Version, make_tables
+from .tables import (
+    APPLICATION_ID,
+    FORMAT_VERSION,
+    RESTORE,
+    SECONDS_TO_WAIT,
+    Snapshot,
+    Transaction,
+    Version,
+    make_tables,
+)
 
 T = TypeVar("T")
-
-SECONDS_TO_WAIT = 60.0
-"""How long a write waits for that of another process."""
 
 _SECONDS_PER_ATTEMPT = 0.1  # Python sees Ctrl-C only when SQLite returns
 _SECONDS_BEFORE_FORK = 10.0
