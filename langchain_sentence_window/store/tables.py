@@ -12,7 +12,6 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,14 +106,17 @@ class Snapshot:
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Read through a connection in a transaction, so that all reads see one state."""
         self.connection, self.execute = connection, connection.execute
+        self._version: Version | None = None
 
-    @cached_property
+    @property
     def version(self) -> Version:
         """The state's version."""
-        found = self.execute(
-            "SELECT generation, token, last_row, sentences FROM writes ORDER BY generation DESC LIMIT 1"
-        ).fetchone()
-        return Version() if found is None else Version._make(found)
+        if self._version is None:  # not a cached_property, for which all threads wait for each other up to Python 3.11
+            found = self.execute(
+                "SELECT generation, token, last_row, sentences FROM writes ORDER BY generation DESC LIMIT 1"
+            ).fetchone()
+            self._version = Version() if found is None else Version._make(found)
+        return self._version
 
     def fact(self, name: str) -> Any:
         """Return a fact about the store; ``None`` if it isn't known."""
@@ -340,8 +342,7 @@ class Transaction(Snapshot):
     def _advance(self, *, removed: int = 0, added: int = 0, moved: int = 0) -> None:
         _, token, last_row, sentences = self.version
         token = secrets.randbits(62) if token == self._before.token else token
-        # The property's value is kept in the object's dict.
-        self.__dict__["version"] = Version(
+        self._version = Version(
             self._generation, token, last_row + added + moved, sentences + added - removed
         )
 
