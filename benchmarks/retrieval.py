@@ -86,7 +86,7 @@ def _place(documents: list[Document]) -> None:
 
 
 def _measure_queries(note: Callable[..., None], corpus: Corpus, store: FaissStore) -> None:
-    raw: Any = store._session._vectors.current[0].faiss_index  # type: ignore[union-attr]
+    raw: Any = store._vectors._index._faiss  # type: ignore[union-attr]
     times: dict[str, list[float]] = {}
     settings: list[tuple[int, WindowSetting]] = [(10, "auto"), (40, "auto"), (4, 2), (10, 2)]
     for _ in range(TIMES):

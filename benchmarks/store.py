@@ -30,7 +30,7 @@ from benchmarks.corpus import BATCH_SIZE, DIMENSION, PER_DOCUMENT, Corpus, Known
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.documents.keys import sentence_id
-from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex
+from langchain_sentence_window.store.words import LexicalIndex
 
 NO_ROWS = np.empty(0, dtype=np.int64)
 LARGEST_FOR_PEERS = 100_000
@@ -90,7 +90,7 @@ def _seconds_of_words(corpus: Corpus, folder: Path) -> float:
 
 def _measure_searches(note: Callable[..., None], store: FaissStore, corpus: Corpus, raw: Any) -> None:
     queries = corpus.queries.tolist()
-    own: Any = store._session._vectors.current[0].faiss_index  # type: ignore[union-attr]
+    own: Any = store._vectors._index._faiss  # type: ignore[union-attr]
     for k in (10, 50):
         ours, theirs, bare = [], [], []
         for number, query in enumerate(queries):

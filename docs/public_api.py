@@ -47,7 +47,7 @@ INTERNAL = frozenset(
         *("FaissStore.at_one_state", "FaissStore.catch_up", "FaissStore.embed_query", "FaissStore.name_evidence"),
         *("FaissStore.prepare_replacement", "FaissStore.read", "FaissStore.remove_documents"),
         *("BM25Index.change", "BM25Index.fill", "BM25Index.lacking", "BM25Index.spread_scores"),
-        *("CheckResult.with_part", "SentenceWindowRetriever.model_post_init"),
+        *("CheckResult.with_note", "CheckResult.with_part", "SentenceWindowRetriever.model_post_init"),
     }
 )
 """Names without an underscore that other parts of the package use, and nobody else should. The reference leaves

@@ -4,6 +4,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hypothesis import strategies as st
+
 ORDERED: Mapping[str, Callable[[Any, Any], bool]] = {
     "$gt": operator.gt,
     "$gte": operator.ge,
@@ -11,6 +13,19 @@ ORDERED: Mapping[str, Callable[[Any, Any], bool]] = {
     "$lte": operator.le,
 }
 EQUAL, UNEQUAL = ("$eq", "$contains", "$in"), ("$ne", "$not_contains", "$nin")
+
+
+def nested_filters(clauses: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Filters of these clauses, with ``$and``, ``$or`` and ``$not``."""
+    return st.recursive(
+        clauses,
+        lambda inner: st.one_of(
+            st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$and": parts}),
+            st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$or": parts}),
+            inner.map(lambda part: {"$not": part}),
+        ),
+        max_leaves=5,
+    )
 
 
 def matches(metadata: Mapping[str, Any], filter: Mapping[str, Any]) -> bool:

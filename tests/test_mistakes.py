@@ -28,7 +28,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.evaluation import Question
 from langchain_sentence_window.retrieval import indexing
-from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
+from langchain_sentence_window.store.files import DATABASE_FILE
 from tests.conftest import Invoke
 from tests.reranking.test_cross_encoder import Lengths
 from tests.toys import PLAIN, WordEmbeddings, document

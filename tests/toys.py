@@ -37,6 +37,13 @@ def document(text: str, doc_id: str = "a", **metadata: object) -> Document:
     return Document(page_content=text, metadata={"doc_id": doc_id, **metadata})
 
 
+def nested_list(levels: int) -> list[Any]:
+    nested: list[Any] = []
+    for _ in range(levels):
+        nested = [nested]
+    return nested
+
+
 PLAIN: dict[str, Any] = {"lexical_weight": 0, "neighbor_weights": (1,)}
 """Settings of a retriever that searches by the cosines of single sentences."""
 

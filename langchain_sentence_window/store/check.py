@@ -2,7 +2,7 @@
 
 import sqlite3
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby, islice
 from pathlib import Path
@@ -177,36 +177,47 @@ def check_database(database: Database) -> CheckResult:
 def find_damage(snapshot: Snapshot) -> str | None:
     """Read everything and describe the first damage found; return ``None`` if there is none."""
     try:
-        (first,) = snapshot.execute("PRAGMA integrity_check(1)").fetchone()
-        if first != "ok":
-            return str(first)
-        for row, *fields, checksum in snapshot.execute("SELECT row, id, start_index, end_index, text, own, checksum FROM sentences"):
-            if row_checksum(*fields) != checksum:
-                return f"row {row} of the sentences isn't as it was written"
-        for row, vector, key, checksum in snapshot.execute(
-            "SELECT row, vector, text_key, vectors.checksum FROM vectors JOIN sentences USING (row)"
-        ):
-            if zlib.crc32(vector, key) != checksum:
-                return f"row {row} of the vectors isn't as it was written"
-        for table in ("sources", "sections"):
-            for metadata, checksum in snapshot.execute(f"SELECT metadata, checksum FROM {table}"):  # noqa: S608
-                if shared_checksum(metadata) != checksum:
-                    return f"a row of the {table} isn't as it was written"
-        for what, sql in _LACKING.items():
-            if (found := snapshot.execute(f"{sql} LIMIT 1").fetchone()) is not None:
-                return f"row {found[0]} of the sentences lacks its {what}"
-        (count,) = snapshot.execute("SELECT count(*) FROM sentences").fetchone()
+        return next(_damage(snapshot), None)
     except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError) as error:
         return str(error)
-    expected = snapshot.version.sentences
-    return None if count == expected else f"it has {count} sentences instead of {expected}"
 
 
+def _damage(snapshot: Snapshot) -> Iterator[str]:
+    (first,) = snapshot.execute("PRAGMA integrity_check(1)").fetchone()
+    if first != "ok":
+        yield first
+    for table, (sql, checksum_of) in _CHECKS.items():
+        for row, *fields, checksum in snapshot.execute(sql):
+            if checksum_of(*fields) != checksum:
+                yield f"row {row} of the {table} isn't as it was written"
+    for what, sql in _LACKING.items():
+        for (row,) in snapshot.execute(sql):
+            yield f"row {row} of the sentences lacks its {what}"
+    (count,) = snapshot.execute("SELECT count(*) FROM sentences").fetchone()
+    if count != snapshot.version.sentences:
+        yield f"it has {count} sentences instead of {snapshot.version.sentences}"
+
+
+_CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
+    "sentences": ("SELECT row, start_index, end_index, text, own, checksum FROM sentences", row_checksum),
+    "vectors": (
+        "SELECT row, vector, text_key, vectors.checksum FROM vectors JOIN sentences USING (row)",
+        zlib.crc32,
+    ),
+    "sources": ("SELECT source_key, metadata, checksum FROM sources", shared_checksum),
+    "sections": ("SELECT section_key, metadata, checksum FROM sections", shared_checksum),
+}
+"""The rows of each table with the fields that their checksums cover."""
+
+# Where a table is empty, even NULL isn't in it.
 _LACKING = {
-    "vector": "SELECT row FROM sentences WHERE row NOT IN (SELECT row FROM vectors)",
-    "document": "SELECT row FROM sentences WHERE document NOT IN (SELECT document FROM documents)",
-    "source": "SELECT row FROM sentences WHERE source_key NOT IN (SELECT source_key FROM sources)",
-    "section": "SELECT row FROM sentences WHERE section_key NOT IN (SELECT section_key FROM sections)",
+    what: f"SELECT row FROM sentences WHERE {key} IS NOT NULL AND {key} NOT IN (SELECT {key} FROM {table})"
+    for what, key, table in (
+        ("vector", "row", "vectors"),
+        ("document", "document", "documents"),
+        ("source", "source_key", "sources"),
+        ("section", "section_key", "sections"),
+    )
 }
 
 

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from langchain_sentence_window._display import UPGRADE
 from langchain_sentence_window.errors import IndexMismatchError, StoreChangedError, StoreError
@@ -35,9 +35,11 @@ _SECONDS_PER_ATTEMPT = 0.1  # Python sees Ctrl-C only when SQLite returns
 _SECONDS_BEFORE_FORK = 10.0
 _PAGE_SIZE = 16_384  # of SQLite's default of 4096 bytes, two vectors of 768 numbers would fill three quarters
 _SETTINGS = (
-    f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; PRAGMA trusted_schema = OFF;"
-    "PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
+    f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; "
+    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
 )
+
+
 class OutdatedError(StoreChangedError):
     """What is searched has moved on to a later state than the one that is read; read the present one."""
 
@@ -121,38 +123,37 @@ of the child would release."""
 _DATABASES: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
 
-def is_forked() -> bool:
-    """Return whether this process was forked from one that had loaded this module, so that it lacks threads of FAISS."""
-    return _Fork.was_made
+def _before_fork() -> None:
+    _CALLS.before_fork()
+    for database in list(_DATABASES):
+        database.before_fork()
 
 
-class _Fork:
-    was_made = False
+def _after_fork_in_parent() -> None:
+    for database in list(_DATABASES):
+        database.after_fork_in_parent()
+    _CALLS.after_fork_in_parent()
 
-    @staticmethod
-    def before() -> None:
-        _CALLS.before_fork()
-        for database in list(_DATABASES):
-            database.before_fork()
 
-    @staticmethod
-    def after_in_parent() -> None:
-        for database in list(_DATABASES):
-            database.after_fork_in_parent()
-        _CALLS.after_fork_in_parent()
-
-    @staticmethod
-    def after_in_child() -> None:
-        global _CALLS  # noqa: PLW0603 - the fork's lock can't be released by another thread, so it is replaced
-        _CALLS, _Fork.was_made = Calls(), True
-        for database in list(_DATABASES):
-            database.after_fork_in_child()
+def _after_fork_in_child() -> None:
+    global _CALLS  # noqa: PLW0603 - the fork's lock can't be released by another thread, so it is replaced
+    _CALLS = Calls()
+    for database in list(_DATABASES):
+        database.after_fork_in_child()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(
-        before=_Fork.before, after_in_parent=_Fork.after_in_parent, after_in_child=_Fork.after_in_child
-    )
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+
+
+class Cache(Protocol):
+    """What is kept of a database, in memory."""
+
+    def forget(self) -> None:
+        """Let go of everything, as the database was closed."""
+
+    def after_fork(self) -> None:
+        """Begin anew in a child process, where no other thread exists."""
 
 
 class Database:
@@ -163,8 +164,7 @@ class Database:
         name: Its name in messages.
         read_only: Whether writes are refused.
         turn: Is held by who writes, and by who reads a database in memory.
-        on_close: Is called when the last call has ended after closing.
-        on_fork: Is called in a child process, which lacks the other threads of its parent.
+        caches: What is told of closing and of forks.
     """
 
     def __init__(self, folder: Path | None, *, read_only: bool = False) -> None:
@@ -187,8 +187,7 @@ class Database:
         self._held: tuple[int, int] | None = None
         self._has_renewed_epoch = False
         self._states: set[OneState] = set()
-        self.on_close: list[Callable[[], None]] = []
-        self.on_fork: list[Callable[[], None]] = []
+        self.caches: weakref.WeakSet[Cache] = weakref.WeakSet()
         with self.running("can't be opened as an index"):
             if self.path is None:
                 self._memory = _connect(":memory:")
@@ -238,6 +237,9 @@ class Database:
             snapshot = self.keep_state()
             try:
                 yield snapshot
+            except OutdatedError:  # is raised by each search after a write, and closing the only connection syncs files
+                self.release_state(snapshot)
+                raise
             except BaseException:
                 snapshot.connection.close()
                 self._check_stamp(stamp)
@@ -335,8 +337,8 @@ class Database:
                 state.end()
             self._close_idle()
             self._finalizer()
-            for forget in self.on_close:
-                forget()
+            for cache in list(self.caches):
+                cache.forget()
 
     def _close_idle(self) -> None:
         with suppress(StoreError):
@@ -368,8 +370,8 @@ class Database:
         self.turn = threading.RLock()
         for state in list(self._states):
             state.after_fork_in_child()
-        for forget in self.on_fork:
-            forget()
+        for cache in list(self.caches):
+            cache.after_fork()
 
     # Machinery
 
@@ -386,7 +388,7 @@ class Database:
             raise StoreError(f"there is no index at {str(folder)!r} to read; make one without read_only=True")
         if (folder / f"{DATABASE_FILE}-journal").exists():
             raise StoreError(
-                f"{str(path)}-journal is a rollback journal, which no store writes, and SQLite would apply it; delete "
+                f"{path!s}-journal is a rollback journal, which no store writes, and SQLite would apply it; delete "
                 "it if you trust the database, or restore the index from a backup"
             )
         head = _read_head(folder)  # before the database, as others may write meanwhile and record it here afterwards
@@ -436,19 +438,18 @@ class Database:
                 f"{self.name} has format {format_ or 1}, and this version of langchain-sentence-window reads format "
                 f"{FORMAT_VERSION}; {cure}"
             )
-        # The number of the last write that a log begins with is in the file, too; see `_renew_epoch`.
-        last = snapshot.execute("SELECT epoch FROM writes ORDER BY generation DESC LIMIT 1").fetchone()
-        if last is not None and last[0] != snapshot.fact("epoch"):
+        of_file, of_log = snapshot.epochs()
+        if of_file != of_log:
             raise StoreError(
-                f"{self.name}-wal is the write-ahead log of another version of {self.name}, as when a backup was copied "
-                "over an index that was in use; make sure that no process uses it, and delete "
+                f"{self.name}-wal is the write-ahead log of another version of {self.name}, as when a backup was "
+                "copied over an index that was in use; make sure that no process uses it, and delete "
                 f"{self.name}-wal and {self.name}-shm to go on with the backup, or use FaissStore.restore()"
             )
         made = snapshot.version.generation
         if head is not None and head.birth == snapshot.fact("birth") and head.generation > made:
             raise StoreError(
-                f"{self.name} holds {made} writes, and {head.generation} were made: its file or its write-ahead log was "
-                "lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
+                f"{self.name} holds {made} writes, and {head.generation} were made: its file or its write-ahead log "
+                "was lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
                 f"{HEAD_FILE!r} beside it"
             )
 
@@ -686,10 +687,10 @@ def _make_all(connection: sqlite3.Connection) -> None:
 
 
 def renew_epoch(connection: sqlite3.Connection) -> None:
-    """Draw a new number for the epoch of a database, so that it accepts no log of an earlier one; see `_renew_epoch`."""
+    """Begin another epoch of a database, so that it accepts no log of an earlier one; see `_renew_epoch`."""
     with _transaction(connection, "BEGIN IMMEDIATE"):
         epoch = secrets.randbits(62)
-        connection.execute("INSERT OR REPLACE INTO facts VALUES ('epoch', ?)", [epoch])
+        connection.execute("UPDATE epoch SET epoch = ?", [epoch])
         connection.execute(
             "UPDATE writes SET epoch = ? WHERE generation = (SELECT max(generation) FROM writes)", [epoch]
         )
@@ -700,7 +701,8 @@ def _renew_epoch(connection: sqlite3.Connection, folder: Path) -> None:
     """Begin another epoch before a log is written, if there is none.
 
     SQLite can't tell whether a log belongs to the file beside it. So the number of the epoch is in the file before the
-    log begins, and in the last write, which is in the log. An older version of the file has another number.
+    log begins, and in the last write, which is in the log. An older version of the file has another number. See
+    `Snapshot.epochs`.
     """
     if not size_of(folder / LOG_FILE):
         renew_epoch(connection)
@@ -791,5 +793,3 @@ def cure_of(error: Exception, path: Path | None, *, read_only: bool) -> str | No
     if code == errno.EAGAIN:
         return "another process is using it; try again when that has ended"
     return "choose another path" if isinstance(error, OSError) else None
-
-

@@ -29,6 +29,9 @@ KEPT_SHARE = 0.5
 """The share of a limit down to which the larger index is kept when vectors are removed, so that it doesn't change to
 and fro."""
 
+CLUSTERS_SEARCHED = 3.2
+"""One in so many clusters is searched, times the effort. See the benchmarks page."""
+
 TRAINING_SAMPLE = 50_000
 CODE_SAMPLE = 5_000
 """Vectors to train with, where there are clusters and where there are none."""
@@ -219,8 +222,9 @@ def nearest(index: Any, vector: Vectors, count: int, bits: Any, effort: float) -
     Returns:
         Cosines and positions, best first.
     """
-    import faiss
+    import faiss as library
 
+    faiss: Any = library  # its types lack a few
     settings: dict[str, Any] = {}
     # FAISS holds only pointers to both, which stay in variables until it has searched.
     selector = None if bits is None else faiss.IDSelectorBitmap(bits)
@@ -228,7 +232,7 @@ def nearest(index: Any, vector: Vectors, count: int, bits: Any, effort: float) -
         settings["sel"] = selector
     kind, clusters = faiss.SearchParameters, clusters_of(index)
     if clusters:
-        usual = max(16, clusters / 3.2) if is_coarse(index) else max(8, clusters // 16)
+        usual = max(16, clusters / CLUSTERS_SEARCHED) if is_coarse(index) else max(8, clusters // 16)
         kind, settings["nprobe"] = faiss.SearchParametersIVF, max(1, int(min(clusters, np.ceil(usual * effort))))
     elif isinstance(index, faiss.IndexHNSW):
         if np.isinf(effort):

@@ -4,15 +4,13 @@ For each word, a few of the sentences that hold it show whether most are in one 
 and the head of that document is read. So a question that names no document costs little, whatever the store holds.
 """
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from langchain_sentence_window._primitives import Rows
+from langchain_sentence_window._primitives import Rows, encodable
 from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.ranking.names import (
     HEAD_CHARS,
@@ -23,11 +21,11 @@ from langchain_sentence_window.ranking.names import (
     QueryWords,
     WordUse,
 )
-from langchain_sentence_window.ranking.names_apart import MAX_NAMED, closest, common_words, keys_of_name
+from langchain_sentence_window.ranking.names_apart import MAX_NAMED, closest, common_words
 from langchain_sentence_window.ranking.words import words_of
 
 from .reading import are_in
-from .records import read_metadata, read_shared
+from .records import read_metadata, read_shared, words_of_names
 from .tables import ONE_OF, Snapshot, Version, as_json, as_text
 from .words import LexicalSearcher
 
@@ -47,34 +45,11 @@ _MAX_DOCUMENTS = 8
 
 _MAX_HEAD_SENTENCES = 60
 
-MAX_SOURCES = 100_000
-"""The most sources whose names are kept; with more, a document is known by the words in its text alone."""
-
 _MAX_PLACES = 50
 """A word in the names of more documents is too common."""
 
-_MAX_KINDS = 4
-"""The most choices of keys whose names are kept."""
-
 NO_DOCUMENT = -1
 """Stands for the document of a Document that isn't a sentence."""
-
-
-@dataclass(slots=True)
-class _Names:
-    """The sources of which a name holds a word, by the word or its key, as far as they were read.
-
-    Attributes:
-        version: The state up to which they were read.
-        last_key: The last source that was read; those written since have greater keys.
-        places: The sources by word; also of some that don't exist any more.
-        size: How many sources were read.
-    """
-
-    version: Version = Version()
-    last_key: int = -1
-    places: dict[str, list[int]] = field(default_factory=dict)
-    size: int = 0
 
 
 class WordSample(NamedTuple):
@@ -90,13 +65,13 @@ class WordSample(NamedTuple):
 
 
 class Naming:
-    """Collects evidence of names; it keeps the names that are in metadata, and samples of words until the next write."""
+    """Collects evidence of names; it keeps samples of words until the next write."""
 
     def __init__(self) -> None:
-        """Start empty; the first question reads the metadata of all documents."""
+        """Start empty."""
         # Replaced as a whole and never changed, so they need no lock.
-        self._names: OrderedDict[tuple[str, ...], _Names] = OrderedDict()
         self._samples: tuple[Version | None, dict[str, WordSample]] = (None, {})
+        self._of_keys: tuple[Version, tuple[str, ...], dict[str, list[int]]] | None = None
 
     def evidence(
         self,
@@ -117,8 +92,7 @@ class Naming:
         """
         if not words.all or not _are_several(snapshot, allowed):  # all words of a single document are its own
             return Evidence({}, {})
-        names = self._known_names(snapshot, keys)
-        in_names = _documents_named(snapshot, names, [*words.all, *dict(words.keys)], allowed)
+        in_names = self._documents_named(snapshot, [*words.all, *dict(words.keys)], keys, allowed)
         named = {word: in_names[word] for word in words.all if word in in_names}
         told = self._told(snapshot, searcher, words, in_names, allowed)
         uses: dict[str, tuple[int, Counter[int]]] = {}
@@ -143,29 +117,40 @@ class Naming:
         documents = _best_documents(uses, named, told)
         if not documents:
             return Evidence({}, {})
-        return _read_evidence(snapshot, documents, names, uses, named, told, words=words, keys=keys, allowed=allowed)
+        return _read_evidence(snapshot, documents, uses, named, told, words=words, keys=keys, allowed=allowed)
 
-    def _known_names(self, snapshot: Snapshot, keys: Sequence[str]) -> _Names:
-        """Return the names of all sources; only those that were added since the last time are read."""
-        kept = self._names.get(tuple(keys))
-        if kept is not None and kept.version == snapshot.version:
-            return kept
-        (count,) = snapshot.execute("SELECT count(*) FROM sources").fetchone()
-        is_usable = kept is not None and snapshot.changes_since(kept.version) is not None and kept.size <= 2 * count
-        names = kept if is_usable and kept is not None else _Names()
-        found = snapshot.execute("SELECT source_key, metadata FROM sources WHERE source_key > ?", [names.last_key])
-        rows = found.fetchall() if count <= MAX_SOURCES else []
-        added: dict[str, list[int]] = {}
-        for (key, _), metadata in zip(rows, read_metadata([text for _, text in rows]), strict=True):
-            for word in set[str]().union(*map(_words_and_keys, names_in(metadata, keys))):
-                added.setdefault(word, []).append(key)
-        places = names.places | {word: names.places.get(word, []) + more for word, more in added.items()}
-        last_key = max((key for key, _ in rows), default=names.last_key)
-        names = _Names(snapshot.version, last_key, places, names.size + len(rows))
-        self._names[tuple(keys)] = names
-        while len(self._names) > _MAX_KINDS:
-            self._names.popitem(last=False)
-        return names
+    def _documents_named(
+        self, snapshot: Snapshot, words: Iterable[str], keys: Sequence[str], allowed: Rows | None
+    ) -> dict[str, set[int]]:
+        """Return the documents of which a name holds a word, by word; words that none or too many have are left out."""
+        named: dict[str, set[int]] = {}
+        for word in dict.fromkeys(words):
+            if keys:
+                sources = snapshot.lists(_SOURCES, self._names_of_keys(snapshot, tuple(keys)).get(word, []))
+            elif allowed is None:
+                sources = snapshot.execute(_NAMED, [encodable(word), _MAX_PLACES + 1]).fetchall()
+            else:
+                found = snapshot.execute("SELECT source_key FROM names WHERE word = ?", [encodable(word)])
+                sources = snapshot.lists(_SOURCES, [key for (key,) in found])
+            if allowed is not None:
+                is_allowed = are_in(np.array([row for _, row in sources], dtype=np.int64), allowed)
+                sources = [source for source, may in zip(sources, is_allowed.tolist(), strict=True) if may]
+            documents = {document for document, *_ in sources}
+            if 0 < len(documents) <= _MAX_PLACES:
+                named[word] = documents
+        return named
+
+    def _names_of_keys(self, snapshot: Snapshot, keys: tuple[str, ...]) -> dict[str, list[int]]:
+        """Return the sources of which a name holds a word, by word, where other keys of metadata hold names, too."""
+        kept = self._of_keys
+        if kept is None or kept[:2] != (snapshot.version, keys):
+            places: dict[str, list[int]] = {}
+            found = snapshot.execute("SELECT source_key, metadata FROM sources").fetchall()
+            for (key, _), metadata in zip(found, read_metadata([text for _, text in found]), strict=True):
+                for word in words_of_names(metadata, keys):
+                    places.setdefault(word, []).append(key)
+            kept = self._of_keys = snapshot.version, keys, places
+        return kept[2]
 
     def _told(
         self,
@@ -198,20 +183,15 @@ class Naming:
         missing = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words if word not in found}
         if missing:
             rows = np.unique(np.concatenate([rows for _, rows in missing.values()]))
-            documents = {row: document for row, document in snapshot.lists(_DOCUMENTS_OF, rows.tolist())}
-            for word, (count, of_word) in missing.items():
-                numbers = (documents.get(row) for row in of_word.tolist())
-                found[word] = WordSample(count, Counter(NO_DOCUMENT if each is None else each for each in numbers))
+            documents = dict(snapshot.lists(_DOCUMENTS_OF, rows.tolist()))
+            found |= {
+                word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
+                for word, (count, of_word) in missing.items()
+            }
         return {word: found[word] for word in words}
 
 
-_DOCUMENTS_OF = f"SELECT json_group_array(json_array(row, document)) FROM sentences WHERE row {ONE_OF}"  # noqa: S608
-
-
-@lru_cache(1_000)
-def _words_and_keys(name: str) -> frozenset[str]:
-    """Return the words of a name and their keys; folders repeat."""
-    return frozenset(keys_of_name(name).union(words_of(name)))
+_DOCUMENTS_OF = f"SELECT json_group_array(json_array(row, document)) FROM sentences WHERE row {ONE_OF}"
 
 
 def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
@@ -221,26 +201,12 @@ def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
     return len({document for _, document in snapshot.lists(_DOCUMENTS_OF, ends)}) > 1
 
 
-def _documents_named(
-    snapshot: Snapshot, names: _Names, words: Iterable[str], allowed: Rows | None
-) -> dict[str, set[int]]:
-    """Return the documents of which a name holds a word, by word; words that none or too many have are left out."""
-    places = {word: names.places[word] for word in dict.fromkeys(words) if word in names.places}
-    # A source that was replaced is counted until then, so twice as many are looked at.
-    keys = {key for found in places.values() if len(found) <= 2 * _MAX_PLACES for key in found}
-    documents: dict[int, int] = {}
-    for key, document, row in snapshot.lists(_SOURCES, keys) if keys else ():
-        if allowed is None or bool(are_in(np.array([row], dtype=np.int64), allowed)[0]):
-            documents[key] = document
-    named = {word: {documents[key] for key in found if key in documents} for word, found in places.items()}
-    return {word: found for word, found in named.items() if 0 < len(found) <= _MAX_PLACES}
-
-
+_NAMED = "SELECT DISTINCT document FROM names JOIN sources USING (source_key) WHERE word = ? LIMIT ?"
 _SOURCES = f"""
-    SELECT json_group_array(json_array(source_key, document,
+    SELECT json_group_array(json_array(document,
         (SELECT min(row) FROM sentences WHERE sentences.source_key = sources.source_key)))
     FROM sources WHERE source_key {ONE_OF}
-"""  # noqa: S608 - made of constants
+"""
 
 
 def _are_few(documents: Counter[int], share: float) -> bool:
@@ -265,7 +231,6 @@ def _best_documents(
 def _read_evidence(
     snapshot: Snapshot,
     documents: Sequence[int],
-    names: _Names,
     uses: Mapping[str, tuple[int, Counter[int]]],
     named: Mapping[str, set[int]],
     told: Set[int],
@@ -287,17 +252,22 @@ def _read_evidence(
         head = "\n".join(as_text(text) for text, _ in of_it)[:HEAD_CHARS]
         metadata = [sources[key] for key in dict.fromkeys(key for _, key in of_it) if key is not None]
         own = dict.fromkeys(name for each in metadata for name in names_in(each, keys))
-        telling = tuple(name for name in own if not _is_shared(name, set(words.all), named))
+        telling = tuple(name for name in own if not _is_shared(name, frozenset(words.all), named))
         common = None
         if document in told:
-            counts = {word: len(names.places.get(word, ())) for name in telling for word in words_of(name)}
-            common = common_words(counts, names.size)
+            counts = {word: _count_named(snapshot, word) for name in telling for word in words_of(name)}
+            common = common_words(counts, snapshot.execute("SELECT count(*) FROM documents").fetchone()[0])
         every[doc_id] = DocumentNames(head, telling, common)
     known = {
         word: WordUse(count, {doc_ids[each]: of_it for each, of_it in found.items() if each in doc_ids})
         for word, (count, found) in uses.items()
     }
     return Evidence(known, every)
+
+
+def _count_named(snapshot: Snapshot, word: str) -> int:
+    sql = "SELECT count(DISTINCT document) FROM names JOIN sources USING (source_key) WHERE word = ?"
+    return int(snapshot.execute(sql, [encodable(word)]).fetchone()[0])
 
 
 _BEGINNINGS = """
@@ -308,7 +278,7 @@ _BEGINNINGS = """
 """
 
 
-def _is_shared(name: str, words: Set[str], named: Mapping[str, set[int]]) -> bool:
+def _is_shared(name: str, words: frozenset[str], named: Mapping[str, set[int]]) -> bool:
     """Return whether the query holds a name that many documents may have."""
     of_name = words_of(name)
     if not words.issuperset(of_name):

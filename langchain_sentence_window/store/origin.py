@@ -1,9 +1,9 @@
 """Which embedder made the vectors of a store, so that those of two never mix.
 
 The vectors of one *line* are all from one embedder; a line is named by a random number, drawn when the first vectors
-are written to a store without any. An embedder may add to a line if it made some of its vectors, if its description says
-all that could change a vector and is the recorded one, or if it embedded some of the line's texts again with the same
-result. The record is read in the same transaction as the vectors, as other processes may write at any time.
+are written to a store without any. An embedder may add to a line if it made some of its vectors, if its description
+says all that could change a vector and is the recorded one, or if it embedded some of the line's texts again with the
+same result. The record is read in the same transaction as the vectors, as other processes may write at any time.
 """
 
 import secrets

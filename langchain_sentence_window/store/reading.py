@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows, SentenceKey, Vectors
 from langchain_sentence_window.documents import keys
+from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.documents.metadata_values import number, own_values
 from langchain_sentence_window.documents.sentence_documents import (
     LateSentence,
@@ -30,14 +31,19 @@ from .tables import ONE_OF, Snapshot, as_json, as_text, damaged, stored_text
 NONE = -1
 """Stands for a number that a Document doesn't have as it isn't a sentence."""
 
+_NAME = "CASE WHEN section_key IS NULL THEN id ELSE ifnull(doc_id, '') END"
+_TEXT = "CASE typeof(text) WHEN 'text' THEN text END"  # else it has lone surrogates, which JSON can't hold
 _ROWS = f"""
     SELECT json_group_array(json_array(
         row, ifnull(sentences.document, {NONE}), ifnull(sentence_index, 0), section, ifnull(section_key, {NONE}),
-        ifnull(source_key, {NONE}), start_index, end_index, id, ifnull(doc_id, ''),
-        CASE typeof(text) WHEN 'text' THEN text END, own, checksum
+        ifnull(source_key, {NONE}), start_index, end_index, {_NAME}, {_TEXT}, own, checksum
     ))
     FROM sentences LEFT JOIN documents ON documents.document = sentences.document WHERE row {ONE_OF}
-"""  # noqa: S608 - made of constants
+"""
+_BESIDE = f"""
+    SELECT json_group_array(json_array(row, document, section, sentence_index, {_TEXT}))
+    FROM sentences WHERE section_key IS NOT NULL AND row {ONE_OF}
+"""
 
 
 class Row(NamedTuple):
@@ -46,14 +52,13 @@ class Row(NamedTuple):
     Attributes:
         row: Its number.
         document: The number of its source document; `NONE` for a Document without one, as below.
-        index: Its index in the document; 0 for a Document that isn't a sentence.
+        sentence_index: Its index in the document; 0 for a Document that isn't a sentence.
         section: The number of its section.
         section_key: The key of what it shares with others of its section.
         source_key: The key of what it shares with others of its source document.
         start: Where it starts in its document; ``None`` if its own metadata tells its places.
         end: Where it ends.
-        id: The id of the Document.
-        doc_id: The id of its source document; empty for none.
+        name: The id of its source document; of a Document that isn't a sentence, its own.
         text: Its text.
         own: Its own metadata as JSON; ``None`` for none.
         checksum: See `row_checksum`.
@@ -61,27 +66,21 @@ class Row(NamedTuple):
 
     row: int
     document: int
-    index: int
+    sentence_index: int
     section: int
     section_key: int
     source_key: int
     start: int | None
     end: int | None
-    id: str
-    doc_id: str
+    name: str
     text: str
     own: str | None
     checksum: int
 
     @property
-    def is_sentence(self) -> bool:
-        """Whether it is a sentence of a source document."""
-        return self.section_key != NONE
-
-    @property
-    def key(self) -> SentenceKey:
-        """The document and the index; the id and 0 for a Document that isn't a sentence, which stands alone."""
-        return (self.doc_id, self.index) if self.is_sentence else (self.id, 0)
+    def id(self) -> str:
+        """The id of its Document, as a retriever gives it."""
+        return self.name if self.section_key == NONE else sentence_id(self.name, self.sentence_index)
 
 
 class Section(NamedTuple):
@@ -96,6 +95,18 @@ class Section(NamedTuple):
     start: int
     end: int
     heading: str
+
+
+_NO_SECTION = Section(0, 0, "")  # no sentence is in it
+
+
+def _section_of(metadata: Mapping[str, Any]) -> Section:
+    heading = metadata.get(keys.HEADING)
+    heading = heading if isinstance(heading, str) else ""
+    try:
+        return Section(number(metadata, keys.SECTION_START), number(metadata, keys.SECTION_END), heading)
+    except (KeyError, ValueError):
+        return Section(0, 0, heading)
 
 
 class Scores(NamedTuple):
@@ -124,31 +135,31 @@ class RowReader:
         self._snapshot = snapshot
         self._sources: dict[int, dict[str, Any]] = {}
         self._sections: dict[int, dict[str, Any]] = {}
+        self._bounds: dict[int, Section] = {}
 
     def rows(self, wanted: Iterable[int]) -> dict[int, Row]:
         """Read rows by number; those that don't exist are left out."""
         found = {line[0]: Row._make(line) for line in self._snapshot.lists(_ROWS, wanted)}
-        unreadable = [row for row, each in found.items() if each.text is None]  # with lone surrogates; see `stored_text`
-        if unreadable:
-            sql = f"SELECT row, text FROM sentences WHERE row {ONE_OF}"  # noqa: S608
-            for row, text in self._snapshot.execute(sql, [as_json(unreadable)]):
-                found[row] = found[row]._replace(text=as_text(text))
+        for row, text in self._odd_texts(row for row, each in found.items() if each.text is None):
+            found[row] = found[row]._replace(text=text)
         missing = {each.section_key for each in found.values()} - self._sections.keys() - {NONE}
-        self._sections |= read_shared(self._snapshot, "sections", missing)
+        for key, metadata in read_shared(self._snapshot, "sections", missing).items():
+            self._sections[key] = metadata
+            self._bounds[key] = _section_of(metadata)
         return found
+
+    def beside(self, rows: Iterable[int]) -> list[tuple[int, int, int, int, str]]:
+        """Read the row, the document, the section, the index and the text of sentences."""
+        found = self._snapshot.lists(_BESIDE, rows)
+        odd = dict(self._odd_texts(line[0] for line in found if line[4] is None))
+        return [(*numbers, odd[numbers[0]] if text is None else text) for *numbers, text in found]
 
     def section(self, row: Row) -> Section:
         """Return the section of a sentence; one of its own for what is in none, or in one that can't be right."""
-        metadata = self._sections.get(row.section_key, {})
-        heading = metadata.get(keys.HEADING)
-        heading = heading if isinstance(heading, str) else ""
-        try:
-            start, end = number(metadata, keys.SECTION_START), number(metadata, keys.SECTION_END)
-        except (KeyError, ValueError):
-            start = end = 0
-        if start <= row.index < end:
-            return Section(start, end, heading)
-        return Section(row.index, row.index + 1, heading)
+        section = self._bounds.get(row.section_key, _NO_SECTION)
+        if section.start <= row.sentence_index < section.end:
+            return section
+        return Section(row.sentence_index, row.sentence_index + 1, section.heading)
 
     def sentences(self, rows: Sequence[Row]) -> list[StoredSentence]:
         """Return the sentences of rows, whose rarer fields are read when they are asked for.
@@ -161,16 +172,23 @@ class RowReader:
         self._sources |= read_shared(self._snapshot, "sources", missing)
         return [self._sentence(row) for row in rows]
 
+    def _odd_texts(self, rows: Iterable[int]) -> list[tuple[int, str]]:
+        """Read texts with lone surrogates; see `stored_text`."""
+        asked = list(rows)
+        sql = f"SELECT row, text FROM sentences WHERE row {ONE_OF}"
+        found = self._snapshot.execute(sql, [as_json(asked)]) if asked else ()
+        return [(row, as_text(text)) for row, text in found]
+
     def _sentence(self, row: Row) -> StoredSentence:
-        if row_checksum(row.id, row.start, row.end, stored_text(row.text), row.own) != row.checksum:
+        if row_checksum(row.start, row.end, stored_text(row.text), row.own) != row.checksum:
             raise damaged("sentences as they were written")
         read, section = partial(self._whole, row), self.section(row)
-        if not row.is_sentence or section.end == section.start + 1:
+        if row.section_key == NONE or section.end == section.start + 1:
             return read()  # perhaps no sentence, or one whose section can't be right, which is told now
         # Without __init__, as most fields aren't known yet.
         sentence = LateSentence.__new__(LateSentence)
         sentence.read = read
-        sentence.doc_id, sentence.index, sentence.text = row.doc_id, row.index, row.text
+        sentence.doc_id, sentence.index, sentence.text = row.name, row.sentence_index, row.text
         sentence.section_start, sentence.section_end, sentence.heading = section
         if row.start is not None and row.end is not None and 0 <= row.start <= row.end:
             sentence.start, sentence.end = row.start, row.end
@@ -187,7 +205,7 @@ class RowReader:
         source, section = self._sources.get(row.source_key, {}), self._sections.get(row.section_key, {})
         places: dict[str, Any] = {}
         if row.start is not None:
-            places = {keys.SENTENCE_INDEX: row.index, keys.START_INDEX: row.start, keys.END_INDEX: row.end}
+            places = {keys.SENTENCE_INDEX: row.sentence_index, keys.START_INDEX: row.start, keys.END_INDEX: row.end}
         return read_parts(own_values(source) | section | places | own, row.text, lambda: row.id)
 
 
@@ -213,17 +231,18 @@ class FoundCandidates:
 
     Attributes:
         candidates: What ranking reads; no candidate is left out.
+        rows: Their rows.
     """
 
     candidates: Candidates
+    rows: Sequence[Row]
     _snapshot: Snapshot
     _reader: RowReader
-    _rows: Sequence[Row]
     _allowed: Rows | None
 
     def sentences(self, order: Iterable[int]) -> list[StoredSentence]:
         """Return the sentences of some candidates, by position; see `RowReader.sentences`."""
-        return self._reader.sentences([self._rows[at] for at in order])
+        return self._reader.sentences([self.rows[at] for at in order])
 
     def sentences_at(self, wanted: Iterable[SentenceKey]) -> SentencesByKey:
         """Read sentences of the candidates' documents by document and index, also those that are candidates.
@@ -233,13 +252,13 @@ class FoundCandidates:
         Raises:
             IncompleteWindowError: The metadata of one isn't what the splitter writes.
         """
-        numbers = {row.doc_id: row.document for row in self._rows if row.is_sentence}
+        numbers = {row.name: row.document for row in self.rows if row.section_key != NONE}
         asked = dict.fromkeys(wanted)
         places = [(numbers[name], index) for name, index in asked if name in numbers]
         found = {row for (row,) in self._snapshot.execute(_ROWS_AT, [as_json(places)])} if places else set[int]()
         if self._allowed is not None:
             found = set(_among(found, self._allowed))
-        read = self._reader.sentences([row for row in self._reader.rows(found).values() if row.is_sentence])
+        read = self._reader.sentences([row for row in self._reader.rows(found).values() if row.section_key != NONE])
         return {sentence.key: sentence for sentence in read if sentence.key in asked}
 
 
@@ -257,54 +276,62 @@ def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) ->
         scores: The rows and their scores.
         allowed: The rows that may be read, in order; ``None`` for all.
     """
-    beside = np.unique(np.concatenate([scores.rows - 1, scores.rows + 1]))
-    if allowed is not None:
-        beside = beside[are_in(beside, allowed)]
     reader = RowReader(snapshot)
-    read = reader.rows([*scores.rows.tolist(), *beside[~np.isin(beside, scores.rows)].tolist()])
-    if any(row not in read for row in scores.rows.tolist()):
+    read = reader.rows(scores.rows.tolist())
+    if len(read) < len(scores.rows):
         raise damaged("sentences that its index contains")
     rows = [read[row] for row in scores.rows.tolist()]
-    others = [row for number, row in read.items() if number not in set(scores.rows.tolist())]
-    position = {row.row: at for at, row in enumerate([*rows, *others])}
     sections = [reader.section(row) for row in rows]
-
-    def neighbor(row: Row, section: Section, step: int) -> int:
-        other = read.get(row.row + step)
-        is_beside = (
-            other is not None
-            and row.is_sentence
-            and other.is_sentence
-            and other.document == row.document
-            and other.section == row.section
-            and other.index == row.index + step
-            and section.start <= other.index < section.end
-        )
-        return position[row.row + step] if is_beside else NO_TEXT
-
-    steps = [[neighbor(*each, step) for each in zip(rows, sections, strict=True)] for step in (-1, 1)]
+    # What stands in the rows beside them, see `Transaction.finish`; those that are candidates were read.
+    beside = np.setdiff1d(np.concatenate([scores.rows - 1, scores.rows + 1]), scores.rows)
+    if allowed is not None:
+        beside = beside[are_in(beside, allowed)]
+    others = reader.beside(beside.tolist())
+    is_sentence = np.array([row.section_key != NONE for row in rows], dtype=np.bool_)
+    stands = np.array([(each.row, each.document, each.section, each.sentence_index) for each in rows], dtype=np.int64)
+    stands = stands.reshape(-1, 4)
+    # Each Document that isn't a sentence is a document of its own.
+    stands[~is_sentence, 1] = -1 - stands[~is_sentence, 0]
+    every = np.concatenate([stands, np.array([each[:4] for each in others], dtype=np.int64).reshape(-1, 4)])
+    starts = np.array([section.start for section in sections], dtype=np.int64)
+    ends = np.array([section.end for section in sections], dtype=np.int64)
     candidates = Candidates(
-        keys=[row.key for row in rows],
-        section_starts=np.array([section.start for section in sections], dtype=np.int64),
-        section_ends=np.array([section.end for section in sections], dtype=np.int64),
+        keys=[(row.name, row.sentence_index) for row in rows],
+        section_starts=starts,
+        section_ends=ends,
         dense=scores.cosines,
         lexical=scores.lexical,
-        texts=[row.text for row in (*rows, *others)],
-        before=np.array(steps[0], dtype=np.int64),
-        after=np.array(steps[1], dtype=np.int64),
+        texts=[*(row.text for row in rows), *(text for *_, text in others)],
+        before=np.where(stands[:, 3] > starts, _places_beside(stands, every, -1), NO_TEXT),
+        after=np.where(stands[:, 3] + 1 < ends, _places_beside(stands, every, 1), NO_TEXT),
         headings=[section.heading for section in sections],
         kinds=_kinds(rows),
         document_frequency=scores.document_frequency,
         scores=scores.fused,
-        # Each Document that isn't a sentence is a document of its own.
-        documents=np.array([row.document if row.is_sentence else -1 - row.row for row in rows], dtype=np.int64),
+        documents=stands[:, 1],
     )
-    return FoundCandidates(candidates, snapshot, reader, rows, allowed)
+    return FoundCandidates(candidates, rows, snapshot, reader, allowed)
+
+
+def _places_beside(stands: Rows, every: Rows, step: int) -> Rows:
+    """Return where the sentences beside some are among all that were read; `NO_TEXT` for those that aren't there.
+
+    Args:
+        stands: The row, the document, the section and the index of each of ``n`` sentences, shape ``(n, 4)``.
+        every: Those of all that were read.
+        step: 1 for the sentence after each, -1 for the one before it.
+    """
+    if not len(every):
+        return np.empty(0, dtype=np.int64)
+    wanted = stands + np.array([step, 0, 0, step])
+    order = np.argsort(every[:, 0])
+    at = order[np.minimum(np.searchsorted(every[order, 0], wanted[:, 0]), len(order) - 1)]
+    return np.where((every[at] == wanted).all(axis=1), at, NO_TEXT)
 
 
 def _kinds(rows: Sequence[Row]) -> list[str]:
-    kinds = [PROSE if row.is_sentence else "" for row in rows]
-    special = [at for at, row in enumerate(rows) if row.is_sentence and row.own and _KIND_IN_JSON in row.own]
+    kinds = ["" if row.section_key == NONE else PROSE for row in rows]
+    special = [at for at, row in enumerate(rows) if kinds[at] and row.own and _KIND_IN_JSON in row.own]
     for at, own in zip(special, read_metadata([rows[at].own or "{}" for at in special]), strict=True):
         kind = own.get(keys.KIND, PROSE)
         kinds[at] = kind if isinstance(kind, str) else ""
@@ -321,7 +348,7 @@ def are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
 
 def _among(rows: Iterable[int], allowed: Rows) -> list[int]:
     found = np.array(sorted(rows), dtype=np.int64)
-    return found[are_in(found, allowed)].tolist()
+    return list(found[are_in(found, allowed)].tolist())
 
 
 def neighbors_of(snapshot: Snapshot, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
@@ -332,7 +359,7 @@ def neighbors_of(snapshot: Snapshot, rows: Sequence[int], reach: int) -> list[tu
     """
     around = sorted({row + step for row in rows for step in range(-reach, reach + 1)})
     found = snapshot.lists(
-        "SELECT json_group_array(json_array(row, document, section, sentence_index)) FROM sentences "  # noqa: S608
+        "SELECT json_group_array(json_array(row, document, section, sentence_index)) FROM sentences "
         f"WHERE section_key IS NOT NULL AND row {ONE_OF}",
         around,
     )
@@ -416,10 +443,10 @@ def best_first(snapshot: Snapshot, rows: Rows, scores: npt.NDArray[np.floating[A
 
 _PLACES = f"""
     SELECT json_group_array(json_array(
-        row, CASE WHEN section_key IS NULL THEN id ELSE ifnull(doc_id, '') END, ifnull(sentence_index, 0)
+        row, {_NAME}, ifnull(sentence_index, 0)
     ))
     FROM sentences LEFT JOIN documents USING (document) WHERE row {ONE_OF}
-"""  # noqa: S608 - made of constants
+"""
 
 
 def best_pairs(snapshot: Snapshot, found: Pairs, k: int) -> Pairs:

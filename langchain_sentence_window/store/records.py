@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -28,8 +29,11 @@ from langchain_sentence_window.documents.keys import (
     checked_ids,
 )
 from langchain_sentence_window.documents.metadata_values import json_item, own_values
+from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.embedding.contextual_vectors import fitted_headings, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.names_apart import keys_of_name
+from langchain_sentence_window.ranking.words import words_of
 
 from .filters import STAND_IN, Condition, with_nul, without_nul
 from .tables import ONE_OF, Snapshot, Transaction, as_json, as_text, damaged, stored_text, text_key
@@ -48,7 +52,7 @@ class Record(NamedTuple):
             a sentence of one.
         section: The metadata that it shares with the other sentences of its section, likewise.
         doc_id: The id of its source document, if it has one.
-        index: The index of the sentence in its source document, if it has one.
+        sentence_index: Its index in its source document, if it has one.
         section_number: The number of its section in the source document.
         context: The text put before its own when it is embedded.
         start: Where the sentence starts in its source document; ``None`` if its metadata tells all of its places.
@@ -61,7 +65,7 @@ class Record(NamedTuple):
     source: str = ""
     section: str = ""
     doc_id: str | None = None
-    index: int | None = None
+    sentence_index: int | None = None
     section_number: int = 0
     context: str = ""
     start: int | None = None
@@ -124,50 +128,55 @@ def latest_of(records: Sequence[Record]) -> list[Record]:
     """Return records of which each has another id, the last of several, and which are in the order of documents."""
     latest = {record.id: record for record in records}.values()
     first = {record.doc_id: number for number, record in reversed(list(enumerate(latest)))}
-    return sorted(latest, key=lambda each: (first[each.doc_id], each.index or 0) if each.source else (len(first), 0))
+    return sorted(
+        latest, key=lambda each: (first[each.doc_id], each.sentence_index or 0) if each.source else (len(first), 0)
+    )
 
 
 def add_records(transaction: Transaction, records: Sequence[Record], vectors: Sequence[bytes]) -> None:
-    """Write records, each with another id, in place of those with the same ids.
+    """Write records, each with another id, of which none is in the database.
 
     Args:
         transaction: The transaction.
         records: The records, those of a document together and in order; see `latest_of`.
         vectors: Their vectors, in half precision.
     """
-    if transaction.version.sentences:
-        transaction.remove(with_ids([record.id for record in records]))
     documents = transaction.documents_for(record.doc_id for record in records if record.doc_id is not None)
     first = transaction.version.last_row + 1
     numbers = [None if record.doc_id is None else documents[record.doc_id] for record in records]
     owned = [
-        (row, number, record) for row, (number, record) in enumerate(zip(numbers, records, strict=True), first) if record.source
+        (row, number, record)
+        for row, (number, record) in enumerate(zip(numbers, records, strict=True), first)
+        if record.source
     ]
     sources = _Shared(transaction, "sources", "source_key", documents.values())
     sections = _Shared(transaction, "sections", "section_key", documents.values())
     source_keys = {row: sources.key(row, (number, each.source)) for row, number, each in owned}
     section_keys = {row: sections.key(row, (number, each.section, each.context)) for row, number, each in owned}
-    sources.insert()
     sections.insert()
+    new = sources.insert()
+    metadatas = read_metadata([metadata for _, _, metadata, _ in new])
+    words = [(word, key) for (key, *_), each in zip(new, metadatas, strict=True) for word in words_of_names(each)]
+    transaction.insert("names", words)
     rows, of_vectors = list[tuple[Any, ...]](), list[tuple[int, bytes, int]]()
     for row, (number, record, vector) in enumerate(zip(numbers, records, vectors, strict=True), first):
         key, text = text_key(record.embedded), stored_text(record.text)
         own = record.own or None
-        stands = row, record.id, number, record.index, record.section_number
+        stands = row, record.id, number, record.sentence_index, record.section_number
         shared = source_keys.get(row), section_keys.get(row), record.start, record.end
-        rows.append((*stands, *shared, text, own, key, row_checksum(record.id, *shared[2:], text, own)))
+        rows.append((*stands, *shared, text, own, key, row_checksum(record.start, record.end, text, own)))
         of_vectors.append((row, vector, zlib.crc32(vector, key)))
     transaction.insert("sentences", rows)
     transaction.insert("vectors", of_vectors)
     transaction.added(len(rows))
     if transaction.execute("SELECT 1 FROM staged LIMIT 1").fetchone():
-        transaction.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", [as_json({row[-2] for row in rows})])  # noqa: S608
+        transaction.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", [as_json({row[-2] for row in rows})])
 
 
-def row_checksum(id_: str, start: int | None, end: int | None, text: str | bytes, own: str | None) -> int:
+def row_checksum(start: int | None, end: int | None, text: str | bytes, own: str | None) -> int:
     """Return the checksum of a sentence's row."""
     content = text if isinstance(text, bytes) else text.encode()
-    return zlib.crc32(f"{id_}\0{start}\0{end}\0{own}".encode(), zlib.crc32(content))
+    return zlib.crc32(f"{start}\0{end}\0{own}".encode(), zlib.crc32(content))
 
 
 class _Shared:
@@ -180,7 +189,8 @@ class _Shared:
         self._transaction, self._table = transaction, table
         columns = "document, metadata, context" if table == "sections" else "document, metadata"
         known = transaction.execute(
-            f"SELECT {key}, {columns} FROM {table} WHERE document {ONE_OF}", [as_json(documents)]  # noqa: S608
+            f"SELECT {key}, {columns} FROM {table} WHERE document {ONE_OF}",
+            [as_json(documents)],
         )
         self._keys = {(document, metadata, *map(as_text, rest)): key for key, document, metadata, *rest in known}
         self._new: list[tuple[Any, ...]] = []
@@ -194,14 +204,30 @@ class _Shared:
             self._new.append((row, *stored, shared_checksum(metadata)))
         return key
 
-    def insert(self) -> None:
-        """Write what is new."""
+    def insert(self) -> list[tuple[Any, ...]]:
+        """Write what is new, and return it."""
         self._transaction.insert(self._table, self._new)
+        return self._new
 
 
 def shared_checksum(metadata: str) -> int:
     """Return the checksum of a row of ``sources`` or ``sections``."""
     return zlib.crc32(metadata.encode())
+
+
+def words_of_names(metadata: Mapping[str, Any], keys: Sequence[str] = ()) -> set[str]:
+    """Return the words of a source's names, and their keys, see `keys_of_name`.
+
+    Args:
+        metadata: The metadata of the source.
+        keys: Keys of metadata that hold names, beside the title, the file name and its folder.
+    """
+    return set[str]().union(*map(_words_and_keys, names_in(metadata, keys)))
+
+
+@lru_cache(10_000)
+def _words_and_keys(name: str) -> frozenset[str]:
+    return frozenset(keys_of_name(name).union(words_of(name)))
 
 
 # Conditions
@@ -214,7 +240,7 @@ def with_ids(ids: Iterable[str]) -> Condition:
 
 def of_documents(doc_ids: Iterable[str]) -> Condition:
     """Return the condition that a record is a sentence of one of the source documents."""
-    sql = f"document IN (SELECT document FROM documents WHERE doc_id {ONE_OF})"  # noqa: S608
+    sql = f"document IN (SELECT document FROM documents WHERE doc_id {ONE_OF})"
     return sql, [as_json(id_ for id_ in doc_ids if STORABLE_ID.fullmatch(id_))]
 
 
@@ -229,7 +255,7 @@ def read_documents(snapshot: Snapshot, condition: Condition) -> dict[int, Docume
     """
     sql, parameters = condition
     found = snapshot.execute(
-        "SELECT row, id, text, own, source_key, section_key, sentence_index, start_index, end_index, checksum "  # noqa: S608
+        "SELECT row, id, text, own, source_key, section_key, sentence_index, start_index, end_index, checksum "
         f"FROM sentences WHERE {sql}",
         parameters,
     ).fetchall()
@@ -239,8 +265,10 @@ def read_documents(snapshot: Snapshot, condition: Condition) -> dict[int, Docume
     documents: dict[int, Document] = {}
     # The same as Document(...), without its layers of __init__, which take most of the time.
     validate, new = Document.__pydantic_validator__.validate_python, Document.__new__
-    for (row, id_, text, own, source_key, section_key, *places, checksum), own_metadata in zip(found, owns, strict=True):
-        if row_checksum(id_, *places[1:], text, own) != checksum:
+    for (row, id_, text, own, source_key, section_key, *places, checksum), own_metadata in zip(
+        found, owns, strict=True
+    ):
+        if row_checksum(places[1], places[2], text, own) != checksum:
             raise damaged("sentences as they were written")
         metadata = own_metadata
         if source_key is not None:
@@ -259,7 +287,7 @@ def read_shared(snapshot: Snapshot, table: str, keys: Iterable[int]) -> dict[int
     """
     asked = set(keys)
     key = f"{table[:-1]}_key"
-    sql = f"SELECT json_group_array(json_array({key}, metadata, checksum)) FROM {table} WHERE {key} {ONE_OF}"  # noqa: S608
+    sql = f"SELECT json_group_array(json_array({key}, metadata, checksum)) FROM {table} WHERE {key} {ONE_OF}"
     found = snapshot.lists(sql, asked) if asked else []
     if len(found) < len(asked) or any(shared_checksum(metadata) != checksum for _, metadata, checksum in found):
         raise damaged(f"{table} as they were written")
@@ -269,10 +297,10 @@ def read_shared(snapshot: Snapshot, table: str, keys: Iterable[int]) -> dict[int
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def as_time(microseconds: object) -> datetime | None:
+def as_time(microseconds: Any) -> datetime | None:
     """Convert microseconds since 1970 UTC; ``None`` for what isn't a time, as a database may come from a stranger."""
     try:
-        return _EPOCH + timedelta(microseconds=microseconds)  # type: ignore[arg-type]
+        return _EPOCH + timedelta(microseconds=microseconds)
     except (TypeError, OverflowError):
         return None
 
@@ -373,4 +401,3 @@ def with_heading(heading: object, text: str) -> str:
         text: The text of the sentence.
     """
     return f"{fitted_headings(heading)}\n{text}" if isinstance(heading, str) and heading else text
-

@@ -118,39 +118,22 @@ class IndexState:
             self.warn_of_unknown_keys(filter)
         return read_candidates(self.snapshot, scores, allowed)
 
-    def ranked(
-        self,
-        vector: Vectors,
-        text: str,
-        k: int,
-        *,
-        lexical_weight: float,
-        where: Condition | None,
-        rank: Rank | None,
-        spreads: bool,
-        effort: float,
-    ) -> Pairs:
+    def ranked(self, rank: Rank | None, vector: Vectors, text: str, k: int, **settings: Any) -> Pairs:
         """Find the ``k`` rows that match best by meaning and words together, with their scores, best first.
 
         Args:
+            rank: Ranks the best `CANDIDATES`, or ``k`` if that is more; ``None`` to keep their scores.
             vector: As for `search`, and so are the others.
             text: The question.
             k: The maximum number of rows.
-            lexical_weight: The weight of words.
-            where: A condition on the rows.
-            rank: Ranks the best `CANDIDATES`, or ``k`` if that is more; ``None`` to keep their scores.
-            spreads: Whether the words of its neighbors count for a row.
-            effort: How many times as much to look at as usual.
+            **settings: Other settings of `search`.
         """
-        allowed = self.allowed(where)
-        scores = self._scored(vector, text, max(k, CANDIDATES), lexical_weight, allowed, spreads=spreads, effort=effort)
-        rows, ranked = scores.rows, scores.fused
-        if rank is not None and len(rows):
-            candidates = read_candidates(self.snapshot, scores, allowed).candidates
-            ranked = finite_numbers("the result of rank", rank(candidates), len(candidates))
-            order = np.argsort(-ranked, kind="stable")
-            rows, ranked = rows[order], ranked[order]
-        return list(zip(rows[:k].tolist(), ranked[:k].tolist(), strict=True))
+        found = self.search(vector, text, k, **settings)
+        scores: Any = found.candidates.scores
+        if rank is not None and len(found.candidates):
+            scores = finite_numbers("the result of rank", rank(found.candidates), len(found.candidates))
+        order = np.argsort(-scores, kind="stable")[:k]
+        return [(found.rows[at].row, float(scores[at])) for at in order.tolist()]
 
     def nearest(self, vector: Vectors, k: int, where: Condition | None, effort: float) -> Pairs:
         """Find the ``k`` rows nearest to a unit vector among those that meet a condition, with their cosines.
@@ -168,14 +151,14 @@ class IndexState:
             OutdatedError: The index is at another state.
         """
         self.origin.check(self.snapshot)
-        return self.vectors.nearest(self.snapshot, vector, k, self.allowed(where), effort)
+        return self.vectors.nearest(self.snapshot, vector, k, self.allowed(where), effort=effort)
 
     def matching(self, text: str, k: int, where: Condition | None) -> Pairs:
         """Find the ``k`` rows that match a text's words best, with their BM25 scores, best first."""
         found = self.words.searcher(self.snapshot).search(text, k, self.allowed(where))
         return best_pairs(self.snapshot, found, k)
 
-    def documents(self, found: Pairs, filter: Filter | None) -> list[tuple[Document, float]]:
+    def documents(self, found: Pairs, filter: Filter | None = None) -> list[tuple[Document, float]]:
         """Read what was found; warn if that is nothing because no document has the filter's keys."""
         if not found:
             self.warn_of_unknown_keys(filter)
@@ -186,7 +169,7 @@ class IndexState:
 
     def vectors_of(self, found: Pairs) -> list[Vectors]:
         """Return the vectors of what was found, as they were embedded."""
-        sql = f"SELECT row, vector FROM vectors WHERE row {ONE_OF}"  # noqa: S608
+        sql = f"SELECT row, vector FROM vectors WHERE row {ONE_OF}"
         stored = dict(self.snapshot.execute(sql, [as_json(row for row, _ in found)]).fetchall())
         return list(from_halves(stored[row] for row, _ in found))
 
@@ -246,7 +229,7 @@ class IndexState:
         unknown = list[str]()
         for key in filter_keys(filter) if filter and self.snapshot.version.sentences else ():
             sql, parameters = compile_filter({key: {"$exists": True}})
-            if self.snapshot.execute(f"SELECT 1 FROM sentences WHERE {sql} LIMIT 1", parameters).fetchone() is None:  # noqa: S608
+            if self.snapshot.execute(f"SELECT 1 FROM sentences WHERE {sql} LIMIT 1", parameters).fetchone() is None:
                 unknown.append(key)
         if unknown:
             warnings.warn(unknown_keys(unknown), stacklevel=5)
@@ -274,7 +257,7 @@ class IndexState:
         also = np.array(sorted(lexical), dtype=np.int64)
         if spreads and allowed is not None:
             also = also[are_in(also, allowed)]
-        rows, cosines = self.vectors.candidates(snapshot, vector, depth, allowed, effort, also)
+        rows, cosines = self.vectors.candidates(snapshot, vector, depth, allowed, effort=effort, also=also)
         matches = np.array([lexical.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
         # What is added up in another order has another sum, and rows are in the order in which they were added.
         by_score = np.lexsort((matches, cosines))

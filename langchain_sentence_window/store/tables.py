@@ -28,19 +28,25 @@ APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header
 FORMAT_VERSION = 9
 """Increases with each change that makes other versions of this package unable to read the database."""
 
-_PLACES = f"""'{{"{SENTENCE_INDEX}":' || sentence_index || ',"{START_INDEX}":' || start_index || ',"{END_INDEX}":' || end_index"""
+_PLACES = (
+    f"""'{{"{SENTENCE_INDEX}":' || sentence_index || ',"{START_INDEX}":' || start_index """
+    f"""|| ',"{END_INDEX}":' || end_index"""
+)
 SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE epoch (epoch INTEGER NOT NULL);
 CREATE TABLE writes (generation INTEGER PRIMARY KEY, token INTEGER NOT NULL, last_row INTEGER NOT NULL,
-    sentences INTEGER NOT NULL, epoch INTEGER NOT NULL);
+    sentences INTEGER NOT NULL, epoch INTEGER NOT NULL, others INTEGER NOT NULL);
 CREATE TABLE removed (removal INTEGER PRIMARY KEY, row INTEGER NOT NULL, generation INTEGER NOT NULL);
 CREATE INDEX removed_by_generation ON removed (generation);
 CREATE TABLE documents (document INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, written INTEGER NOT NULL);
 CREATE TABLE sources (source_key INTEGER PRIMARY KEY, document INTEGER NOT NULL, metadata TEXT NOT NULL,
     checksum INTEGER NOT NULL);
 CREATE INDEX sources_by_document ON sources (document);
-CREATE TABLE sections (section_key INTEGER PRIMARY KEY, document INTEGER NOT NULL, metadata TEXT NOT NULL, context NOT NULL,
-    checksum INTEGER NOT NULL);
+CREATE TABLE names (word TEXT NOT NULL, source_key INTEGER NOT NULL, PRIMARY KEY (word, source_key)) WITHOUT ROWID;
+CREATE INDEX names_by_source ON names (source_key);
+CREATE TABLE sections (section_key INTEGER PRIMARY KEY, document INTEGER NOT NULL, metadata TEXT NOT NULL,
+    context NOT NULL, checksum INTEGER NOT NULL);
 CREATE INDEX sections_by_document ON sections (document);
 CREATE TABLE sentences (row INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, document INTEGER, sentence_index INTEGER,
     section INTEGER NOT NULL, source_key INTEGER, section_key INTEGER, start_index INTEGER, end_index INTEGER,
@@ -56,7 +62,9 @@ CREATE TABLE staged (text_key INTEGER NOT NULL, text NOT NULL, vector BLOB NOT N
 CREATE INDEX staged_by_text ON staged (text_key);
 """
 """The tables. What the sentences of a document or of a section share is stored once, in ``sources`` and ``sections``; a
-Document that isn't a sentence has all in its own row. Vectors that a call made before it was interrupted are staged."""
+Document that isn't a sentence has all in its own row. ``names`` holds the words of the names in ``sources``. Vectors
+that a call made before it was interrupted are staged. ``epoch`` has a page for itself, see `Snapshot.epochs`, for which
+``others`` counts the transactions that wrote no sentence."""
 
 ONE_OF = "IN (SELECT value FROM json_each(?))"
 """A condition that takes any number of values as one parameter, a list in JSON."""
@@ -108,15 +116,29 @@ class Snapshot:
         self.connection, self.execute = connection, connection.execute
         self._version: Version | None = None
 
-    @property
+    @property  # no cached_property, in which Python 3.11 lets threads wait for each other
     def version(self) -> Version:
         """The state's version."""
-        if self._version is None:  # not a cached_property, for which all threads wait for each other up to Python 3.11
+        if self._version is None:
             found = self.execute(
                 "SELECT generation, token, last_row, sentences FROM writes ORDER BY generation DESC LIMIT 1"
             ).fetchone()
-            self._version = Version() if found is None else Version._make(found)
+            if found is None:
+                raise damaged("a record of its writes")
+            self._version = Version._make(found)
         return self._version
+
+    def epochs(self) -> tuple[int, int]:
+        """Return the epoch of the file, and that of its log, if it has one; another one if the log is of another file.
+
+        No log holds the page of the first. Each log holds that of the second, the last write.
+        """
+        found: tuple[int, int] | None = self.execute(
+            "SELECT epoch.epoch, writes.epoch FROM epoch, writes ORDER BY generation DESC LIMIT 1"
+        ).fetchone()
+        if found is None:
+            raise damaged("a record of its writes")
+        return found
 
     def fact(self, name: str) -> Any:
         """Return a fact about the store; ``None`` if it isn't known."""
@@ -160,7 +182,7 @@ class Snapshot:
     def rows(self, condition: Condition) -> Rows:
         """Return the rows that meet a condition, in order."""
         sql, parameters = self.simplest(condition)
-        found = self.execute(f"SELECT row FROM sentences WHERE {sql}", parameters)  # noqa: S608
+        found = self.execute(f"SELECT row FROM sentences WHERE {sql}", parameters)
         return np.sort(np.fromiter((row for (row,) in found), dtype=np.int64))
 
     # Vectors
@@ -204,7 +226,7 @@ class Snapshot:
         _, _, last_row, sentences = self.version
         step = sentences // size + 1
         asked = as_json(range(step, last_row + 1, step))
-        found = self.execute(f"SELECT vector FROM vectors WHERE row {ONE_OF}", [asked]).fetchall()  # noqa: S608
+        found = self.execute(f"SELECT vector FROM vectors WHERE row {ONE_OF}", [asked]).fetchall()
         found = found or self.execute("SELECT vector FROM vectors LIMIT ?", [size]).fetchall()
         return from_halves(vector for (vector,) in found)
 
@@ -229,7 +251,7 @@ class Snapshot:
             found = self.execute("SELECT text, vector FROM staged LIMIT ?", [size]).fetchall()
         else:
             starts = {first + (last - first + 1) * part // size for part in range(size)}
-            sql = f"SELECT {EMBEDDED}, vector FROM {_WITH_SECTIONS} WHERE row >= ? ORDER BY row LIMIT 1"  # noqa: S608
+            sql = f"SELECT {EMBEDDED}, vector FROM {_WITH_SECTIONS} WHERE row >= ? ORDER BY row LIMIT 1"
             found = [self.execute(sql, [start]).fetchone() for start in sorted(starts)]
         return [(as_text(text), from_halves([vector])[0]) for text, vector in dict.fromkeys(found)]
 
@@ -240,7 +262,7 @@ class Transaction(Snapshot):
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Write through a connection in a transaction that excludes others."""
         super().__init__(connection)
-        self._before = self.version
+        self._before, self._changes_before = self.version, connection.total_changes
         self._changed: set[int] = set()
         self.execute("CREATE TEMP TABLE IF NOT EXISTS leaving (row INTEGER PRIMARY KEY, document INTEGER)")
 
@@ -257,11 +279,16 @@ class Transaction(Snapshot):
         """Record a fact about the store."""
         self.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", [name, json.dumps(value)])
 
-    def remove(self, condition: Condition) -> int:
-        """Remove the sentences that meet a condition, and return their number."""
+    def remove(self, condition: Condition, *, stage: Sequence[str] = ()) -> int:
+        """Remove the sentences that meet a condition, and return their number.
+
+        Args:
+            condition: The condition.
+            stage: Texts that will be written again, whose vectors are staged.
+        """
         sql, parameters = self.simplest(condition)
         self.execute("DELETE FROM leaving")
-        selected = f"SELECT row, document FROM sentences WHERE {sql}"  # noqa: S608
+        selected = f"SELECT row, document FROM sentences WHERE {sql}"
         count = self.execute(f"INSERT INTO leaving {selected}", parameters).rowcount
         if count:
             self.execute(
@@ -273,8 +300,14 @@ class Transaction(Snapshot):
                 for (document,) in self.execute("SELECT DISTINCT document FROM leaving")
                 if document is not None
             )
+            if stage:
+                self.execute(
+                    f"INSERT INTO staged SELECT text_key, {EMBEDDED}, vector FROM {_WITH_SECTIONS} "
+                    f"WHERE row IN (SELECT row FROM leaving) AND text_key {ONE_OF}",
+                    [as_json(set(map(text_key, stage)))],
+                )
             for table in ("vectors", "sentences"):
-                self.execute(f"DELETE FROM {table} WHERE row IN (SELECT row FROM leaving)")  # noqa: S608
+                self.execute(f"DELETE FROM {table} WHERE row IN (SELECT row FROM leaving)")
             self._advance(removed=count)
         return count
 
@@ -287,7 +320,7 @@ class Transaction(Snapshot):
             "ON CONFLICT (doc_id) DO UPDATE SET written = excluded.written",
             [(name, now) for name in names],
         )
-        found = self.execute(f"SELECT doc_id, document FROM documents WHERE doc_id {ONE_OF}", [as_json(names)])  # noqa: S608
+        found = self.execute(f"SELECT doc_id, document FROM documents WHERE doc_id {ONE_OF}", [as_json(names)])
         numbers: dict[str, int] = dict(found.fetchall())
         self._changed.update(numbers.values())
         return numbers
@@ -296,7 +329,7 @@ class Transaction(Snapshot):
         """Insert rows into a table."""
         if rows:
             marks = ",".join("?" * len(rows[0]))
-            self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
+            self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
     def added(self, count: int) -> None:
         """Count sentences that were inserted after the last row."""
@@ -305,17 +338,21 @@ class Transaction(Snapshot):
     def finish(self) -> None:
         """Log the write, if sentences were written, and clean up what none of them uses any more."""
         if not self.has_changed:
+            if self.connection.total_changes != self._changes_before:  # each log must hold its epoch, see `epochs`
+                self.execute("UPDATE writes SET others = others + 1 WHERE generation = ?", [self.version.generation])
             return
         if self._changed:
             changed = as_json(self._changed)
             self._keep_together(changed)
             for table, key in (("sources", "source_key"), ("sections", "section_key"), ("documents", "document")):
-                self.execute(
-                    f"DELETE FROM {table} WHERE document {ONE_OF} "  # noqa: S608
-                    f"AND NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.{key} = {table}.{key})",
-                    [changed],
+                unused = (
+                    f"{table} WHERE document {ONE_OF} "
+                    f"AND NOT EXISTS (SELECT 1 FROM sentences WHERE sentences.{key} = {table}.{key})"
                 )
-        self.insert("writes", [(*self.version, self.fact("epoch"))])
+                if table == "sources":
+                    self.execute(f"DELETE FROM names WHERE source_key IN (SELECT source_key FROM {unused})", [changed])
+                self.execute(f"DELETE FROM {unused}", [changed])
+        self.insert("writes", [(*self.version, self.epochs()[0], 0)])
         # What goes too far back for a cache to catch up is forgotten.
         too_old = self.execute(
             "SELECT generation FROM removed ORDER BY removal DESC LIMIT 1 OFFSET ?",
@@ -329,22 +366,21 @@ class Transaction(Snapshot):
         """Give all sentences of documents of which only a part was written new rows, in their order."""
         before = self._before.last_row
         rows = self.execute(
-            f"SELECT row FROM sentences WHERE document IN (SELECT document FROM sentences WHERE document {ONE_OF} AND row <= ?) "  # noqa: S608
+            "SELECT row FROM sentences WHERE document IN "
+            f"(SELECT document FROM sentences WHERE document {ONE_OF} AND row <= ?) "
             "ORDER BY document, sentence_index, row",
             [changed, before],
         ).fetchall()
         moves = [(new, row) for new, (row,) in enumerate(rows, self.version.last_row + 1)]
         self.insert("removed", [(None, row, self._generation) for _, row in moves if row <= before])
         for table in ("sentences", "vectors"):
-            self.connection.executemany(f"UPDATE {table} SET row = ? WHERE row = ?", moves)  # noqa: S608
+            self.connection.executemany(f"UPDATE {table} SET row = ? WHERE row = ?", moves)
         self._advance(moved=len(moves))
 
     def _advance(self, *, removed: int = 0, added: int = 0, moved: int = 0) -> None:
         _, token, last_row, sentences = self.version
         token = secrets.randbits(62) if token == self._before.token else token
-        self._version = Version(
-            self._generation, token, last_row + added + moved, sentences + added - removed
-        )
+        self._version = Version(self._generation, token, last_row + added + moved, sentences + added - removed)
 
 
 def make_tables(connection: sqlite3.Connection) -> None:
@@ -354,8 +390,10 @@ def make_tables(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-        for name in ("birth", "epoch"):
-            connection.execute("INSERT INTO facts VALUES (?, ?)", [name, secrets.randbits(62)])
+        epoch = secrets.randbits(62)
+        connection.execute("INSERT INTO facts VALUES ('birth', ?)", [secrets.randbits(62)])
+        connection.execute("INSERT INTO epoch VALUES (?)", [epoch])
+        connection.execute("INSERT INTO writes VALUES (?, ?, ?, ?, ?, 0)", [*Version(), epoch])
 
 
 # Values

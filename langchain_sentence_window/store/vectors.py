@@ -1,8 +1,8 @@
 """The FAISS index of a store, kept in step with its database; a cache, which is built again if it is lost.
 
 Few vectors are compared exactly (``Flat``). Of more, FAISS compares codes of two bits a number, and the best of these
-are compared again by codes of six bits, which are mapped from a file. What a search returns is compared a last time with
-the vectors in the database, so that scores and order are those of an exact search.
+are compared again by codes of six bits, which are mapped from a file. What a search returns is compared a last time
+with the vectors in the database, so that scores and order are those of an exact search.
 
 What is searched is the vector of each sentence mixed with those of its neighbors. A row's never changes, and a document
 whose sentences change gets new rows. So an index takes rows in rising order, and position and row are found from each
@@ -19,22 +19,22 @@ import threading
 import weakref
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from langchain_sentence_window._primitives import Rows, Vectors
 from langchain_sentence_window.embedding.vectors import mix_neighbors
-from langchain_sentence_window.errors import SentenceWindowError, StoreError, wrong_size
+from langchain_sentence_window.errors import StoreError, wrong_size
 
 from . import faiss_index
 from .database import Database, OutdatedError
 from .faiss_index import AUTO, Choice, choose, clusters_of, is_coarse, is_exact
 from .files import VECTORS_FILE, Checksum, checksum_of, new_file, open_regular
-from .reading import Pairs, best_first, best_pairs, exact_cosines, with_tied
+from .reading import Pairs, best_first, exact_cosines, with_tied
 from .tables import Snapshot, Version
 
 _LOGGER = logging.getLogger(__name__)
@@ -82,12 +82,11 @@ class VectorCache:
         self._version: Version | None = None
         self._maker: threading.Thread | None = None
         self._has_failed = False
-        database.on_close.append(self.forget)
-        database.on_fork.append(self._after_fork)
+        database.caches.add(self)
 
     # Searching
 
-    def nearest(self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, effort: float) -> Pairs:
+    def nearest(self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, *, effort: float) -> Pairs:
         """Find the vectors nearest to another, with exact cosines, ties by document and index.
 
         Args:
@@ -101,8 +100,7 @@ class VectorCache:
             EmbeddingError: The vector is of another length than those of the index.
             OutdatedError: The index is at a later state.
         """
-        with self.lock:
-            index = self.at(snapshot)
+        with self._searching(snapshot) as index:
             if index is None:
                 return []
             more = k if index.is_exact else k + max(_MIN_SPARE, k // 4)
@@ -115,7 +113,7 @@ class VectorCache:
         return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
 
     def candidates(
-        self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, effort: float, also: Rows
+        self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, *, effort: float, also: Rows
     ) -> tuple[Rows, Vectors]:
         """Find almost what `nearest` finds, by the index's codes, in less time for a large ``k``; compare other rows.
 
@@ -130,8 +128,7 @@ class VectorCache:
         Returns:
             The rows, each once, in any order, and their cosines. Those of codes are off by a few thousandths.
         """
-        with self.lock:
-            index = self.at(snapshot)
+        with self._searching(snapshot) as index:
             if index is None:
                 return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
             rows, cosines = index.search(vector, k, allowed, effort, 1)
@@ -141,6 +138,15 @@ class VectorCache:
             is_taken = (cosines >= np.partition(cosines, -k)[-k]) | np.isin(rows, also)
             rows, cosines = rows[is_taken], cosines[is_taken]
         return np.concatenate([rows, of_others[0]]), np.concatenate([cosines, of_others[1]])
+
+    @contextmanager
+    def _searching(self, snapshot: Snapshot) -> Iterator["VectorIndex | None"]:
+        with self.lock:
+            try:
+                yield self.at(snapshot)
+            except CutFileError as error:
+                self.forget()
+                raise OutdatedError(str(error)) from error
 
     # Following the database
 
@@ -152,15 +158,8 @@ class VectorCache:
         """
         if self._version != snapshot.version:
             self._advance(snapshot)
-        index = self._index
-        if index is not None and not self._is_making:
-            due = self._change_due(index)
-            if due is not None and len(index.rows) <= MAX_MADE_AT_ONCE:
-                self._index = self._built(snapshot)
-            elif due is not None:
-                self._begin(self._make_another)
-            elif index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)) and not self._database.read_only:
-                self._begin(self.save)
+            if self._index is not None and not self._is_making:
+                self._renew(self._index, snapshot)
         return self._index
 
     def drop_if_ahead(self, snapshot: Snapshot) -> None:
@@ -215,6 +214,16 @@ class VectorCache:
         is_done = index is not None and version is not None and self._follow(index, version, snapshot)
         self._index = index if is_done else self._built(snapshot)
         self._version = snapshot.version
+
+    def _renew(self, index: "VectorIndex", snapshot: Snapshot) -> None:
+        """Make or save the index anew if that is due."""
+        due = self._change_due(index)
+        if due is not None and len(index.rows) <= MAX_MADE_AT_ONCE:
+            self._index = self._built(snapshot)
+        elif due is not None:
+            self._begin(self._make_another)
+        elif index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)) and not self._database.read_only:
+            self._begin(self.save)
 
     def _follow(self, index: "VectorIndex", version: Version, snapshot: Snapshot) -> bool:
         """Apply the changes since a state; return whether they are known and can be applied."""
@@ -271,7 +280,7 @@ class VectorCache:
     # Making another index in the background
 
     def _begin(self, work: Callable[[], None]) -> None:
-        """Do something in a thread. After a failure it isn't tried again until the store is opened again."""
+        """Run something in a thread. After a failure it isn't tried again until the store is opened again."""
         if self._has_failed:
             return
 
@@ -316,7 +325,8 @@ class VectorCache:
         if not database.read_only:
             self.save()
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
+        """Begin anew in the child process, which has no thread that makes an index."""
         self.lock = threading.RLock()
         self._maker = None
         if self._index is not None and self._index.fine is not None and self._index.unsaved:
@@ -374,7 +384,11 @@ class VectorCache:
             dimension, count = snapshot.fact("dimension"), snapshot.version.sentences
             is_automatic = self.asked == AUTO and (name == "Flat" or name.startswith(("IVF", "RaBitQ2")))
             is_asked_for = is_automatic or name == choose(self.asked, dimension or 0, count, name).name
-            if tuple(header["weights"]) == self.weights and is_asked_for and snapshot.changes_since(version) is not None:
+            if (
+                tuple(header["weights"]) == self.weights
+                and is_asked_for
+                and snapshot.changes_since(version) is not None
+            ):
                 return VectorIndex.read(folder, header), version
         return None, None
 
@@ -403,36 +417,6 @@ def damage_of(folder: Path) -> bool | None:
     return True
 
 
-Number = TypeVar("Number", bound=np.generic)
-
-
-class GrowableArray(Generic[Number]):
-    """An array that grows by a third along its first axis when it is full; spare room takes no memory until it is used.
-
-    Attributes:
-        filled: The filled part, as a view that is valid until the next change.
-    """
-
-    def __init__(self, first: npt.NDArray[Number]) -> None:
-        """Start with an array."""
-        self._array = self.filled = first
-
-    def append(self, more: npt.NDArray[Number]) -> None:
-        """Append at the end."""
-        count = len(self.filled)
-        end = count + len(more)
-        if end > len(self._array):
-            grown = np.empty((max(end, len(self._array) * 4 // 3), *self._array.shape[1:]), dtype=self._array.dtype)
-            grown[:count] = self.filled
-            self._array = grown
-        self._array[count:end] = more
-        self.filled = self._array[:end]
-
-    def __len__(self) -> int:
-        """Return the number of filled items."""
-        return len(self.filled)
-
-
 class VectorIndex:
     """Unit vectors by row, searched by inner product, which is their cosine.
 
@@ -451,19 +435,14 @@ class VectorIndex:
         self._faiss = index
         self.is_exact = is_exact(index)
         self.dimension = int(index.d)
-        self._rows: GrowableArray[np.int64] = GrowableArray(np.empty(0, dtype=np.int64))
-        self._is_live: GrowableArray[np.bool_] = GrowableArray(np.empty(0, dtype=np.bool_))
+        self.rows: Rows = np.empty(0, dtype=np.int64)
+        self._is_live = np.empty(0, dtype=np.bool_)
         self.tombstones = 0
         self._selected: _Selected | None = None
 
     def __len__(self) -> int:
         """Return the number of vectors, without tombstones."""
-        return len(self._rows) - self.tombstones
-
-    @property
-    def rows(self) -> Rows:
-        """The row of each position."""
-        return self._rows.filled
+        return len(self.rows) - self.tombstones
 
     @property
     def wasted_bytes(self) -> int:
@@ -481,24 +460,23 @@ class VectorIndex:
             self.fine.add(vectors)
         with faiss_index.threads_for(len(rows)):
             self._faiss.add(np.ascontiguousarray(vectors))
-        self._rows.append(rows)
-        self._is_live.append(np.ones(len(rows), dtype=np.bool_))
+        self.rows = np.append(self.rows, rows)
+        self._is_live = np.append(self._is_live, np.ones(len(rows), dtype=np.bool_))
         self._selected = None
 
     def remove(self, rows: Rows) -> None:
         """Remove vectors; rows without one are ignored."""
         at = self.positions_of(rows)
-        self._is_live.filled[at] = False
+        self._is_live[at] = False
         self.tombstones += len(at)
         self._selected = None
 
     def positions_of(self, rows: Rows) -> Rows:
         """Return the positions of some rows, each once; those without a vector are left out."""
-        filled = self._rows.filled
-        if not len(filled):
-            return filled
-        at = np.minimum(np.searchsorted(filled, rows), len(filled) - 1)
-        return np.asarray(at[(filled[at] == rows) & self._is_live.filled[at]])
+        if not len(self.rows):
+            return self.rows
+        at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return np.asarray(at[(self.rows[at] == rows) & self._is_live[at]])
 
     def search(
         self, vector: Vectors, k: int, allowed: Rows | None, effort: float, per_result: int
@@ -514,7 +492,7 @@ class VectorIndex:
         if len(self) and len(vector) != self.dimension:
             raise wrong_size(len(vector), self.dimension)
         selected = self._select(allowed)
-        count = selected.count
+        count = selected.selected
         if not count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if self.fine is not None:
@@ -528,7 +506,7 @@ class VectorIndex:
                 if len(at) < k:
                     _, at = faiss_index.nearest(self._faiss, vector, int(wanted), selected.bits, math.inf)
                 at = np.sort(at)
-            return self._rows.filled[at], self.fine.cosines(vector, at)
+            return self.rows[at], self.fine.cosines(vector, at)
         if count < MIN_SHARE_TO_APPROXIMATE * len(self):
             effort = math.inf
 
@@ -542,7 +520,7 @@ class VectorIndex:
 
         found = with_tied(find, k)
         at = np.array([each for each, _ in found], dtype=np.int64)
-        return self._rows.filled[at], np.minimum(np.array([score for _, score in found], dtype=np.float32), 1)
+        return self.rows[at], np.minimum(np.array([score for _, score in found], dtype=np.float32), 1)
 
     def cosines_of(self, vector: Vectors, rows: Rows) -> tuple[Rows, Vectors]:
         """Compare a unit vector with those of some rows; leave out those without a vector."""
@@ -550,20 +528,22 @@ class VectorIndex:
         if not len(at):
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if self.fine is not None:
-            return self._rows.filled[at], self.fine.cosines(vector, at)
+            return self.rows[at], self.fine.cosines(vector, at)
         if clusters_of(self._faiss):
             self._faiss.make_direct_map()
-        return self._rows.filled[at], _cosines(self._faiss.reconstruct_batch(at), vector)
+        return self.rows[at], _cosines(self._faiss.reconstruct_batch(at), vector)
 
     def _select(self, allowed: Rows | None) -> "_Selected":
         """Return which positions may be found; filters often come again."""
         last = self._selected
-        if last is not None and (last.allowed is None if allowed is None else last.allowed is not None and last.allowed() is allowed):
+        if last is not None and (
+            last.allowed is None if allowed is None else last.allowed is not None and last.allowed() is allowed
+        ):
             return last
         if allowed is None:
-            is_selected = self._is_live.filled
+            is_selected = self._is_live
         else:
-            is_selected = np.zeros(len(self._rows), dtype=np.bool_)
+            is_selected = np.zeros(len(self.rows), dtype=np.bool_)
             is_selected[self.positions_of(allowed)] = True
         count = int(np.count_nonzero(is_selected))
         bits = None if count == len(is_selected) else np.packbits(is_selected, bitorder="little")
@@ -576,10 +556,10 @@ class VectorIndex:
         """Return its content as arrays, but for the fine codes."""
         import faiss
 
-        content = {"index": faiss.serialize_index(self._faiss), "rows": self._rows.filled.copy()}
+        content = {"index": faiss.serialize_index(self._faiss), "rows": self.rows}
         if self.fine is not None:
             content["codec"] = faiss.serialize_index(self.fine.codec)
-        return {**content, "is_live": self._is_live.filled.copy()}
+        return {**content, "is_live": self._is_live.copy()}
 
     @classmethod
     def read(cls, folder: Path, header: dict[str, Any]) -> "VectorIndex":
@@ -592,7 +572,7 @@ class VectorIndex:
 
         with open_regular(folder / VECTORS_FILE) as file, np.load(file, allow_pickle=False) as saved:
             index, rows, is_live = (saved[name] for name in ("index", "rows", "is_live"))
-            codec = saved["codec"] if "codec" in saved else None
+            codec = saved.get("codec")
         index = faiss.deserialize_index(index)
         if isinstance(index, faiss.IndexIVFPQFastScan):
             index.pq.sync_transposed_centroids()  # by which vectors are added faster
@@ -605,7 +585,7 @@ class VectorIndex:
             fine.codec = faiss.deserialize_index(codec)
             fine.map(folder / name, len(rows))
         read = cls(str(header["name"]), index, int(header["trained_on"]), fine)
-        read._rows, read._is_live = GrowableArray(rows), GrowableArray(is_live)
+        read.rows, read._is_live = rows, is_live
         read.tombstones = len(rows) - int(np.count_nonzero(is_live))
         return read
 
@@ -615,13 +595,13 @@ class _Selected(NamedTuple):
 
     Attributes:
         allowed: The rows that they were made of; ``None`` for all.
-        count: Their number.
+        selected: Their number.
         bits: A bit for each position; ``None`` if all may be.
         size: The number of all positions.
     """
 
     allowed: "weakref.ref[Rows] | None"
-    count: int
+    selected: int
     bits: npt.NDArray[np.uint8] | None
     size: int
 
@@ -635,12 +615,11 @@ class _Selected(NamedTuple):
 class FineCodes:
     """Codes of six bits a number, by position, by which a unit vector is compared with some of many.
 
-    Those that were saved are mapped from their file, and others that aren't few from a file of no name, so that they
-    take no memory but for those that are read.
+    They are mapped from a file, so that they take no memory but for those that are read: the saved one, or while an
+    index is made one of no name. What is added after saving stays in memory until the next time.
 
     Attributes:
         codec: Encodes and decodes them.
-        unsaved: The number of codes that aren't in a saved file.
     """
 
     def __init__(self, dimension: int, folder: Path | None) -> None:
@@ -652,26 +631,36 @@ class FineCodes:
         """
         import faiss
 
-        self.codec: Any = faiss.IndexScalarQuantizer(dimension, faiss.ScalarQuantizer.QT_6bit, faiss.METRIC_INNER_PRODUCT)
+        self.codec: Any = faiss.IndexScalarQuantizer(
+            dimension, faiss.ScalarQuantizer.QT_6bit, faiss.METRIC_INNER_PRODUCT
+        )
+        self._size = int(self.codec.code_size)
         self._folder = folder
-        self._saved = _MappedCodes(None, int(self.codec.code_size), 0)
-        self._unnamed = _MappedCodes(None, int(self.codec.code_size), 0)
-        self._clear()
+        self._file: BinaryIO | None = None
+        self._finalizer = weakref.finalize(self, lambda: None)
+        self._is_saved = False
+        self._in_file = 0
+        self._mapped: Any = None
+        self._added = np.empty((0, self._size), dtype=np.uint8)
 
     @property
     def unsaved(self) -> int:
         """The number of codes that aren't in a saved file."""
-        return self._unnamed.count + len(self._added)
+        return len(self._added) + (0 if self._is_saved else self._in_file)
 
     def add(self, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(n, dimension)``."""
-        self._added.append(self.codec.sa_encode(np.ascontiguousarray(vectors)))
-        if self._folder is not None and len(self._added) > _MAX_CODES_IN_MEMORY:
+        self._added = np.append(self._added, self.codec.sa_encode(np.ascontiguousarray(vectors)), axis=0)
+        if self._folder is not None and not self._is_saved and len(self._added) > _MAX_CODES_IN_MEMORY:
             with suppress(OSError):  # if the disk is full, they stay in memory
-                if self._unnamed.file is None:
-                    self._unnamed.file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
-                self._unnamed.append(self._added.filled)
-                self._clear()
+                if self._file is None:
+                    self._open(tempfile.TemporaryFile(dir=self._folder))  # noqa: SIM115
+                assert self._file is not None  # noqa: S101
+                self._file.seek(self._in_file * self._size)
+                self._file.write(self._added.tobytes())
+                self._file.flush()
+                self._in_file, self._mapped = self._in_file + len(self._added), None
+                self._added = np.empty((0, self._size), dtype=np.uint8)
 
     def cosines(self, vector: Vectors, positions: Rows) -> Vectors:
         """Compare a unit vector with those at some positions, in rising order."""
@@ -691,59 +680,40 @@ class FineCodes:
 
     def map(self, path: Path, count: int) -> None:
         """Read the first codes from their saved file from now on."""
-        rest = self._at(np.arange(count, self._saved.count + self.unsaved))
-        self._saved = _MappedCodes(open_regular(path), int(self.codec.code_size), count)
-        self._unnamed = _MappedCodes(None, int(self.codec.code_size), 0)
-        self._clear()
-        self._added.append(rest)
+        rest = self._at(np.arange(count, self._in_file + len(self._added)))
+        self._finalizer()
+        self._open(open_regular(path))
+        self._is_saved, self._in_file, self._mapped = True, count, None
+        self._added = rest
 
-    def _clear(self) -> None:
-        self._added: GrowableArray[np.uint8] = GrowableArray(np.empty((0, int(self.codec.code_size)), dtype=np.uint8))
+    def _open(self, file: BinaryIO) -> None:
+        self._file, self._finalizer = file, weakref.finalize(self, file.close)
 
     def _at(self, positions: Rows) -> npt.NDArray[np.uint8]:
         """Return the codes at positions in rising order."""
-        parts, start = list[npt.NDArray[np.uint8]](), 0
-        for codes in (self._saved, self._unnamed, self._added):
-            end = start + (len(codes) if isinstance(codes, GrowableArray) else codes.count)
-            first, last = np.searchsorted(positions, [start, end])
-            if last > first:
-                filled = codes.filled if isinstance(codes, GrowableArray) else codes.mapped()
-                parts.append(filled[positions[first:last] - start])
-            start = end
-        return np.concatenate([np.empty((0, int(self.codec.code_size)), dtype=np.uint8), *parts])
+        split = int(np.searchsorted(positions, self._in_file))
+        added = self._added[positions[split:] - self._in_file]
+        return np.concatenate([self._mapped_codes()[positions[:split]], added]) if split else added
 
-
-class _MappedCodes:
-    """Codes in a file."""
-
-    def __init__(self, file: "BinaryIO | None", size: int, count: int) -> None:
-        self.file, self.count = file, count
-        self._size = size
-        self._mapped: Any = None
-
-    def append(self, codes: npt.NDArray[np.uint8]) -> None:
-        """Write more codes at the end."""
-        assert self.file is not None  # noqa: S101
-        self.file.seek(self.count * self._size)
-        self.file.write(codes.tobytes())
-        self.file.flush()
-        self.count, self._mapped = self.count + len(codes), None
-
-    def mapped(self) -> Any:
-        """Return the codes, of shape ``(count, size)``, which aren't read from the file yet.
+    def _mapped_codes(self) -> Any:
+        """Return the codes in the file, of shape ``(n, size)``, which aren't read yet.
 
         Raises:
-            StoreError: The file was cut.
+            CutFileError: The file was cut.
         """
-        assert self.file is not None  # noqa: S101
+        assert self._file is not None  # noqa: S101
         # The system would end the process that reads behind the end.
-        if os.fstat(self.file.fileno()).st_size < self.count * self._size:
-            raise StoreError("a file of the FAISS index was cut while it was open; open the index again")
+        if os.fstat(self._file.fileno()).st_size < self._in_file * self._size:
+            raise CutFileError("a file of the FAISS index was cut while it was open; search again")
         if self._mapped is None:
-            self._mapped = np.memmap(self.file, np.uint8, "r", shape=(self.count, self._size))
+            self._mapped = np.memmap(self._file, np.uint8, "r", shape=(self._in_file, self._size))
         return self._mapped
+
+
+class CutFileError(StoreError):
+    """The file of an index's codes was cut, so the index has to be built again."""
 
 
 def _cosines(vectors: Vectors, vector: Vectors) -> Vectors:
     # Not by a product of matrices, whose threads don't survive a fork.
-    return np.minimum(np.einsum("ij,j->i", vectors, vector), 1)
+    return np.asarray(np.minimum(np.einsum("ij,j->i", vectors, vector), 1))

@@ -56,8 +56,7 @@ class WordCache:
         self._lock = threading.Lock()
         self._index: LexicalIndex | None = None
         self._current: tuple[Version | None, LexicalSearcher | None] = (None, None)
-        database.on_close.append(self.forget)
-        database.on_fork.append(self._after_fork)
+        database.caches.add(self)
 
     def searcher(self, snapshot: Snapshot) -> "LexicalSearcher":
         """Return a searcher of a state.
@@ -167,7 +166,7 @@ class WordCache:
         """Let go of the index and its files."""
         self._index, self._current = None, (None, None)
 
-    def _after_fork(self) -> None:
+    def after_fork(self) -> None:
         """Begin anew in the child process, which has no threads of tantivy's."""
         self._lock = threading.Lock()
         self.forget()
@@ -220,7 +219,6 @@ _TEXT = "heading_and_text_separated"
 
 _TOKENIZER = "words"  # of texts as `indexed` returns them
 _HEAP = 30_000_000  # bytes; tantivy takes no less than 15 million
-_MAX_WORDS_COMPARED = 200
 _MAX_ROWS_IN_QUERY = 10_000
 """The largest number of allowed rows to pass to tantivy; with more, hits are filtered until there are enough."""
 
@@ -368,15 +366,6 @@ class LexicalSearcher:
             return rows
         these = self._library.Query.term_set_query(self._schema, _ROW, rows.tolist())
         return self._rows(self._searcher.search(these, len(rows), count=False).hits)
-
-    def has_words(self, row: int, text: str) -> bool:
-        """Return whether a row's text has all words of another text."""
-        words = list(dict.fromkeys(self._analyzer.analyze(indexed(text))))[:_MAX_WORDS_COMPARED]
-        must = self._library.Occur.Must
-        terms = [self._library.Query.term_query(self._schema, _TEXT, word, "freq") for word in words]
-        of_row = self._library.Query.term_query(self._schema, _ROW, row)
-        every = self._library.Query.boolean_query([(must, each) for each in (of_row, *terms)])
-        return bool(self._searcher.search(every, 1, count=False).hits)
 
     def _rows(self, hits: Sequence[tuple[Any, Any]]) -> Rows:
         return np.array(self._searcher.fast_field_values(_ROW, [address for _, address in hits]), dtype=np.int64)

@@ -7,7 +7,6 @@ long, and when the call is interrupted, so that the same call embeds only the re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from time import monotonic
 
 from langchain_sentence_window._io import IO
@@ -18,7 +17,7 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowEr
 from .database import Database
 from .filters import Condition
 from .origin import TEXTS_TO_WRITE, Origin, StaleVectorError, UnprovenError
-from .records import Record, add_records
+from .records import Record, add_records, with_ids
 from .tables import stored_text, text_key, to_halves
 
 MAX_UNSTAGED = 8_192
@@ -134,12 +133,15 @@ class Replacement:
                 )
             if self.records:
                 self.origin.claim(transaction, self.vectors)
-            texts = [text for record in self.records if (text := record.embedded) not in self.vectors]
-            known = transaction.known_vectors(texts)
-            if self.remove is not None:
-                transaction.remove(self.remove)
+            if transaction.version.sentences:
+                stored = [text for record in self.records if (text := record.embedded) not in self.vectors]
+                # SQLite reads an index for each of them, but all sentences for "OR 0".
+                replaced = [with_ids(each.id for each in self.records), *([self.remove] if self.remove else [])]
+                sql = " OR ".join(sql for sql, _ in replaced)
+                transaction.remove((sql, [value for _, values in replaced for value in values]), stage=stored)
             for start in range(0, len(self.records), _BATCH_SIZE):
                 part = self.records[start : start + _BATCH_SIZE]
+                known = transaction.known_vectors([each.embedded for each in part if each.embedded not in self.vectors])
                 try:
                     vectors = [self.vectors.get(each.embedded) or known[each.embedded] for each in part]
                 except KeyError as error:

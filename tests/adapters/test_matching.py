@@ -13,10 +13,9 @@ from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.adapters.matchers import matcher
 from langchain_sentence_window.documents.keys import SENTENCE_KEYS
 from langchain_sentence_window.errors import FilterError
-from langchain_sentence_window.stores.faiss.database.filters import filter_keys
-from tests.filter_model import matches
+from langchain_sentence_window.store.filters import filter_keys
+from tests.filter_model import matches, nested_filters
 from tests.properties import examples
-from tests.stores.faiss.test_filters import nested_filters
 from tests.toys import WordEmbeddings
 
 STAND_INS = ("\\x00", "\\ue000")

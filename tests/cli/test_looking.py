@@ -1,8 +1,9 @@
 """``ls``, ``show``, ``rm`` and ``stats``."""
 
 import re
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 
@@ -12,9 +13,7 @@ from rich.cells import cell_len
 from langchain_sentence_window.apps.cli.opened_index import DocumentNames, open_to_read
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION
 from tests.cli.conftest import FILES, only, run_apart, run_forked, run_here
-from tests.stores.faiss.test_formats import unpacked
 
 
 @contextmanager
@@ -201,12 +200,13 @@ def test_stats_tell_what_an_index_holds_and_remembers(here: Path) -> None:
     }
 
 
-def test_an_index_of_an_earlier_format_is_converted_and_that_is_said_once(tmp_path: Path) -> None:
-    folder = unpacked(FORMAT_VERSION - 1, tmp_path)
-    first, second = (run_here("ls", "--index", str(folder)) for _ in range(2))
-    assert [line.split()[0] for line in first.out.splitlines()] == ["document", "policy", "halls"]
-    assert f"converted to format {FORMAT_VERSION}; the old database is kept beside it" in first.err
-    assert (second.out, second.err) == (first.out, "2 documents, 8 sentences\n")
+def test_an_index_of_an_earlier_format_is_refused_with_what_to_do(own: Path) -> None:
+    with closing(sqlite3.connect(own / ".sentence-window" / "sentences.sqlite3")) as connection:
+        connection.execute("PRAGMA user_version = 8")
+    done = run_here("ls")
+    assert (done.code, done.out) == (4, "")
+    assert "has format 8, and" in done.err
+    assert "index the documents again" in done.err
 
 
 @pytest.mark.process

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.documents.metadata_values import MAX_LEVELS, MAX_VALUES, as_json, own_values
-from tests.stores.faiss.test_filters import nested_list
+from tests.toys import nested_list
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

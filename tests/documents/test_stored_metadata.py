@@ -18,8 +18,7 @@ from langchain_sentence_window.documents.metadata_values import MAX_LEVELS
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
 from langchain_sentence_window.errors import SentenceWindowWarning
 from tests.conftest import Invoke
-from tests.stores.faiss.test_filters import nested_list
-from tests.toys import WordEmbeddings, document
+from tests.toys import WordEmbeddings, document, nested_list
 
 RICH: dict[str, Any] = {
     "groups": ["staff", "north"],

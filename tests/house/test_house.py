@@ -12,7 +12,7 @@ import yaml
 
 import langchain_sentence_window
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS
-from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION
+from langchain_sentence_window.store.tables import FORMAT_VERSION
 from tests.wheels import PROGRAMS, RESOLUTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -175,7 +175,7 @@ def test_the_import_contracts_name_modules_that_exist_and_have_no_exceptions() -
 LITERAL_KEYS = {
     "splitting/engines.py": {"start_index", "end_index"},  # what sentencex returns has keys of the same names
     "splitting/blocks.py": {"heading"},  # a kind of block
-    "stores/faiss/": {"doc_id", "heading", "sentences"},  # tables and columns of SQL
+    "store/": {"doc_id", "heading", "sentences"},  # tables and columns of SQL
     "retrieval/tracing/explanation.py": {"hits", "score"},  # counts of a trace, and a code of why a hit was left out
     "retrieval/tracing/sentence_outcome.py": {"score"},  # the same code
     "retrieval/tracing/trace.py": {

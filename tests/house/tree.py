@@ -23,7 +23,7 @@ class Module:
     """A module of the package.
 
     Attributes:
-        path: Its path in the package, such as ``stores/faiss/faiss_store.py``.
+        path: Its path in the package, such as ``store/faiss_store.py``.
         source: Its text.
     """
 

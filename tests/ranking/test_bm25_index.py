@@ -99,7 +99,7 @@ async def test_the_words_of_a_heading_path_count(way: Invoke, words: WordEmbeddi
 def test_an_index_without_headings_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One of an earlier version; it can't be built again, as it doesn't hold the texts."""
     with monkeypatch.context() as patch:
-        patch.setattr("langchain_sentence_window.stores.faiss.lexical_index._TEXT", "text")
+        patch.setattr("langchain_sentence_window.store.words._TEXT", "text")
         BM25Index(tmp_path).change([], [])
     before = {file: file.read_bytes() for file in tmp_path.iterdir()}
     with pytest.raises(StoreError, match="remove the folder and add the documents again"):

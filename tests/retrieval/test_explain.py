@@ -12,11 +12,10 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window import BM25Index, FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from langchain_sentence_window.retrieval.settings import CallSettings
 from langchain_sentence_window.retrieval.tracing.trace import Trace, WindowEnd
-from langchain_sentence_window.stores.bm25_index import BM25Index
 from tests.conftest import Invoke
 from tests.toys import BY_COSINE, WordEmbeddings, document
 

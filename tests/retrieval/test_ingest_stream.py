@@ -16,8 +16,8 @@ from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, Sente
 from langchain_sentence_window.documents.part_groups import Batches
 from langchain_sentence_window.embedding.embedder import on_embedded_texts
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
-from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.store_writer import Replacement
+from langchain_sentence_window.store.tables import Transaction
+from langchain_sentence_window.store.writing import Replacement
 from tests.conftest import Invoke
 from tests.patience import PATIENCE
 from tests.toys import WordEmbeddings, document

@@ -19,8 +19,8 @@ from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.evaluation import read_questions
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from langchain_sentence_window.ranking.relevance import DOUBTFUL, NEEDED
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.index_state import IndexState
+from langchain_sentence_window.store.state import IndexState
+from langchain_sentence_window.store.tables import Snapshot
 from tests.conftest import Invoke
 from tests.toys import VOCABULARY, WordEmbeddings
 
@@ -190,7 +190,7 @@ async def test_unrelated_sentences_are_looked_at_again_when_something_has_change
 ) -> None:
     retriever = SentenceWindowRetriever.from_documents(DOCUMENTS, words)
     sampled: list[str] = []
-    monkeypatch.setattr(Snapshot, "sample_vectors", noting("sampled", Snapshot.sample_vectors, sampled))
+    monkeypatch.setattr(Snapshot, "sampled_vectors", noting("sampled", Snapshot.sampled_vectors, sampled))
     for documents, times in (([], 1), ([Document("Other.", id="o")], 2)):
         retriever.add_documents(documents)
         for _ in range(2):

@@ -21,7 +21,7 @@ import numpy as np
 
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.stores.faiss.dense import faiss_factory as choice
+from langchain_sentence_window.store import faiss_index
 from tests.torture.corpus import (
     SENTENCES,
     TextEmbeddings,
@@ -116,8 +116,8 @@ def churn(store: FaissStore, documents: int, seconds: float, *, changes: bool = 
 
 def move_limits(kind: int) -> None:
     """Move the limits of the automatic index, so that it is exact, has codes, or has clusters of codes."""
-    choice.MAX_EXACT_NUMBERS = (10**12, 0, 0)[kind]
-    choice.MAX_WHOLE_NUMBERS = (10**12, 10**12, 0)[kind]
+    faiss_index.MAX_EXACT_NUMBERS = (10**12, 0, 0)[kind]
+    faiss_index.MAX_WHOLE_NUMBERS = (10**12, 10**12, 0)[kind]
 
 
 def processes(folder: Path, documents: int, seconds: float) -> dict[str, int]:

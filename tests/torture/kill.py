@@ -1,6 +1,6 @@
 """Kill a writing process at random moments, and check what is there afterwards.
 
-    python -m tests.torture.kill [--kills 200] [--in-change]
+    python -m tests.torture.kill [--kills 200] [--in-change] [--beside]
 
 A process adds, replaces, deletes, searches and saves, and reports each call. It is killed (kill -9) at a random moment,
 and the store is opened again: every acknowledged call must be there, none may be there in part, and searches must agree
@@ -9,27 +9,35 @@ one, with limits so low that it changes in the background every few calls.
 
 With ``--in-change``, the limits are moved after each call, so that a change is due all the time, and a process is
 killed at a random moment of one. A change that has ended by then doesn't count.
+
+With ``--beside``, another process writes other documents of the same store, and reads them, while the others are
+killed. It must go on, and lose nothing.
 """
 
 import argparse
+import os
 import random
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.stores.faiss.dense.dense_cache import BackgroundChange
-from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO
+from langchain_sentence_window.store.faiss_index import AUTO
+from langchain_sentence_window.store.vectors import VectorCache
 from tests.torture.churn import move_limits
-from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
+from tests.torture.corpus import SENTENCES, TextEmbeddings, check_against_brute_force, contents, document
 from tests.torture.indexes import known_indexes
 from tests.torture.limits import lower
+from tests.torture.rounds import python
 
+MODULE = "tests.torture.kill"
 DOCUMENTS = 60
 CALLS = {"replace": 8, "delete": 2, "filter": 1, "add": 2, "save": 1, "lexical": 2, "search": 5, "reopen": 1}
 """How often each call is made, out of 22."""
@@ -37,6 +45,8 @@ CALLS = {"replace": 8, "delete": 2, "filter": 1, "add": 2, "save": 1, "lexical":
 INDEXES = [AUTO] * 8 + known_indexes()
 """The indexes that are chosen from."""
 
+OTHERS = range(100, 120)
+"""The numbers of the documents of the process that is not killed."""
 
 MAX_ATTEMPTS = 4
 """How many times as many processes are killed at most, until so many were killed within a change."""
@@ -85,14 +95,68 @@ def tell(*words: object) -> None:
 
 def tell_of_changes() -> None:
     """Print when a change of an index begins and ends."""
-    run = BackgroundChange._run
+    make = VectorCache._make_another  # nothing public says when a change begins
 
-    def told(change: BackgroundChange, work: Callable[[], None]) -> None:
+    def told(cache: VectorCache) -> None:
         tell("change")
-        run(change, work)
+        make(cache)
         tell("changed")
 
-    setattr(BackgroundChange, run.__name__, told)
+    setattr(VectorCache, make.__name__, told)
+
+
+def write_beside() -> None:
+    """Write other documents, and read them, until stdin is closed; rest from one byte there to the next."""
+    lower()
+    chance, version, written = random.Random(0), 0, dict[int, set[int]]()
+    with FaissStore(TextEmbeddings(), sys.argv[1]) as store:
+        while True:
+            if select.select([0], [], [], 0)[0]:
+                if not os.read(0, 1):
+                    return
+                tell("rests")
+                os.read(0, 1)
+            number, version = chance.choice(OTHERS), version + 1
+            store.replace_documents(document(number, version), [f"document {number}"])
+            written[number] = {version}
+            number = chance.choice([*written])
+            found = store.similarity_search("x", k=99, filter={"number": number})
+            assert len(found) == SENTENCES
+            assert {each.metadata["version"] for each in found} == written[number]
+            tell("wrote", version)
+
+
+class Neighbor:
+    """A process that writes to a store while others are killed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._process = python(f"from {MODULE} import write_beside; write_beside()", folder)
+
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Let it do nothing in the block."""
+        self._order()
+        while (line := self._line()) != "rests":
+            assert line.startswith("wrote")
+        yield
+        self._order()
+
+    def end(self) -> int:
+        """End it, and return the number of its writes."""
+        rest, _ = self._process.communicate()
+        assert self._process.returncode == 0
+        return int(rest.split()[-1])
+
+    def _order(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(".")
+        self._process.stdin.flush()
+
+    def _line(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline().strip()
+        assert line, "the process beside those that were killed failed"
+        return line
 
 
 def expected_after(line: str, before: dict[int, set[int]]) -> dict[int, set[int]]:
@@ -107,7 +171,9 @@ def expected_after(line: str, before: dict[int, set[int]]) -> dict[int, set[int]
     return after
 
 
-def torture(kills: int, *, longest: float = 1.5, seed: int = 0, in_change: bool = False) -> dict[str, int]:
+def torture(
+    kills: int, *, longest: float = 1.5, seed: int = 0, in_change: bool = False, beside: bool = False
+) -> dict[str, int]:
     """Kill so many processes, and count the outcomes.
 
     Args:
@@ -115,17 +181,18 @@ def torture(kills: int, *, longest: float = 1.5, seed: int = 0, in_change: bool 
         longest: The most seconds after which a process is killed.
         seed: The seed of all chance.
         in_change: Whether to kill within changes of the index.
+        beside: Whether another process, which isn't killed, writes other documents.
     """
     chance = random.Random(seed)
     folder = Path(tempfile.mkdtemp(prefix="kill"))
     counts = {"kills": 0, "calls acknowledged": 0, "killed within a call": 0, "of those done": 0, "changes cut": 0}
     state: dict[int, set[int]] = {}
-    lasted = [0.1]
+    lasted, neighbor = [0.1], Neighbor(folder) if beside else None
     try:
         while counts["changes cut" if in_change else "kills"] < kills:
             counts["kills"] += 1
             assert counts["kills"] <= MAX_ATTEMPTS * kills, counts
-            command = [sys.executable, "-m", "tests.torture.kill", "--work", str(folder)]
+            command = [sys.executable, "-m", MODULE, "--work", str(folder)]
             command += ["--seed", str(seed * 1000 + counts["kills"]), *(["--in-change"] * in_change)]
             lines = killed_in_change(command, chance, lasted) if in_change else killed(command, chance, longest)
             changes = [line for line in lines if line in ("change", "changed")]
@@ -138,9 +205,10 @@ def torture(kills: int, *, longest: float = 1.5, seed: int = 0, in_change: bool 
                     last = None
                 elif line.startswith("begin") and line.count(" ") >= 3:
                     last = line
-            with FaissStore(TextEmbeddings(), folder) as store:
-                found = contents(store)
+            with neighbor.resting() if neighbor else nullcontext(), FaissStore(TextEmbeddings(), folder) as store:
+                held = contents(store)
                 check_against_brute_force(store, TextEmbeddings())
+            found = {number: versions for number, versions in held.items() if number < DOCUMENTS}
             if last is not None:
                 counts["killed within a call"] += 1
                 maybe = expected_after(last, state)
@@ -151,6 +219,8 @@ def torture(kills: int, *, longest: float = 1.5, seed: int = 0, in_change: bool 
             state = found
             for part in folder.glob("vectors.*.part*"):  # as an hour later
                 part.unlink()
+        if neighbor is not None:
+            counts["calls beside them"] = neighbor.end()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return counts
@@ -204,10 +274,12 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--in-change", action="store_true", help="kill within changes of the index")
+    parser.add_argument("--beside", action="store_true", help="let another process write meanwhile")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     lower()
     if arguments.work:
         work(arguments.work, arguments.seed, changes=arguments.in_change)
     else:
-        print(torture(arguments.kills, seed=arguments.seed, in_change=arguments.in_change))
+        kills, how = arguments.kills, {"in_change": arguments.in_change, "beside": arguments.beside}
+        print(torture(kills, seed=arguments.seed, **how))

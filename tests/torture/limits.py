@@ -3,11 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from langchain_sentence_window.stores.faiss.dense import dense_cache as cache
-from langchain_sentence_window.stores.faiss.dense import dense_index as reading
-from langchain_sentence_window.stores.faiss.dense import faiss_factory as choice
-from langchain_sentence_window.stores.faiss.dense import faiss_factory as factory
-from langchain_sentence_window.stores.faiss.dense import quantized
+from langchain_sentence_window.store import faiss_index, vectors
 from tests.torture.corpus import DIMENSION
 
 EXACT = 200
@@ -23,14 +19,16 @@ def lower(put: Callable[[Any, str, Any], None] = setattr) -> None:
     Args:
         put: Sets an attribute of a module; pytest's ``monkeypatch.setattr`` in a test.
     """
-    put(choice, "MAX_EXACT_NUMBERS", EXACT * DIMENSION)
-    put(choice, "MAX_WHOLE_NUMBERS", WHOLE * DIMENSION)
-    put(choice, "_MIN_CLUSTER_BITS", 2)
-    put(factory, "_MIN_TO_TRAIN", 40)
-    put(factory, "_MIN_PER_CLUSTER", 10)
-    put(cache, "MAX_CHANGED_AT_ONCE", 0)
-    put(reading, "PART_SIZE", 50)
-    put(quantized, "MAX_COMPARED_DIRECTLY", 20)
+    put(faiss_index, "MAX_EXACT_NUMBERS", EXACT * DIMENSION)
+    put(faiss_index, "MAX_WHOLE_NUMBERS", WHOLE * DIMENSION)
+    put(faiss_index, "_MIN_CLUSTER_BITS", 2)
+    put(faiss_index, "_MIN_TO_TRAIN", 40)
+    put(faiss_index, "_MIN_PER_CLUSTER", 10)
+    put(faiss_index, "CLUSTERS_SEARCHED", 1)
+    put(vectors, "MAX_MADE_AT_ONCE", 0)
+    put(vectors, "_PART_SIZE", 50)
+    put(vectors, "_MIN_TOMBSTONES", 50)
+    put(vectors, "_MAX_CODES_IN_MEMORY", 50)
+    put(vectors, "MAX_COMPARED_DIRECTLY", 20)
     # Enough to find all, whatever codes of a few random numbers say.
-    put(quantized, "MIN_CANDIDATES", 150)
-    put(quantized, "CLUSTERS_SEARCHED", 1)
+    put(vectors, "MIN_CANDIDATES", 150)

@@ -1,39 +1,26 @@
 """Lexical search: BM25 computed by hand, filters, changes, damage."""
 
-import json
 import math
 import re
 import shutil
-import sqlite3
 from collections import Counter
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import tantivy
 from langchain_core.documents import Document
 
 from benchmarks.corpus import texts_of
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
 from langchain_sentence_window.ranking.words import indexed
-from langchain_sentence_window.stores.faiss import lexical_index as index
-from langchain_sentence_window.stores.faiss.conversion import texts_with_headings
-from langchain_sentence_window.stores.faiss.database.schema import checksum_of
-from langchain_sentence_window.stores.faiss.database.store_files import (
-    DATABASE_FILE,
-    LEXICAL_FOLDER,
-    Seal,
-    seal_of,
-    seals_in,
-)
-from langchain_sentence_window.stores.faiss.database.transaction import Transaction
-from langchain_sentence_window.stores.faiss.soundness import check_folder
+from langchain_sentence_window.store import words as cache
+from langchain_sentence_window.store.records import with_heading
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
+WORDS = "words"
 TEXTS = ["A refund for the annual plan.", "The refund is paid to the card.", "A card, a CARD!", "Nothing at all."]
 
 
@@ -79,7 +66,7 @@ def test_the_top_10_are_those_of_bm25() -> None:
 
 async def test_a_filter_is_applied_before_k(store: FaissStore, way: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     for few in (10_000, 1):  # as tantivy's own filter, and as a sieve for its hits
-        monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical_index._MAX_ROWS_IN_QUERY", few)
+        monkeypatch.setattr("langchain_sentence_window.store.words._MAX_ROWS_IN_QUERY", few)
         found = await way(store, "lexical_search", "the card", k=1, filter={"n": {"$lt": 2}})
         assert [each.id for each, _ in found] == ["b"]
         found = await way(store, "lexical_search", "refund card", k=9, filter={"n": {"$in": [1, 2, 3]}})
@@ -164,37 +151,16 @@ def test_words_are_found_as_others_write_them(words: WordEmbeddings, query: str,
 
 def test_what_is_indexed_belongs_to_its_format() -> None:
     """Whoever changes what is indexed for a text, or the index's field, must increase the format."""
-    texts = list(texts_with_headings([(7, "The Re-audits of Élodie's 退款政策", '{"heading":"Fees"}')]))
-    assert (index.FORMAT, index._TEXT, [(row, indexed(text)) for row, text in texts]) == (
-        4,
+    assert (cache.FORMAT, cache._TEXT, indexed(with_heading("Fees", "The Re-audits of Élodie's 退款政策"))) == (
+        5,
         "heading_and_text_separated",
-        [(7, "fees the re audits reaudits of elodie s  退款 款政 政策 ")],
+        "fees the re audits reaudits of elodie s  退款 款政 政策 ",
     )
-
-
-def test_an_index_of_an_earlier_format_is_built_again(words: WordEmbeddings, tmp_path: Path) -> None:
-    with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
-        store.save()
-    folder, database = tmp_path / LEXICAL_FOLDER, tmp_path / DATABASE_FILE
-    shutil.rmtree(folder)
-    folder.mkdir()
-    schema = tantivy.SchemaBuilder().add_text_field("text").build()
-    tantivy.Index(schema, path=str(folder))  # as another version of the package made it
-    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        (kept,) = connection.execute("SELECT value FROM facts WHERE name = 'lexical'").fetchone()
-        value = json.dumps({**json.loads(kept), "format": index.FORMAT - 1, "files": seals_in(folder)})
-        connection.execute(
-            "UPDATE facts SET value = ?, checksum = ? WHERE name = 'lexical'", [value, checksum_of("lexical", value)]
-        )
-    with FaissStore.open(tmp_path, words) as store:
-        assert [each.id for each, _ in store.lexical_search("refund")] == ["a", "b"]
-        store.save()
-    assert check_folder(tmp_path).is_sound
 
 
 @pytest.mark.parametrize("damage", ["missing", "a file missing", "flipped", "a file more", "a file instead", "behind"])
 def test_the_lexical_index_is_a_cache(words: WordEmbeddings, tmp_path: Path, damage: str) -> None:
-    folder = tmp_path / LEXICAL_FOLDER
+    folder = tmp_path / WORDS
     with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
         store.save()
         assert folder.is_dir()
@@ -219,50 +185,43 @@ def test_the_lexical_index_is_a_cache(words: WordEmbeddings, tmp_path: Path, dam
         assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == expected
 
 
-def test_it_is_opened_not_built_when_it_is_current(
-    words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / WORDS).iterdir()}
+
+
+def test_it_is_opened_not_built_when_it_is_current(words: WordEmbeddings, tmp_path: Path) -> None:
     with FaissStore.from_texts(TEXTS, words, path=tmp_path) as store:
         store.save()
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical_index.LexicalIndex.change", None)
+    before = files(tmp_path)
     with FaissStore.open(tmp_path, words) as store:
         assert len(store.lexical_search("refund")) == 2
+    assert files(tmp_path) == before
 
 
 def test_large_writes_keep_it_up_to_date_themselves(
     words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.session.MIN_ROWS_TO_CATCH_UP", 3)
+    monkeypatch.setattr("langchain_sentence_window.store.faiss_store.MIN_ROWS_TO_CATCH_UP", 3)
     with FaissStore.from_texts(TEXTS[:2], words, path=tmp_path) as store:
-        assert not (tmp_path / LEXICAL_FOLDER).exists()
+        assert not (tmp_path / WORDS).exists()
         store.add_texts([*TEXTS[2:], "x"])
-        monkeypatch.setattr("langchain_sentence_window.stores.faiss.lexical_index.LexicalIndex.change", None)
+        before = files(tmp_path)
         assert len(store.lexical_search("refund card")) == 3
+        assert files(tmp_path) == before
 
 
-def test_a_file_is_sealed_as_it_was_written_and_once(
-    words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_file_that_is_damaged_while_it_is_open_is_not_taken_for_what_was_written(
+    words: WordEmbeddings, tmp_path: Path
 ) -> None:
-    """Damage while the store is open isn't mistaken for a write, however often the store is saved."""
-    sealed: list[str] = []
-
-    def noting(path: Path) -> Seal | None:
-        sealed.append(path.name)
-        return seal_of(path)
-
     with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
         store.save()
-        first = {file.name for file in (tmp_path / LEXICAL_FOLDER).iterdir()} - {"meta.json", ".managed.json"}
-        damaged = max((tmp_path / LEXICAL_FOLDER).glob("*.term"))
+        damaged = max((tmp_path / WORDS).glob("*.term"))
         content = damaged.read_bytes()
         with damaged.open("rb+") as file:
             file.seek(3)
             file.write(bytes([content[3] ^ 255]))
-        monkeypatch.setattr("langchain_sentence_window.stores.faiss.database.store_files.seal_of", noting)
         store.add_texts(["A refund at last."], ids=["e"])
         store.save()
-        assert "meta.json" in sealed
-        assert not first & {*sealed}
     with FaissStore.open(tmp_path, words) as store:
         assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == ["a", "b", "e"]
 
@@ -272,7 +231,7 @@ def test_damage_that_is_met_while_writing_is_told_and_mended_by_the_next_search(
 ) -> None:
     with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
         store.save()
-        damaged = max((tmp_path / LEXICAL_FOLDER).glob("*.term"))
+        damaged = max((tmp_path / WORDS).glob("*.term"))
         damaged.write_bytes(bytes(damaged.stat().st_size))
         store.add_texts(["A refund at last."], ids=["e"])
         with pytest.raises(StoreError, match="search again, which rebuilds the index"):
@@ -352,28 +311,18 @@ def test_what_is_no_sentence_has_no_heading(words: WordEmbeddings) -> None:
     assert len(store.lexical_search("card")) == 1
 
 
-def with_a_record_of_before(folder: Path, words: WordEmbeddings) -> None:
-    """Write an index as before headings were indexed, when its record had no format."""
-    set_fact = Transaction.set_fact
-
-    def setting(self: Transaction, name: str, value: Any) -> None:
-        is_record = name == "lexical"
-        set_fact(self, name, {key: value[key] for key in value if key != "format"} if is_record else value)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Transaction, "set_fact", setting)
-        patch.setattr(index, "texts_with_headings", lambda rows: [(row, text) for row, text, _ in rows])
-        with FaissStore(words, folder) as before:
+@pytest.mark.parametrize("read_only", [False, True])
+async def test_an_index_of_an_earlier_format_is_built_again(
+    words: WordEmbeddings, way: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read_only: bool
+) -> None:
+    with monkeypatch.context() as patch:  # as it was before headings were indexed, in another field
+        patch.setattr(cache, "FORMAT", cache.FORMAT - 1)
+        patch.setattr(cache, "_TEXT", "text")
+        patch.setattr(cache, "with_heading", lambda heading, text: text)
+        with FaissStore(words, tmp_path) as before:
             before.add_documents(SENTENCES)
             assert before.lexical_search("fees") == []
             before.save()
-
-
-@pytest.mark.parametrize("read_only", [False, True])
-async def test_an_index_of_another_format_is_built_again_by_the_next_search(
-    words: WordEmbeddings, way: Invoke, tmp_path: Path, read_only: bool
-) -> None:
-    with_a_record_of_before(tmp_path, words)
     for _ in range(2):
         with FaissStore.open(tmp_path, words, read_only=read_only) as store:
             found = await way(store, "lexical_search", "refund")

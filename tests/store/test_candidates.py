@@ -1,6 +1,7 @@
 """Candidates of a search: what ranking is given, and what is made of its scores."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,6 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.ranking.candidates import CANDIDATES, NO_TEXT, Candidates
-from langchain_sentence_window.stores.faiss.database.reads import texts_by_place
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 from tests.conftest import Invoke
 from tests.filter_model import matches
 from tests.toys import WordEmbeddings
@@ -56,7 +54,6 @@ def expected(candidates: Candidates, stored: dict[str, Document], asked: dict[st
         for each in stored.values()
         if "sentence_index" in each.metadata and "doc_id" in each.metadata
     }
-    beside = set()
     for at, key in enumerate(candidates.keys):
         found = sentences.get(key) or stored[key[0]]
         is_sentence = key in sentences
@@ -71,10 +68,10 @@ def expected(candidates: Candidates, stored: dict[str, Document], asked: dict[st
             if other is None or not matches(other.metadata, asked):
                 assert column[at] == NO_TEXT
             else:
-                beside.add((key[0], key[1] + step))
                 assert candidates.texts[column[at]] == other.page_content
-    # Each is read once.
-    assert len(candidates.texts) == len(candidates) + len(beside - {*candidates.keys})
+    # Each is read once, and none that the filter forbids.
+    allowed = Counter(each.page_content for each in stored.values() if matches(each.metadata, asked))
+    assert Counter(candidates.texts) <= allowed
 
 
 own_metadata: list[dict[str, Any]] = [{}, {"kind": "list item"}, {"tag": 1}, {"tag": 2}]
@@ -110,7 +107,7 @@ def test_candidates_are_what_a_plain_read_gives(data: st.DataObject) -> None:
         given_ = data.draw(st.permutations(given_))
     stored = {str(each.id): each for each in given_}
     with FaissStore(WordEmbeddings()) as store, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("langchain_sentence_window.stores.faiss.index_state.CANDIDATES", data.draw(st.integers(1, 9)))
+        patch.setattr("langchain_sentence_window.store.state.CANDIDATES", data.draw(st.integers(1, 9)))
         for start in range(0, len(given_), 5):
             store.add_documents(given_[start : start + 5])
         for id_ in data.draw(st.lists(st.sampled_from(sorted(stored)), max_size=3, unique=True)):
@@ -162,17 +159,17 @@ async def test_rank_is_given_the_scores_of_both_searches(words: WordEmbeddings, 
 
 
 async def test_meaning_alone_is_ranked_without_a_lexical_index(
-    words: WordEmbeddings, way: Invoke, monkeypatch: pytest.MonkeyPatch
+    words: WordEmbeddings, way: Invoke, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(LexicalSearcher, "search", None)
-    store, rank = FaissStore.from_texts(TEXTS, words, ids=list("abcd")), Noting()
+    store, rank = FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path), Noting()
     found = await way(store, "hybrid_search", "refund", k=2, lexical_weight=0, rank=rank)
     usual = await way(store, "similarity_search_with_score", "refund", k=2)
     assert [each for each, _ in found] == [each for each, _ in usual]
     assert [score for _, score in found] == pytest.approx([score for _, score in usual])
     assert rank.last.lexical.tolist() == [0.0] * 4
     assert rank.last.document_frequency is None
-    assert store._session._lexical.current == (None, None)
+    assert store.stats().bytes["lexical"] == 0
+    store.close()
 
 
 def test_words_of_removed_sentences_are_not_counted_above_what_is_left(words: WordEmbeddings) -> None:
@@ -209,46 +206,6 @@ async def test_the_search_s_own_scores_keep_its_order(words: WordEmbeddings, way
     assert [(each.id, score) for each, score in found] == [(each.id, score) for each, score in usual]
     with pytest.raises(InvalidInputError, match="spreads is 1; write True or False"):
         await way(store, "hybrid_search", "a card", spreads=1)
-
-
-def test_only_the_best_are_read_whole(words: WordEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[int] = []
-    by_rows = Snapshot.by_rows
-
-    def counting(self: Snapshot, rows: Any, latest: Any = None) -> Any:
-        read.append(len(rows))
-        return by_rows(self, rows, latest)
-
-    monkeypatch.setattr(Snapshot, "by_rows", counting)
-    store = FaissStore.from_texts([f"card {n}" for n in range(50)], words)
-    store.hybrid_search("card 3", 4, rank=Noting())
-    assert read == [4]
-
-
-def test_a_forbidden_neighbor_is_not_read(words: WordEmbeddings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor looked at by the code that reads what stands beside a candidate."""
-    read: list[bytes] = []
-
-    def noting(execute: Any, rows: Any) -> Any:
-        found = texts_by_place(execute, rows)
-        read.extend(found.values())
-        return found
-
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.database.reads.texts_by_place", noting)
-    monkeypatch.setattr("langchain_sentence_window.stores.faiss.index_state.CANDIDATES", 1)
-    store, rank = FaissStore(words, neighbor_weights=(1,)), Noting()
-    store.add_documents(
-        [
-            sentence("a", 0, 0, 3, "A seat.", open=True),
-            sentence("a", 1, 0, 3, "A card.", open=True),
-            sentence("a", 2, 0, 3, "It is secret.", open=False),
-        ]
-    )
-    store.hybrid_search("card", 1, filter={"open": True}, rank=rank)
-    assert rank.last.texts == ["A card.", "A seat."]
-    assert read == [b"A seat."]
-    store.hybrid_search("card", 1, rank=rank)
-    assert rank.last.texts == ["A card.", "A seat.", "It is secret."]
 
 
 @pytest.mark.parametrize(
@@ -335,5 +292,6 @@ def test_rank_may_search_the_store_and_may_not_write_to_it(words: WordEmbeddings
         return candidates.dense
 
     assert len(store.hybrid_search("card", rank=searching)) == 4
-    with pytest.raises(StoreError, match="let the first call end"):
+    with pytest.raises(StoreError, match="write after the read"):
         store.hybrid_search("card", rank=writing)
+    assert len(store) == 4

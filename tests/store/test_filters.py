@@ -1,22 +1,23 @@
-"""Filters against a plain reading of their documentation, in Python."""
+"""Filters against a plain reading of their documentation, in Python, on every road by which sentences are reached."""
 
 import random
+from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window._primitives import Rows
-from langchain_sentence_window.errors import FilterError, SentenceWindowWarning
-from langchain_sentence_window.stores.faiss.database.conditions import Condition
-from langchain_sentence_window.stores.faiss.database.filters import MAX_FILTER_DEPTH, compile_filter
-from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
-from tests.filter_model import matches
+from langchain_sentence_window.errors import FilterError, InvalidInputError
+from langchain_sentence_window.ranking.candidates import Candidates
+from langchain_sentence_window.ranking.names import query_words
+from langchain_sentence_window.store.filters import MAX_FILTER_DEPTH
+from tests.filter_model import matches, nested_filters
 from tests.properties import examples
-from tests.toys import WordEmbeddings, document
+from tests.toys import WordEmbeddings, document, nested_list
 
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
 """Many filters name keys that no document has, on purpose."""
@@ -24,43 +25,130 @@ pytestmark = pytest.mark.filterwarnings("ignore:nothing was found, as no documen
 values = st.one_of(
     st.sampled_from(["a", "b", "10", "", "'"]), st.integers(-2, 11), st.booleans(), st.sampled_from([0.5, 10.0])
 )
-keys = st.sampled_from(["x", "y", 'a.b"', "$"])
 operations = st.one_of(
     st.tuples(st.sampled_from(["$eq", "$ne", "$gt", "$gte", "$lt", "$lte"]), values),
     st.tuples(st.sampled_from(["$in", "$nin"]), st.lists(values, max_size=3)),
     st.tuples(st.just("$between"), st.tuples(values, values).map(list)),
     st.tuples(st.just("$exists"), st.booleans()),
 )
-clauses = st.dictionaries(
-    keys.filter(lambda key: key != "$"),
-    st.one_of(values, st.none(), operations.map(lambda pair: dict([pair]))),
-    max_size=2,
+conditions = st.one_of(values, st.none(), operations.map(lambda pair: dict([pair])))
+places = st.sampled_from(["doc_id", "sentence_index", "heading", "section_start", "start_index", "kind"])
+filters = nested_filters(
+    st.one_of(
+        st.dictionaries(st.sampled_from(["x", "y", 'a.b"']) | places, conditions, max_size=2),
+        st.sampled_from(["a", "b"]).map(lambda name: {"doc_id": name}),  # read by an index
+        st.sampled_from([0, 1]).map(lambda number: {"start_index": number}),  # tells neighbors apart
+    )
 )
 
-
-def nested_filters(clauses: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[dict[str, Any]]:
-    """Filters of these clauses, with ``$and``, ``$or`` and ``$not``."""
-    return st.recursive(
-        clauses,
-        lambda inner: st.one_of(
-            st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$and": parts}),
-            st.lists(inner, min_size=1, max_size=3).map(lambda parts: {"$or": parts}),
-            inner.map(lambda part: {"$not": part}),
-        ),
-        max_leaves=5,
-    )
+# What belongs to a source, to a section and to a sentence alone.
+of_any = st.dictionaries(st.sampled_from(["x", "y", 'a.b"', "$"]), st.one_of(values, st.none()), max_size=3)
+of_section = st.fixed_dictionaries({"heading": st.sampled_from(["a", "b", None]), "section_start": st.integers(0, 1)})
+of_sentence = st.fixed_dictionaries({"start_index": st.integers(0, 1)}, optional={"kind": st.sampled_from("ab")})
+kinds = st.sampled_from(["sentence of a", "sentence of b", "of a alone", "other", "other"])
 
 
-filters = nested_filters(clauses)
+@st.composite
+def documents(draw: st.DrawFn) -> list[Document]:
+    """Sentences, Documents of a source that are none, and others; of all in one store, or of one kind alone."""
+    drawn = draw(st.one_of(st.lists(kinds, max_size=8), st.lists(st.just("sentence of a"), max_size=5)))
+    made, shared, section = list[Document](), draw(of_any), draw(of_section)
+    for n, kind in enumerate(drawn):
+        shared = draw(st.just(shared) | of_any)
+        section = draw(st.just(section) | of_section)
+        own = dict(shared)
+        if kind.startswith("sentence"):
+            own |= {"doc_id": kind[-1], "sentence_index": n} | section | draw(of_sentence)
+        elif kind == "of a alone":
+            own |= {"doc_id": "a"} | draw(of_sentence)
+        made.append(Document(page_content=f"page {n}", id=str(n), metadata=own))
+    return made
 
 
-@given(st.lists(st.dictionaries(keys, st.one_of(values, st.none()), max_size=3), max_size=8), filters)
-def test_a_filter_finds_what_its_documentation_says(metadatas: list[dict[str, Any]], filter: dict[str, Any]) -> None:
+NEIGHBORS = [
+    Document(page_content=f"page {n}", id=str(n), metadata={"doc_id": "a", "sentence_index": n, "start_index": n % 2})
+    for n in range(5)
+]
+
+
+def ids(found: Any) -> list[str]:
+    return sorted(each.id for each in found)
+
+
+@example(NEIGHBORS, {"start_index": 1}, 10_000)
+@given(documents(), filters, st.sampled_from([1, 10_000]))
+def test_a_filter_finds_what_its_documentation_says_on_every_road(
+    made: list[Document], filter: dict[str, Any], few: int
+) -> None:
+    allowed = [each for each in made if matches(each.metadata, filter)]
+    is_sentence = {each.id for each in made if "sentence_index" in each.metadata}
+    listed = Counter(each.metadata["doc_id"] for each in allowed if each.id in is_sentence)
+    seen = list[Candidates]()
+
+    def rank(candidates: Candidates) -> Any:
+        seen.append(candidates)
+        return candidates.scores
+
+    with FaissStore(WordEmbeddings()) as store, pytest.MonkeyPatch.context() as patch:
+        # Up to how many rows tantivy itself filters; of more, its hits are sieved.
+        patch.setattr("langchain_sentence_window.store.words._MAX_ROWS_IN_QUERY", few)
+        for part in (made[:3], made[3:]):
+            store.add_documents(part)
+        assert ids(store.similarity_search("page", k=99, filter=filter)) == ids(allowed)
+        assert ids(store.max_marginal_relevance_search("page", k=99, filter=filter)) == ids(allowed)
+        assert ids(each for each, _ in store.lexical_search("page", k=99, filter=filter)) == ids(allowed)
+        assert ids(each for each, _ in store.hybrid_search("page", k=99, filter=filter)) == ids(allowed)
+        assert ids(each for each, _ in store.hybrid_search("page", k=99, filter=filter, rank=rank)) == ids(allowed)
+        for candidates in seen:  # with the sentences beside them
+            assert sorted(candidates.texts) == sorted(each.page_content for each in allowed)
+        assert ids(store.get_by_ids_within([each.id for each in made], filter)) == ids(allowed)
+        assert {each.doc_id: each.sentences for each in store.list_documents(filter)} == listed
+        assert store.count_documents(filter) == len(listed)
+        evidence = store.name_evidence(query_words("Page 1, Page 2 or Page 3"), filter=filter)
+        held = {word: evidence.words[word].sentences for word in evidence.words.keys() & set("123")}
+        assert all(count <= (f"page {word}" in {each.page_content for each in allowed}) for word, count in held.items())
+        assert evidence.documents.keys() <= listed.keys()
+
+
+@given(documents(), filters)
+def test_what_is_changed_is_what_a_filter_matches(made: list[Document], filter: dict[str, Any]) -> None:
+    def held_by(store: FaissStore) -> list[str]:
+        return ids(each for part, _ in store.export() for each in part)
+
+    allowed = {each.id for each in made if matches(each.metadata, filter)}
     with FaissStore(WordEmbeddings()) as store:
-        documents = [Document(page_content="page", metadata=m, id=str(n)) for n, m in enumerate(metadatas)]
-        store.add_documents(documents)
-        found = {document.id for document in store.similarity_search("page", k=99, filter=filter)}
-    assert found == {str(n) for n, metadata in enumerate(metadatas) if matches(metadata, filter)}
+        store.add_documents(made)
+        for name in ("a", "b"):
+            of_name = [each for each in made if each.metadata.get("doc_id") == name]
+            if not of_name or not all(each.id in allowed for each in of_name):
+                continue
+            store.replace_documents(of_name, [name], within=filter)
+        of_a = [each for each in made if each.metadata.get("doc_id") == "a"]
+        if any(each.id not in allowed for each in of_a):
+            with pytest.raises(InvalidInputError, match="doesn't match everything that would be replaced"):
+                store.replace_documents([], ["a"], within=filter)
+        other = next((each for each in made if each.id not in allowed and each not in of_a), None)
+        if other is not None:  # its id is taken, of whatever document it is
+            with pytest.raises(InvalidInputError, match="doesn't match everything that would be replaced"):
+                store.replace_documents([other], ["none"], within=filter)
+        assert held_by(store) == ids(made)
+        partly = {
+            each.metadata["doc_id"] for each in made if "doc_id" in each.metadata and each.id in allowed
+        } & {each.metadata["doc_id"] for each in made if "doc_id" in each.metadata and each.id not in allowed}
+        named = {each.metadata["doc_id"] for each in made if "doc_id" in each.metadata and each.id in allowed}
+        if partly:
+            with pytest.raises(InvalidInputError, match="lets through only a part of document"):
+                store.delete_documents(filter=filter)
+            assert held_by(store) == ids(made)
+        else:
+            assert store.delete_documents(filter=filter) == len(named)
+            made = [each for each in made if each.metadata.get("doc_id") not in named]
+            assert held_by(store) == ids(made)
+        store.delete(filter=filter)
+        assert held_by(store) == ids(each for each in made if each.id not in allowed)
+
+
+clauses = st.dictionaries(st.sampled_from(["x", "y", 'a.b"']), conditions, max_size=2)
 
 
 @given(st.lists(st.tuples(st.integers(0, 12), st.one_of(st.none(), values)), max_size=12), clauses, clauses)
@@ -82,29 +170,11 @@ def test_a_filter_that_is_remembered_follows_what_is_written(
                 assert found == {id_ for id_, metadata in there.items() if matches(metadata, wanted)}
 
 
-def test_after_a_write_a_filter_reads_only_what_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    rows = Snapshot.rows
-
-    def noting(snapshot: Snapshot, condition: Condition) -> Rows:
-        read.append(condition[0])
-        return rows(snapshot, condition)
-
-    pages = [Document(page_content="page", metadata={"x": n}) for n in range(50)]
-    with FaissStore(WordEmbeddings(), neighbor_weights=(1,)) as store:
-        store.add_documents(pages)
-        monkeypatch.setattr(Snapshot, "rows", noting)
-        for number in range(3):
-            assert len(store.similarity_search("page", k=99, filter={"x": {"$lt": 10}})) == 10 + number
-            store.add_texts(["page"], [{"x": number}])
-    assert [sql.startswith("row > ?") for sql in read] == [False, True, True]
-
-
-def nested_list(levels: int) -> list[Any]:
-    nested: list[Any] = []
-    for _ in range(levels):
-        nested = [nested]
-    return nested
+@pytest.fixture
+def empty(words: WordEmbeddings) -> Iterator[FaissStore]:
+    """It refuses filters as any store does."""
+    with FaissStore(words) as store:
+        yield store
 
 
 @pytest.mark.parametrize(
@@ -150,30 +220,30 @@ def nested_list(levels: int) -> list[Any]:
         ({"x" * 100: {}}, r"condition on 'x{80}'… \(100 characters\) is empty"),
     ],
 )
-def test_a_filter_that_cannot_be_read_is_refused_by_its_part(filter: Any, message: str) -> None:
+def test_a_filter_that_cannot_be_read_is_refused_by_its_part(empty: FaissStore, filter: Any, message: str) -> None:
     with pytest.raises(FilterError, match=message):
-        compile_filter(filter)
+        empty.delete(filter=filter)
 
 
-def test_a_filter_nested_too_deep_is_refused() -> None:
+def test_a_filter_nested_too_deep_is_refused(empty: FaissStore) -> None:
     deep: dict[str, Any] = {"x": 1}
     for _ in range(1000):
         deep = {"$not": deep}
     with pytest.raises(FilterError, match=f"nests more than {MAX_FILTER_DEPTH} levels"):
-        compile_filter(deep)
+        empty.delete(filter=deep)
 
 
 @pytest.mark.parametrize("joint", ["$and", "$or"])
-def test_a_filter_whose_parts_are_one_object_is_refused_and_not_unfolded(joint: str) -> None:
+def test_a_filter_whose_parts_are_one_object_is_refused_and_not_unfolded(empty: FaissStore, joint: str) -> None:
     unfolded: dict[str, Any] = {"x": 1}
     for _ in range(MAX_FILTER_DEPTH - 1):
         unfolded = {joint: [unfolded, unfolded]}
     with pytest.raises(FilterError, match="too many for one search"):
-        compile_filter(unfolded)
+        empty.delete(filter=unfolded)
     endless: dict[str, Any] = {"x": 1}
     endless[joint] = [endless, endless]
     with pytest.raises(FilterError, match="nests more than"):
-        compile_filter(endless)
+        empty.delete(filter=endless)
 
 
 def test_the_deepest_and_widest_filters_are_answered() -> None:
@@ -266,23 +336,3 @@ def test_filters_reach_into_lists_of_documents_and_windows(words: WordEmbeddings
     assert found({"groups": {"$not_contains": "staff"}}) == {"one", "none"}
     assert found({"groups": {"$in": [*map(str, range(20_000)), "north"]}}) == {"both", "one"}
     assert found({"$not": {"groups": {"$in": ["staff", "north"]}}}) == {"none"}
-
-
-def test_keys_that_no_document_has_are_looked_for_once_a_state(words: WordEmbeddings) -> None:
-    with FaissStore(words) as store:
-        store.add_texts(["card"], [{"lang": "en"}])
-        looked_for: list[list[str]] = []
-        look = Snapshot.unknown_keys
-
-        def noted(snapshot: Snapshot, keys: Any) -> list[str]:
-            looked_for.append([*keys])
-            return look(snapshot, keys)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Snapshot, "unknown_keys", noted)
-            for asked in ({"tag": 1}, {"tag": 2}, {"tag": 3, "lang": "fr"}):
-                with pytest.warns(SentenceWindowWarning, match="no document has 'tag'"):
-                    assert store.similarity_search("card", filter=asked) == []
-            store.add_texts(["seat"], [{"tag": 1}])
-            assert store.similarity_search("seat", filter={"tag": 9}) == []
-        assert looked_for == [["tag"], [], ["lang"], ["tag"]]

@@ -1,18 +1,13 @@
 """Test what a store tells of the words of a query and the names of its documents."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.errors import FilterError
 from langchain_sentence_window.ranking.names import Evidence, Heard, QueryWords, hear, query_words
-from langchain_sentence_window.stores.faiss import word_uses as name_catalog
-from langchain_sentence_window.stores.faiss import word_uses as word_samples
-from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
 from tests.toys import WordEmbeddings
 
 CLAUSES = "The fee is due at the end of each month. Notice is given by letter."
@@ -131,56 +126,24 @@ def test_a_collection_grows_and_shrinks(tmp_path: Path, words: WordEmbeddings) -
     assert not named(second, "What does the Deed of 2021 say?")
 
 
-def test_changed_documents_are_kept_apart_until_there_are_many(
-    store: FaissStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(name_catalog, "_MAX_CHANGED", 1)
+def test_evidence_is_that_of_the_state_that_is_asked(store: FaissStore) -> None:
+    words = query_words("who keeps records?")
+    for _ in range(2):  # the second time from what is kept
+        assert store.name_evidence(words).words["records"].documents.keys() == {
+            "zebra-motorola",
+            "tribune-tube",
+            "acme-globex",
+        }
+    of_a = store.name_evidence(words, filter={"group": "a"}).words["records"].documents
+    assert of_a.keys() == {"zebra-motorola", "tribune-tube"}
     retriever = SentenceWindowRetriever(vectorstore=store)
+    retriever.delete(["tribune-tube"])
+    assert "tribune-tube" not in store.name_evidence(words).words["records"].documents
     for number in range(4):
         title = f"Minutes of Meeting {number}"
         retriever.add_documents([contract(f"Ann{number}", f"Bob{number}", title=title)])
         assert named(store, f"What do the {title} say?") == [f"ann{number}-bob{number}"]
     assert named(store, "What do the Minutes of Meeting 0 say?") == ["ann0-bob0"]
-
-
-def test_too_many_names_are_not_kept(store: FaissStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(name_catalog, "MAX_SOURCES", 2)
-    assert not named(store, "What does the Mutual Secrecy Pact say?")
-    assert named(store, "What does Zebra owe to Motorola?") == ["zebra-motorola"]
-
-
-def test_words_are_looked_up_once_until_the_next_write(store: FaissStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_up: list[str] = []
-    sample = LexicalSearcher.sample
-
-    def noted(searcher: LexicalSearcher, word: str, *arguments: Any) -> tuple[int, Rows]:
-        looked_up.append(word)
-        return sample(searcher, word, *arguments)
-
-    monkeypatch.setattr(LexicalSearcher, "sample", noted)
-    words = query_words("who keeps records?")
-    first = store.name_evidence(words)
-    assert sorted(looked_up) == ["keeps", "records", "who"]
-    assert store.name_evidence(words) == first
-    store.name_evidence(query_words("who pays for records?"))
-    assert sorted(looked_up) == ["for", "keeps", "pays", "records", "who"]
-    # What a filter allows is looked up each time.
-    assert store.name_evidence(words, filter={"group": "a"}).words["records"].documents.keys() == {
-        "zebra-motorola",
-        "tribune-tube",
-    }
-    looked_up.clear()
-    store.delete(filter={"doc_id": "tribune-tube"})
-    assert "tribune-tube" not in store.name_evidence(words).words["records"].documents
-    assert sorted(looked_up) == ["keeps", "records", "who"]
-
-
-def test_few_words_are_kept(store: FaissStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    questions = [query_words(text) for text in ("who keeps records?", "who pays for them?", "is it due by letter?")]
-    expected = [store.name_evidence(words) for words in questions]
-    monkeypatch.setattr(word_samples, "_MAX_KEPT", 4)
-    for _ in range(3):
-        assert [store.name_evidence(words) for words in questions] == expected
 
 
 def test_a_title_that_many_share_names_none(words: WordEmbeddings) -> None:
