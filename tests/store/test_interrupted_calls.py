@@ -144,21 +144,22 @@ def test_the_error_of_the_embedder_is_raised_also_if_nothing_can_be_staged(
         assert store.stats().staged_texts == 0
 
 
+def read_at_one_state(store: FaissStore, ids: list[str]) -> list[Document]:
+    with store.at_one_state() as at_one_state:
+        return at_one_state.get_by_ids(ids)
+
+
 @pytest.mark.parametrize("in_memory", [False, True], ids=["file", "memory"])
-@pytest.mark.parametrize("at_one_state", [False, True])
+@pytest.mark.parametrize("read", [FaissStore.get_by_ids, read_at_one_state])
 def test_a_read_that_is_interrupted_halfway_keeps_no_state(
-    broken: type[Broken], at_one_state: bool, in_memory: bool, tmp_path: Path
+    broken: type[Broken], read: Callable[[FaissStore, list[str]], list[Document]], in_memory: bool, tmp_path: Path
 ) -> None:
     with filled(None if in_memory else tmp_path) as writer, ExitStack() as stack:
         store = writer if in_memory else stack.enter_context(FaissStore.open(tmp_path, TextEmbeddings()))
         ids = [str(each.id) for each in document(3, 0)]
         broken.next_at("FROM sentences", KeyboardInterrupt)
         with pytest.raises(KeyboardInterrupt):
-            if at_one_state:
-                with store.at_one_state() as state:
-                    state.get_by_ids(ids)
-            else:
-                store.get_by_ids(ids)
+            read(store, ids)
         assert broken.kept is not None
         for version in (1, 2):
             writer.replace_documents(document(3, version), ["document 3"])
