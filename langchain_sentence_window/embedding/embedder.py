@@ -108,6 +108,10 @@ class QueryEmbedder:
         asked, kept = self._known(query)
         return self._keep(asked, await embed_query(io, self._embedding, asked)) if kept is None else kept
 
+    def kept(self, query: str) -> Vectors | None:
+        """Return the unit vector of a query that was embedded lately; ``None`` if it would have to be embedded."""
+        return self._kept.get(encodable(query))
+
     def _known(self, query: object) -> tuple[str, Vectors | None]:
         if not isinstance(query, str):
             raise InvalidInputError(f"the query is {shown(query)}; it must be a string")

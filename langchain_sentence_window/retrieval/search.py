@@ -184,7 +184,11 @@ class _IndexRead:
             sources = [source]
         else:
             if named.question not in self.vectors:
-                return named.question
+                # A second read finds the same state only if nobody writes.
+                kept = state.origin.queries.kept(named.question)
+                if kept is None:
+                    return named.question
+                self.vectors[named.question] = kept
             first, source = self._find(state, named.question, inside, named_depth(named, self.k))
             others, sources = None, [source]
             if needs_others(named, first, self.k):

@@ -1,6 +1,7 @@
 """Copying an index while others write, and replacing one with such a copy."""
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 from .check import find_damage
 from .database import Database, cure_of, renew_epoch
 from .files import DATABASE_FILE, HEAD_FILE, LOG_FILE, SIDE_FILES, make_folder, new_file, refuse_links, size_of
+from .tables import Snapshot
 
 
 def holds_index(folder: Path) -> bool:
@@ -70,32 +72,43 @@ def restore_index(backup: Path, folder: Path) -> None:
         with database.reading() as snapshot:
             if damage := find_damage(snapshot):
                 raise StoreError(f"{database.name} is damaged: {damage}; choose another backup. Nothing was changed")
+            # Errors are handled in this block, at whose end they would be taken for errors of the backup.
             try:
-                _replace(path, database)
-            except sqlite3.DatabaseError as error:
-                if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-                    raise
-                for each in files:  # it isn't a database, so nobody uses it
-                    each.unlink(missing_ok=True)
-                _replace(path, database)
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(
-            f"{str(backup)!r} can't be restored to {str(folder)!r}: {error}; make room, or choose another path"
-        ) from error
+                _replace(files, snapshot)
+            except (OSError, sqlite3.Error) as error:
+                cure = cure_of(error, None, read_only=False) or "choose another path"
+                raise StoreError(f"{str(backup)!r} can't be restored to {str(folder)!r}: {error}; {cure}") from error
     finally:
         database.close()
 
 
-def _replace(path: Path, database: Database) -> None:
+def _replace(files: Sequence[Path], snapshot: Snapshot) -> None:
+    """Write a copy of a database over another one, whose file is the first; only what isn't a database is removed."""
+    try:
+        _copy_over(files[0], snapshot)
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            raise
+        for each in files:  # it isn't a database, so nobody uses it
+            each.unlink(missing_ok=True)
+        _copy_over(files[0], snapshot)
+
+
+def _copy_over(path: Path, snapshot: Snapshot) -> None:
     """Write a copy of a database over another one, in one transaction of SQLite."""
     (path.parent / HEAD_FILE).unlink(missing_ok=True)  # it tells of writes that the copy may not have
     with closing(_connected(path)) as target:
-        with database.reading() as snapshot:
-            snapshot.copy_to(target)
+        if _page_size(target) != _page_size(snapshot.connection):
+            target.execute("PRAGMA journal_mode = DELETE")  # with a write-ahead log, SQLite can't change it
+        snapshot.copy_to(target)
         with suppress(sqlite3.OperationalError):  # another process uses it, and will
             target.execute("PRAGMA journal_mode = WAL")
         renew_epoch(target)
         target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _page_size(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA page_size").fetchone()[0])
 
 
 def _connected(path: Path) -> sqlite3.Connection:

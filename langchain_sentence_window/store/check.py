@@ -211,7 +211,7 @@ _CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
 
 # Where a table is empty, even NULL isn't in it.
 _LACKING = {
-    what: f"SELECT row FROM sentences WHERE {key} IS NOT NULL AND {key} NOT IN (SELECT {key} FROM {table})"  # noqa: S608
+    what: f"SELECT row FROM sentences WHERE {key} IS NOT NULL AND {key} NOT IN (SELECT {key} FROM {table})"
     for what, key, table in (
         ("vector", "row", "vectors"),
         ("document", "document", "documents"),

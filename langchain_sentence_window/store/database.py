@@ -235,6 +235,9 @@ class Database:
             snapshot = self.keep_state()
             try:
                 yield snapshot
+            except OutdatedError:  # is raised by each search after a write, and closing the only connection syncs files
+                self.release_state(snapshot)
+                raise
             except BaseException:
                 snapshot.connection.close()
                 self._check_stamp(stamp)
@@ -433,9 +436,8 @@ class Database:
                 f"{self.name} has format {format_ or 1}, and this version of langchain-sentence-window reads format "
                 f"{FORMAT_VERSION}; {cure}"
             )
-        # The number of the last write that a log begins with is in the file, too; see `_renew_epoch`.
-        last = snapshot.execute("SELECT epoch FROM writes ORDER BY generation DESC LIMIT 1").fetchone()
-        if last is not None and last[0] != snapshot.fact("epoch"):
+        of_file, of_log = snapshot.epochs()
+        if of_file != of_log:
             raise StoreError(
                 f"{self.name}-wal is the write-ahead log of another version of {self.name}, as when a backup was "
                 "copied over an index that was in use; make sure that no process uses it, and delete "
@@ -693,7 +695,7 @@ def renew_epoch(connection: sqlite3.Connection) -> None:
     """Begin another epoch of a database, so that it accepts no log of an earlier one; see `_renew_epoch`."""
     with _transaction(connection, "BEGIN IMMEDIATE"):
         epoch = secrets.randbits(62)
-        connection.execute("INSERT OR REPLACE INTO facts VALUES ('epoch', ?)", [epoch])
+        connection.execute("UPDATE epoch SET epoch = ?", [epoch])
         connection.execute(
             "UPDATE writes SET epoch = ? WHERE generation = (SELECT max(generation) FROM writes)", [epoch]
         )
@@ -704,7 +706,8 @@ def _renew_epoch(connection: sqlite3.Connection, folder: Path) -> None:
     """Begin another epoch before a log is written, if there is none.
 
     SQLite can't tell whether a log belongs to the file beside it. So the number of the epoch is in the file before the
-    log begins, and in the last write, which is in the log. An older version of the file has another number.
+    log begins, and in the last write, which is in the log. An older version of the file has another number. See
+    `Snapshot.epochs`.
     """
     if not size_of(folder / LOG_FILE):
         renew_epoch(connection)

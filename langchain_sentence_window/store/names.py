@@ -48,9 +48,6 @@ _MAX_HEAD_SENTENCES = 60
 _MAX_PLACES = 50
 """A word in the names of more documents is too common."""
 
-_MAX_SOURCES = 1_000
-"""A word in the names of more sources isn't looked at; a document of many parts may have a source for each."""
-
 NO_DOCUMENT = -1
 """Stands for the document of a Document that isn't a sentence."""
 
@@ -126,22 +123,22 @@ class Naming:
         self, snapshot: Snapshot, words: Iterable[str], keys: Sequence[str], allowed: Rows | None
     ) -> dict[str, set[int]]:
         """Return the documents of which a name holds a word, by word; words that none or too many have are left out."""
-        of_keys = self._names_of_keys(snapshot, tuple(keys)) if keys else None
-        places: dict[str, list[int]] = {}
+        named: dict[str, set[int]] = {}
         for word in dict.fromkeys(words):
-            if of_keys is None:
-                found = snapshot.execute(_NAMED, [encodable(word), _MAX_SOURCES + 1])
-                places[word] = [key for (key,) in found]
+            if keys:
+                sources = snapshot.lists(_SOURCES, self._names_of_keys(snapshot, tuple(keys)).get(word, []))
+            elif allowed is None:
+                sources = snapshot.execute(_NAMED, [encodable(word), _MAX_PLACES + 1]).fetchall()
             else:
-                places[word] = of_keys.get(word, [])
-        known = {key for found in places.values() if len(found) <= _MAX_SOURCES for key in found}
-        lines = snapshot.lists(_SOURCES, known) if known else []
-        if allowed is not None:
-            is_allowed = are_in(np.array([row for *_, row in lines], dtype=np.int64), allowed)
-            lines = [line for line, may in zip(lines, is_allowed.tolist(), strict=True) if may]
-        documents = {key: document for key, document, _ in lines}
-        named = {word: {documents[key] for key in found if key in documents} for word, found in places.items()}
-        return {word: found for word, found in named.items() if 0 < len(found) <= _MAX_PLACES}
+                found = snapshot.execute("SELECT source_key FROM names WHERE word = ?", [encodable(word)])
+                sources = snapshot.lists(_SOURCES, [key for (key,) in found])
+            if allowed is not None:
+                is_allowed = are_in(np.array([row for _, row in sources], dtype=np.int64), allowed)
+                sources = [source for source, may in zip(sources, is_allowed.tolist(), strict=True) if may]
+            documents = {document for document, *_ in sources}
+            if 0 < len(documents) <= _MAX_PLACES:
+                named[word] = documents
+        return named
 
     def _names_of_keys(self, snapshot: Snapshot, keys: tuple[str, ...]) -> dict[str, list[int]]:
         """Return the sources of which a name holds a word, by word, where other keys of metadata hold names, too."""
@@ -204,9 +201,9 @@ def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
     return len({document for _, document in snapshot.lists(_DOCUMENTS_OF, ends)}) > 1
 
 
-_NAMED = "SELECT source_key FROM names WHERE word = ? LIMIT ?"
+_NAMED = "SELECT DISTINCT document FROM names JOIN sources USING (source_key) WHERE word = ? LIMIT ?"
 _SOURCES = f"""
-    SELECT json_group_array(json_array(source_key, document,
+    SELECT json_group_array(json_array(document,
         (SELECT min(row) FROM sentences WHERE sentences.source_key = sources.source_key)))
     FROM sources WHERE source_key {ONE_OF}
 """
@@ -269,7 +266,8 @@ def _read_evidence(
 
 
 def _count_named(snapshot: Snapshot, word: str) -> int:
-    return int(snapshot.execute("SELECT count(*) FROM names WHERE word = ?", [word]).fetchone()[0])
+    sql = "SELECT count(DISTINCT document) FROM names JOIN sources USING (source_key) WHERE word = ?"
+    return int(snapshot.execute(sql, [encodable(word)]).fetchone()[0])
 
 
 _BEGINNINGS = """

@@ -34,8 +34,9 @@ _PLACES = (
 )
 SCHEMA = f"""
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE epoch (epoch INTEGER NOT NULL);
 CREATE TABLE writes (generation INTEGER PRIMARY KEY, token INTEGER NOT NULL, last_row INTEGER NOT NULL,
-    sentences INTEGER NOT NULL, epoch INTEGER NOT NULL);
+    sentences INTEGER NOT NULL, epoch INTEGER NOT NULL, others INTEGER NOT NULL);
 CREATE TABLE removed (removal INTEGER PRIMARY KEY, row INTEGER NOT NULL, generation INTEGER NOT NULL);
 CREATE INDEX removed_by_generation ON removed (generation);
 CREATE TABLE documents (document INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, written INTEGER NOT NULL);
@@ -62,7 +63,8 @@ CREATE INDEX staged_by_text ON staged (text_key);
 """
 """The tables. What the sentences of a document or of a section share is stored once, in ``sources`` and ``sections``; a
 Document that isn't a sentence has all in its own row. ``names`` holds the words of the names in ``sources``. Vectors
-that a call made before it was interrupted are staged."""
+that a call made before it was interrupted are staged. ``epoch`` has a page for itself, see `Snapshot.epochs`, for which
+``others`` counts the transactions that wrote no sentence."""
 
 ONE_OF = "IN (SELECT value FROM json_each(?))"
 """A condition that takes any number of values as one parameter, a list in JSON."""
@@ -121,8 +123,22 @@ class Snapshot:
             found = self.execute(
                 "SELECT generation, token, last_row, sentences FROM writes ORDER BY generation DESC LIMIT 1"
             ).fetchone()
-            self._version = Version() if found is None else Version._make(found)
+            if found is None:
+                raise damaged("a record of its writes")
+            self._version = Version._make(found)
         return self._version
+
+    def epochs(self) -> tuple[int, int]:
+        """Return the epoch of the file, and that of its log, if it has one; another one if the log is of another file.
+
+        No log holds the page of the first. Each log holds that of the second, the last write.
+        """
+        found: tuple[int, int] | None = self.execute(
+            "SELECT epoch.epoch, writes.epoch FROM epoch, writes ORDER BY generation DESC LIMIT 1"
+        ).fetchone()
+        if found is None:
+            raise damaged("a record of its writes")
+        return found
 
     def fact(self, name: str) -> Any:
         """Return a fact about the store; ``None`` if it isn't known."""
@@ -246,7 +262,7 @@ class Transaction(Snapshot):
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Write through a connection in a transaction that excludes others."""
         super().__init__(connection)
-        self._before = self.version
+        self._before, self._changes_before = self.version, connection.total_changes
         self._changed: set[int] = set()
         self.execute("CREATE TEMP TABLE IF NOT EXISTS leaving (row INTEGER PRIMARY KEY, document INTEGER)")
 
@@ -322,6 +338,8 @@ class Transaction(Snapshot):
     def finish(self) -> None:
         """Log the write, if sentences were written, and clean up what none of them uses any more."""
         if not self.has_changed:
+            if self.connection.total_changes != self._changes_before:  # each log must hold its epoch, see `epochs`
+                self.execute("UPDATE writes SET others = others + 1 WHERE generation = ?", [self.version.generation])
             return
         if self._changed:
             changed = as_json(self._changed)
@@ -334,7 +352,7 @@ class Transaction(Snapshot):
                 if table == "sources":
                     self.execute(f"DELETE FROM names WHERE source_key IN (SELECT source_key FROM {unused})", [changed])
                 self.execute(f"DELETE FROM {unused}", [changed])
-        self.insert("writes", [(*self.version, self.fact("epoch"))])
+        self.insert("writes", [(*self.version, self.epochs()[0], 0)])
         # What goes too far back for a cache to catch up is forgotten.
         too_old = self.execute(
             "SELECT generation FROM removed ORDER BY removal DESC LIMIT 1 OFFSET ?",
@@ -372,8 +390,10 @@ def make_tables(connection: sqlite3.Connection) -> None:
             connection.execute(statement)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
-        for name in ("birth", "epoch"):
-            connection.execute("INSERT INTO facts VALUES (?, ?)", [name, secrets.randbits(62)])
+        epoch = secrets.randbits(62)
+        connection.execute("INSERT INTO facts VALUES ('birth', ?)", [secrets.randbits(62)])
+        connection.execute("INSERT INTO epoch VALUES (?)", [epoch])
+        connection.execute("INSERT INTO writes VALUES (?, ?, ?, ?, ?, 0)", [*Version(), epoch])
 
 
 # Values

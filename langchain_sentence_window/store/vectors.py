@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -417,36 +417,6 @@ def damage_of(folder: Path) -> bool | None:
     return True
 
 
-Number = TypeVar("Number", bound=np.generic)
-
-
-class GrowableArray(Generic[Number]):
-    """An array that grows by a third along its first axis when it is full; spare room takes no memory until it is used.
-
-    Attributes:
-        filled: The filled part, as a view that is valid until the next change.
-    """
-
-    def __init__(self, first: npt.NDArray[Number]) -> None:
-        """Start with an array."""
-        self._array = self.filled = first
-
-    def append(self, more: npt.NDArray[Number]) -> None:
-        """Append at the end."""
-        count = len(self.filled)
-        end = count + len(more)
-        if end > len(self._array):
-            grown = np.empty((max(end, len(self._array) * 4 // 3), *self._array.shape[1:]), dtype=self._array.dtype)
-            grown[:count] = self.filled
-            self._array = grown
-        self._array[count:end] = more
-        self.filled = self._array[:end]
-
-    def __len__(self) -> int:
-        """Return the number of filled items."""
-        return len(self.filled)
-
-
 class VectorIndex:
     """Unit vectors by row, searched by inner product, which is their cosine.
 
@@ -465,19 +435,14 @@ class VectorIndex:
         self._faiss = index
         self.is_exact = is_exact(index)
         self.dimension = int(index.d)
-        self._rows: GrowableArray[np.int64] = GrowableArray(np.empty(0, dtype=np.int64))
-        self._is_live: GrowableArray[np.bool_] = GrowableArray(np.empty(0, dtype=np.bool_))
+        self.rows: Rows = np.empty(0, dtype=np.int64)
+        self._is_live = np.empty(0, dtype=np.bool_)
         self.tombstones = 0
         self._selected: _Selected | None = None
 
     def __len__(self) -> int:
         """Return the number of vectors, without tombstones."""
-        return len(self._rows) - self.tombstones
-
-    @property
-    def rows(self) -> Rows:
-        """The row of each position."""
-        return self._rows.filled
+        return len(self.rows) - self.tombstones
 
     @property
     def wasted_bytes(self) -> int:
@@ -495,24 +460,23 @@ class VectorIndex:
             self.fine.add(vectors)
         with faiss_index.threads_for(len(rows)):
             self._faiss.add(np.ascontiguousarray(vectors))
-        self._rows.append(rows)
-        self._is_live.append(np.ones(len(rows), dtype=np.bool_))
+        self.rows = np.append(self.rows, rows)
+        self._is_live = np.append(self._is_live, np.ones(len(rows), dtype=np.bool_))
         self._selected = None
 
     def remove(self, rows: Rows) -> None:
         """Remove vectors; rows without one are ignored."""
         at = self.positions_of(rows)
-        self._is_live.filled[at] = False
+        self._is_live[at] = False
         self.tombstones += len(at)
         self._selected = None
 
     def positions_of(self, rows: Rows) -> Rows:
         """Return the positions of some rows, each once; those without a vector are left out."""
-        filled = self._rows.filled
-        if not len(filled):
-            return filled
-        at = np.minimum(np.searchsorted(filled, rows), len(filled) - 1)
-        return np.asarray(at[(filled[at] == rows) & self._is_live.filled[at]])
+        if not len(self.rows):
+            return self.rows
+        at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        return np.asarray(at[(self.rows[at] == rows) & self._is_live[at]])
 
     def search(
         self, vector: Vectors, k: int, allowed: Rows | None, effort: float, per_result: int
@@ -542,7 +506,7 @@ class VectorIndex:
                 if len(at) < k:
                     _, at = faiss_index.nearest(self._faiss, vector, int(wanted), selected.bits, math.inf)
                 at = np.sort(at)
-            return self._rows.filled[at], self.fine.cosines(vector, at)
+            return self.rows[at], self.fine.cosines(vector, at)
         if count < MIN_SHARE_TO_APPROXIMATE * len(self):
             effort = math.inf
 
@@ -556,7 +520,7 @@ class VectorIndex:
 
         found = with_tied(find, k)
         at = np.array([each for each, _ in found], dtype=np.int64)
-        return self._rows.filled[at], np.minimum(np.array([score for _, score in found], dtype=np.float32), 1)
+        return self.rows[at], np.minimum(np.array([score for _, score in found], dtype=np.float32), 1)
 
     def cosines_of(self, vector: Vectors, rows: Rows) -> tuple[Rows, Vectors]:
         """Compare a unit vector with those of some rows; leave out those without a vector."""
@@ -564,10 +528,10 @@ class VectorIndex:
         if not len(at):
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if self.fine is not None:
-            return self._rows.filled[at], self.fine.cosines(vector, at)
+            return self.rows[at], self.fine.cosines(vector, at)
         if clusters_of(self._faiss):
             self._faiss.make_direct_map()
-        return self._rows.filled[at], _cosines(self._faiss.reconstruct_batch(at), vector)
+        return self.rows[at], _cosines(self._faiss.reconstruct_batch(at), vector)
 
     def _select(self, allowed: Rows | None) -> "_Selected":
         """Return which positions may be found; filters often come again."""
@@ -577,9 +541,9 @@ class VectorIndex:
         ):
             return last
         if allowed is None:
-            is_selected = self._is_live.filled
+            is_selected = self._is_live
         else:
-            is_selected = np.zeros(len(self._rows), dtype=np.bool_)
+            is_selected = np.zeros(len(self.rows), dtype=np.bool_)
             is_selected[self.positions_of(allowed)] = True
         count = int(np.count_nonzero(is_selected))
         bits = None if count == len(is_selected) else np.packbits(is_selected, bitorder="little")
@@ -592,10 +556,10 @@ class VectorIndex:
         """Return its content as arrays, but for the fine codes."""
         import faiss
 
-        content = {"index": faiss.serialize_index(self._faiss), "rows": self._rows.filled.copy()}
+        content = {"index": faiss.serialize_index(self._faiss), "rows": self.rows}
         if self.fine is not None:
             content["codec"] = faiss.serialize_index(self.fine.codec)
-        return {**content, "is_live": self._is_live.filled.copy()}
+        return {**content, "is_live": self._is_live.copy()}
 
     @classmethod
     def read(cls, folder: Path, header: dict[str, Any]) -> "VectorIndex":
@@ -621,7 +585,7 @@ class VectorIndex:
             fine.codec = faiss.deserialize_index(codec)
             fine.map(folder / name, len(rows))
         read = cls(str(header["name"]), index, int(header["trained_on"]), fine)
-        read._rows, read._is_live = GrowableArray(rows), GrowableArray(is_live)
+        read.rows, read._is_live = rows, is_live
         read.tombstones = len(rows) - int(np.count_nonzero(is_live))
         return read
 
@@ -673,10 +637,11 @@ class FineCodes:
         self._size = int(self.codec.code_size)
         self._folder = folder
         self._file: BinaryIO | None = None
+        self._finalizer = weakref.finalize(self, lambda: None)
         self._is_saved = False
         self._in_file = 0
         self._mapped: Any = None
-        self._added = _no_codes(self._size)
+        self._added = np.empty((0, self._size), dtype=np.uint8)
 
     @property
     def unsaved(self) -> int:
@@ -685,15 +650,17 @@ class FineCodes:
 
     def add(self, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(n, dimension)``."""
-        self._added.append(self.codec.sa_encode(np.ascontiguousarray(vectors)))
+        self._added = np.append(self._added, self.codec.sa_encode(np.ascontiguousarray(vectors)), axis=0)
         if self._folder is not None and not self._is_saved and len(self._added) > _MAX_CODES_IN_MEMORY:
             with suppress(OSError):  # if the disk is full, they stay in memory
-                self._file = self._file or tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+                if self._file is None:
+                    self._open(tempfile.TemporaryFile(dir=self._folder))  # noqa: SIM115
+                assert self._file is not None  # noqa: S101
                 self._file.seek(self._in_file * self._size)
-                self._file.write(self._added.filled.tobytes())
+                self._file.write(self._added.tobytes())
                 self._file.flush()
                 self._in_file, self._mapped = self._in_file + len(self._added), None
-                self._added = _no_codes(self._size)
+                self._added = np.empty((0, self._size), dtype=np.uint8)
 
     def cosines(self, vector: Vectors, positions: Rows) -> Vectors:
         """Compare a unit vector with those at some positions, in rising order."""
@@ -714,14 +681,18 @@ class FineCodes:
     def map(self, path: Path, count: int) -> None:
         """Read the first codes from their saved file from now on."""
         rest = self._at(np.arange(count, self._in_file + len(self._added)))
-        self._file, self._is_saved, self._in_file, self._mapped = open_regular(path), True, count, None
-        self._added = _no_codes(self._size)
-        self._added.append(rest)
+        self._finalizer()
+        self._open(open_regular(path))
+        self._is_saved, self._in_file, self._mapped = True, count, None
+        self._added = rest
+
+    def _open(self, file: BinaryIO) -> None:
+        self._file, self._finalizer = file, weakref.finalize(self, file.close)
 
     def _at(self, positions: Rows) -> npt.NDArray[np.uint8]:
         """Return the codes at positions in rising order."""
         split = int(np.searchsorted(positions, self._in_file))
-        added = self._added.filled[positions[split:] - self._in_file]
+        added = self._added[positions[split:] - self._in_file]
         return np.concatenate([self._mapped_codes()[positions[:split]], added]) if split else added
 
     def _mapped_codes(self) -> Any:
@@ -737,10 +708,6 @@ class FineCodes:
         if self._mapped is None:
             self._mapped = np.memmap(self._file, np.uint8, "r", shape=(self._in_file, self._size))
         return self._mapped
-
-
-def _no_codes(size: int) -> GrowableArray[np.uint8]:
-    return GrowableArray(np.empty((0, size), dtype=np.uint8))
 
 
 class CutFileError(StoreError):
