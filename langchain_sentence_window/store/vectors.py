@@ -77,6 +77,7 @@ class VectorCache:
         """Start empty; the first search loads the saved index, or builds one."""
         self.asked, self.weights = asked, tuple(weights)
         self.lock = threading.RLock()
+        self._saving = threading.Lock()
         self._database = database
         self._index: VectorIndex | None = None
         self._version: Version | None = None
@@ -327,7 +328,7 @@ class VectorCache:
 
     def after_fork(self) -> None:
         """Begin anew in the child process, which has no thread that makes an index."""
-        self.lock = threading.RLock()
+        self.lock, self._saving = threading.RLock(), threading.Lock()
         self._maker = None
         if self._index is not None and self._index.fine is not None and self._index.unsaved:
             self.forget()  # both processes would append to one file
@@ -340,7 +341,7 @@ class VectorCache:
         Raises:
             StoreError: It can't be written.
         """
-        with self._database.running("can't be saved"):  # which closing and forks wait for
+        with self._database.running("can't be saved"), self._saving:  # which closing and forks wait for
             self._write()
 
     def _write(self) -> None:
@@ -639,28 +640,30 @@ class FineCodes:
         self._file: BinaryIO | None = None
         self._finalizer = weakref.finalize(self, lambda: None)
         self._is_saved = False
-        self._in_file = 0
         self._mapped: Any = None
-        self._added = np.empty((0, self._size), dtype=np.uint8)
+        # The number of codes in the file, and those after them: replaced as one, as they are saved while others are added.
+        self._parts = 0, np.empty((0, self._size), dtype=np.uint8)
 
     @property
     def unsaved(self) -> int:
         """The number of codes that aren't in a saved file."""
-        return len(self._added) + (0 if self._is_saved else self._in_file)
+        in_file, added = self._parts
+        return len(added) + (0 if self._is_saved else in_file)
 
     def add(self, vectors: Vectors) -> None:
         """Add unit vectors of shape ``(n, dimension)``."""
-        self._added = np.append(self._added, self.codec.sa_encode(np.ascontiguousarray(vectors)), axis=0)
-        if self._folder is not None and not self._is_saved and len(self._added) > _MAX_CODES_IN_MEMORY:
+        in_file, added = self._parts
+        added = np.append(added, self.codec.sa_encode(np.ascontiguousarray(vectors)), axis=0)
+        if self._folder is not None and not self._is_saved and len(added) > _MAX_CODES_IN_MEMORY:
             with suppress(OSError):  # if the disk is full, they stay in memory
                 if self._file is None:
                     self._open(tempfile.TemporaryFile(dir=self._folder))  # noqa: SIM115
                 assert self._file is not None  # noqa: S101
-                self._file.seek(self._in_file * self._size)
-                self._file.write(self._added.tobytes())
+                self._file.seek(in_file * self._size)
+                self._file.write(added.tobytes())
                 self._file.flush()
-                self._in_file, self._mapped = self._in_file + len(self._added), None
-                self._added = np.empty((0, self._size), dtype=np.uint8)
+                in_file, added = in_file + len(added), np.empty((0, self._size), dtype=np.uint8)
+        self._parts = in_file, added
 
     def cosines(self, vector: Vectors, positions: Rows) -> Vectors:
         """Compare a unit vector with those at some positions, in rising order."""
@@ -680,33 +683,35 @@ class FineCodes:
 
     def map(self, path: Path, count: int) -> None:
         """Read the first codes from their saved file from now on."""
-        rest = self._at(np.arange(count, self._in_file + len(self._added)))
+        in_file, added = self._parts
+        rest = self._at(np.arange(count, in_file + len(added)))
         self._finalizer()
         self._open(open_regular(path))
-        self._is_saved, self._in_file, self._mapped = True, count, None
-        self._added = rest
+        self._is_saved, self._mapped = True, None
+        self._parts = count, rest
 
     def _open(self, file: BinaryIO) -> None:
         self._file, self._finalizer = file, weakref.finalize(self, file.close)
 
     def _at(self, positions: Rows) -> npt.NDArray[np.uint8]:
         """Return the codes at positions in rising order."""
-        split = int(np.searchsorted(positions, self._in_file))
-        added = self._added[positions[split:] - self._in_file]
-        return np.concatenate([self._mapped_codes()[positions[:split]], added]) if split else added
+        in_file, added = self._parts
+        split = int(np.searchsorted(positions, in_file))
+        rest = added[positions[split:] - in_file]
+        return np.concatenate([self._mapped_codes(in_file)[positions[:split]], rest]) if split else rest
 
-    def _mapped_codes(self) -> Any:
-        """Return the codes in the file, of shape ``(n, size)``, which aren't read yet.
+    def _mapped_codes(self, count: int) -> Any:
+        """Return the codes in the file, of shape ``(count, size)``, which aren't read yet.
 
         Raises:
             CutFileError: The file was cut.
         """
         assert self._file is not None  # noqa: S101
         # The system would end the process that reads behind the end.
-        if os.fstat(self._file.fileno()).st_size < self._in_file * self._size:
+        if os.fstat(self._file.fileno()).st_size < count * self._size:
             raise CutFileError("a file of the FAISS index was cut while it was open; search again")
-        if self._mapped is None:
-            self._mapped = np.memmap(self._file, np.uint8, "r", shape=(self._in_file, self._size))
+        if self._mapped is None or len(self._mapped) < count:
+            self._mapped = np.memmap(self._file, np.uint8, "r", shape=(count, self._size))
         return self._mapped
 
 
