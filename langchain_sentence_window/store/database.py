@@ -459,6 +459,8 @@ class Database:
                 f"{self.name} has format {format_ or 1}, and this version of langchain-sentence-window reads format "
                 f"{FORMAT_VERSION}; {cure}"
             )
+        if snapshot.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
+            raise StoreError(f"{self.name} has triggers or views, which no store makes; {RESTORE}")
         of_file, of_log = snapshot.epochs()
         if of_file != of_log:
             raise StoreError(
