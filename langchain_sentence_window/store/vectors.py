@@ -681,13 +681,15 @@ class FineCodes:
     def map(self, path: Path, count: int) -> None:
         """Read the first codes from their saved file from now on."""
         rest = self._at(np.arange(count, self._in_file + len(self._added)))
+        file = open_regular(path)
         self._finalizer()
-        self._open(open_regular(path))
+        self._open(file)
         self._is_saved, self._in_file, self._mapped = True, count, None
         self._added = rest
 
     def _open(self, file: BinaryIO) -> None:
         self._file, self._finalizer = file, weakref.finalize(self, file.close)
+        self._finalizer.atexit = False  # threads may still search
 
     def _at(self, positions: Rows) -> npt.NDArray[np.uint8]:
         """Return the codes at positions in rising order."""
