@@ -107,8 +107,8 @@ class VectorCache:
             more = k if index.is_exact else k + max(_MIN_SPARE, k // 4)
             rows, cosines = index.search(vector, more, allowed, effort, CANDIDATES_PER_RESULT)
         if not index.is_exact:
-            best = np.argsort(-cosines, kind="stable")[:more]
-            rows = rows[best]
+            if len(rows) > more:  # with all that are as near as the last, whatever the order in which they were added
+                rows = rows[cosines >= np.partition(cosines, -more)[-more]]
             cosines = exact_cosines(snapshot, vector, rows, self.weights)
         order = best_first(snapshot, rows, cosines, k)
         return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
@@ -497,8 +497,9 @@ class VectorIndex:
         if not count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if self.fine is not None:
-            wanted = (MIN_CANDIDATES + per_result * k) * (2 if clusters_of(self._faiss) > 1 else 1) * effort
-            if count <= max(k, MAX_COMPARED_DIRECTLY, wanted):
+            usual = (MIN_CANDIDATES + per_result * k) * (2 if clusters_of(self._faiss) > 1 else 1)
+            wanted = max(k, usual * effort)
+            if count <= max(MAX_COMPARED_DIRECTLY, wanted):
                 at = selected.positions()
             else:
                 # The fewer vectors match a filter, the more clusters are searched, at much the same cost.
