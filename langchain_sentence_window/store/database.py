@@ -17,7 +17,6 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -25,12 +24,18 @@ from langchain_sentence_window._display import UPGRADE
 from langchain_sentence_window.errors import IndexMismatchError, StoreChangedError, StoreError
 
 from .files import DATABASE_FILE, HEAD_FILE, LOG_FILE, NO_FOLLOW, SIDE_FILES, make_folder, refuse_links, size_of
-from .tables import APPLICATION_ID, FORMAT_VERSION, RESTORE, Snapshot, Transaction, Version, make_tables
+from .tables import (
+    APPLICATION_ID,
+    FORMAT_VERSION,
+    RESTORE,
+    SECONDS_TO_WAIT,
+    Snapshot,
+    Transaction,
+    Version,
+    make_tables,
+)
 
 T = TypeVar("T")
-
-SECONDS_TO_WAIT = 60.0
-"""How long a write waits for that of another process."""
 
 _SECONDS_PER_ATTEMPT = 0.1  # Python sees Ctrl-C only when SQLite returns
 _SECONDS_BEFORE_FORK = 10.0
@@ -178,6 +183,9 @@ class Database:
         self.folder, self.read_only = folder, read_only
         self.path = None if folder is None else folder / DATABASE_FILE
         self.name = "the store in memory" if folder is None else str(self.path)
+        # A process that may not write in the folder can't lock the file, so the file may change while it is read. What
+        # was read is right if the file is the same afterwards and there is no log.
+        self._cannot_lock = read_only and folder is not None and not os.access(folder, os.W_OK)
         self.calls = Calls()
         self.turn = threading.RLock()
         self._idle: list[sqlite3.Connection] = []
@@ -496,13 +504,6 @@ class Database:
         raise StoreError(
             f"{self.name} was moved, replaced or deleted while it was open; close this store and open the path again"
         )
-
-    # A process that may not write in the folder can't lock the file, so the file may change while it is read. What was
-    # read is right if the file is the same afterwards and there is no log.
-
-    @cached_property
-    def _cannot_lock(self) -> bool:
-        return self.read_only and self.folder is not None and not os.access(self.folder, os.W_OK)
 
     def _stamp(self) -> tuple[int, ...]:
         if self.path is None or not self._cannot_lock or size_of(self.path.with_name(LOG_FILE)):

@@ -118,7 +118,7 @@ class FaissStore(StoreSearches):
     Scores are cosines: 1 for the same direction, 0 for unrelated texts; higher is better. Relevance scores are the
     same, with 0 instead of negative values. Vectors are stored in half precision, which changes scores slightly. What
     an index of codes finds is compared again with the stored vectors. So scores don't depend on the index, except that
-    a hybrid search uses 6-bit records. See the benchmarks page.
+    a hybrid search uses codes of six bits. See the benchmarks page.
 
     The index depends on the size of the store. A new index is built in the background, while searches and writes use
     the present one. `stats` says which index is in use, and why.
@@ -755,9 +755,9 @@ class FaissStore(StoreSearches):
     def check(self) -> "CheckResult":
         """Read everything that the store holds, and list what is wrong.
 
-        Each row of the database is compared with its checksum, the sentences of each document with each other, and the
-        saved FAISS index and lexical index with the database. One that is only behind is no problem: it catches up
-        before the next search. Nothing is changed or embedded.
+        Each row of the database is compared with its checksum, and the sentences of each document with each other. A
+        saved FAISS index or lexical index that is damaged is noted, and is no problem: the next search builds it again.
+        Nothing is changed or embedded.
         """
         folder = self.folder
         return check_database(self._database) if folder is None else check_folder(folder)

@@ -69,6 +69,9 @@ that a call made before it was interrupted are staged. ``epoch`` has a page for 
 ONE_OF = "IN (SELECT value FROM json_each(?))"
 """A condition that takes any number of values as one parameter, a list in JSON."""
 
+SECONDS_TO_WAIT = 60.0
+"""How long a write waits for that of another process."""
+
 RESTORE = "restore it from a backup with FaissStore.restore(), or index the documents again at another path"
 
 _MAX_WRITES_LOGGED = 100_000
@@ -146,8 +149,21 @@ class Snapshot:
         return None if found is None else json.loads(found[0])
 
     def copy_to(self, target: sqlite3.Connection) -> None:
-        """Copy all of the database into another one, in steps that Ctrl-C can interrupt."""
-        self.connection.backup(target, pages=1_000, progress=lambda *_: None)
+        """Copy all of the database into another one, in steps that Ctrl-C can interrupt.
+
+        Raises:
+            StoreError: Another process uses the other one for too long.
+        """
+        deadline = time.monotonic() + SECONDS_TO_WAIT
+
+        def progress(status: int, *_: int) -> None:
+            nonlocal deadline
+            if status not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                deadline = time.monotonic() + SECONDS_TO_WAIT
+            elif time.monotonic() > deadline:
+                raise StoreError("another process is using the index; try again when that has ended")
+
+        self.connection.backup(target, pages=1_000, progress=progress)
 
     def lists(self, sql: str, values: Iterable[Any]) -> list[list[Any]]:
         """Run a statement that returns one array in JSON, of lists, for any number of values that it takes as JSON.

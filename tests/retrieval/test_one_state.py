@@ -7,10 +7,9 @@ import asyncio
 import re
 import sqlite3
 import threading
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,11 +21,14 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from mcp import Client
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever, create_tools
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.apps.mcp.mcp_server import create_mcp_server
 from langchain_sentence_window.errors import IncompleteWindowError, StoreError
 from langchain_sentence_window.retrieval.stored_sentences import MAX_ATTEMPTS
 from tests.conftest import Invoke
 from tests.patience import PATIENCE
+from tests.torture.calls import keeps_a_state
 from tests.toys import WordEmbeddings
 
 NAMES = tuple(f"d{number}" for number in range(4))
@@ -220,13 +222,6 @@ async def reading_by(
     yield read
 
 
-def reads_an_old_state(folder: Path) -> bool:
-    """Return whether someone does, which keeps the write-ahead log from being emptied."""
-    with closing(sqlite3.connect(folder / "sentences.sqlite3")) as connection:
-        (is_busy, *_) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    return bool(is_busy)
-
-
 @pytest.mark.parametrize("kind", ["aget", "read_around", "fetch of MCP"])
 async def test_no_call_gets_the_connection_that_the_thread_of_a_canceled_call_reads_with(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -247,7 +242,7 @@ async def test_no_call_gets_the_connection_that_the_thread_of_a_canceled_call_re
                 assert await asyncio.to_thread(store.ended.acquire, timeout=PATIENCE)
         assert not HeldConnection.used_by_others
         retriever.delete(["d1"])
-        assert not reads_an_old_state(tmp_path)
+        assert not keeps_a_state(tmp_path)
 
 
 @pytest.mark.parametrize("in_memory", [False, True], ids=["file", "memory"])
@@ -276,21 +271,41 @@ async def test_a_state_lasts_as_long_as_the_last_read_of_it(
     assert texts == ["A card.", "A seat.", "A card."]
 
 
-def test_threads_read_one_state_one_after_the_other(tmp_path: Path) -> None:
-    inside = list[int]()
-    with FaissStore(WordEmbeddings(), tmp_path) as store:
+@pytest.mark.parametrize("in_memory", [False, True], ids=["file", "memory"])
+def test_threads_read_one_state_whatever_is_written(in_memory: bool, tmp_path: Path) -> None:
+    with FaissStore(WordEmbeddings(), None if in_memory else tmp_path) as store:
         store.add_documents([Document(page_content="A card.", id="1")])
+        with store.at_one_state(copies=True) as at_one_state, ThreadPoolExecutor(4) as threads:
+            assert [each.page_content for each in at_one_state.get_by_ids(["1"])] == ["A card."]
 
-        def read(state: Any) -> int:
-            inside.append(1)
-            found = len(inside), state.snapshot.version.sentences
-            time.sleep(0.01)  # in which others would come in
-            inside.pop()
-            return sum(found)
+            def write_and_read(number: int) -> str:
+                store.add_documents([Document(page_content=f"Seat {number}.", id="1")])
+                return at_one_state.get_by_ids(["1"])[0].page_content
 
-        with store.at_one_state() as at_one_state, ThreadPoolExecutor(4) as threads:
-            reads = [threads.submit(at_one_state.read, read, words=False) for _ in range(8)]
-            assert [each.result(PATIENCE) for each in reads] == [2] * 8
+            assert set(threads.map(write_and_read, range(20), timeout=PATIENCE)) == {"A card."}
+        assert store.get_by_ids(["1"])[0].page_content.startswith("Seat")
+
+
+class AskedStore(FaissStore):
+    """Replaces all documents each time that it is asked."""
+
+    write = Writer()
+
+    async def embed_query(self, io: IO, text: str) -> Vectors:
+        self.write()
+        return await super().embed_query(io, text)
+
+
+@pytest.mark.parametrize("in_memory", [False, True], ids=["file", "memory"])
+async def test_a_question_that_names_a_document_is_answered_however_often_it_is_replaced(
+    in_memory: bool, way: Invoke, tmp_path: Path
+) -> None:
+    write = Writer()
+    retriever = made(write, None if in_memory else tmp_path, AskedStore)
+    AskedStore.write, write.most = write, 30
+    assert len(versions(await way(retriever, "invoke", QUESTION))) == 1
+    assert write.version < write.most
+    AskedStore.write = Writer()
 
 
 class BusyStore(InMemoryVectorStore):
