@@ -113,9 +113,17 @@ def new_file(path: Path) -> Iterator[Path]:
 def remove_abandoned(path: Path) -> None:
     """Remove the unfinished files that killed processes left beside a file."""
     for part in path.parent.glob(f"{path.name}.*.part*"):
-        with suppress(OSError):
-            if time.time() - part.lstat().st_mtime > _ABANDONED_AFTER:
+        if is_abandoned(part):
+            with suppress(OSError):
                 part.unlink()
+
+
+def is_abandoned(path: Path) -> bool:
+    """Return whether a file is so old that no process is writing it, or what refers to it, any more."""
+    try:
+        return time.time() - path.lstat().st_mtime > _ABANDONED_AFTER
+    except OSError:
+        return False
 
 
 def make_new(path: Path) -> None:

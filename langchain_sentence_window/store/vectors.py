@@ -33,7 +33,7 @@ from langchain_sentence_window.errors import StoreError, wrong_size
 from . import faiss_index
 from .database import Database, OutdatedError
 from .faiss_index import AUTO, Choice, choose, clusters_of, is_coarse, is_exact
-from .files import VECTORS_FILE, Checksum, checksum_of, new_file, open_regular
+from .files import VECTORS_FILE, Checksum, checksum_of, is_abandoned, new_file, open_regular
 from .reading import Pairs, best_first, exact_cosines, with_tied
 from .tables import Snapshot, Version
 
@@ -107,8 +107,8 @@ class VectorCache:
             more = k if index.is_exact else k + max(_MIN_SPARE, k // 4)
             rows, cosines = index.search(vector, more, allowed, effort, CANDIDATES_PER_RESULT)
         if not index.is_exact:
-            best = np.argsort(-cosines, kind="stable")[:more]
-            rows = rows[best]
+            if len(rows) > more:  # with all that are as near as the last, whatever the order in which they were added
+                rows = rows[cosines >= np.partition(cosines, -more)[-more]]
             cosines = exact_cosines(snapshot, vector, rows, self.weights)
         order = best_first(snapshot, rows, cosines, k)
         return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
@@ -342,7 +342,12 @@ class VectorCache:
             StoreError: It can't be written.
         """
         with self._database.running("can't be saved"), self._saving:  # which closing and forks wait for
-            self._write()
+            try:
+                self._write()
+            except CutFileError:
+                with self.lock:
+                    self.forget()
+                self._write()
 
     def _write(self) -> None:
         folder = self._database.folder
@@ -354,7 +359,7 @@ class VectorCache:
         if index is None or version is None or content is None:
             return
         header = {"name": index.name, "trained_on": index.trained_on, "version": version, "weights": self.weights}
-        before = _header_of(folder / VECTORS_FILE)
+        before, name = _header_of(folder / VECTORS_FILE) or {}, ""
         try:
             if index.fine is not None:
                 name = f"vectors.{secrets.token_hex(8)}.codes"
@@ -370,9 +375,12 @@ class VectorCache:
         with self.lock:
             if index.fine is not None and index is self._index:
                 index.fine.map(folder / name, len(content["rows"]))
-        if before is not None and before.get("codes"):
-            with suppress(OSError):
-                (folder / str(before["codes"][0])).unlink()
+        replaced = (before.get("codes") or [None])[0]
+        for codes in folder.glob("vectors.*.codes*"):
+            # Those that were written just now may be of another process, which hasn't saved the rest yet.
+            if codes.name != name and (codes.name == replaced or is_abandoned(codes)):
+                with suppress(OSError):
+                    codes.unlink()
 
     def _loaded(self, snapshot: Snapshot) -> "tuple[VectorIndex | None, Version | None]":
         """Load the saved index and the state that it is at, if it can be brought up to date."""
@@ -497,8 +505,9 @@ class VectorIndex:
         if not count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if self.fine is not None:
-            wanted = (MIN_CANDIDATES + per_result * k) * (2 if clusters_of(self._faiss) > 1 else 1) * effort
-            if count <= max(k, MAX_COMPARED_DIRECTLY, wanted):
+            usual = (MIN_CANDIDATES + per_result * k) * (2 if clusters_of(self._faiss) > 1 else 1)
+            wanted = max(k, usual * effort)
+            if count <= max(MAX_COMPARED_DIRECTLY, wanted):
                 at = selected.positions()
             else:
                 # The fewer vectors match a filter, the more clusters are searched, at much the same cost.
