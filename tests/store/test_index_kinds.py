@@ -110,7 +110,7 @@ def test_a_filter_lets_k_through_whatever_the_index(index: str) -> None:
             hits = found(store, query, filter={"n": {"$lte": kept}})
             assert len(hits) == min(10, kept), kept
             assert {*hits} <= {*ids}
-            if kept < 100 or search_is_exact(index) and kept < COUNT // 2:
+            if kept < 100 or (search_is_exact(index) and kept < COUNT // 2):
                 assert hits == nearest(query, ids, 10)
             assert found(store, query, filter={"n": {"$lte": kept}}, search_effort=math.inf) == nearest(query, ids, 10)
     store.close()

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from langchain_core.documents import Document
-
-from langchain_sentence_window import FaissStore
-from langchain_sentence_window.errors import InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
 from langchain_sentence_window.stores.faiss.dense import dense_cache as cache
 from langchain_sentence_window.stores.faiss.dense import dense_index as making
 from langchain_sentence_window.stores.faiss.dense.dense_index import next_part, of_documents, of_none, start_of
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO, choose
 from langchain_sentence_window.stores.faiss.dense.quantized import QuantizedIndex
+
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.errors import InvalidInputError, StoreError
 from tests.patience import PATIENCE
 from tests.torture import limits
 from tests.torture.corpus import SENTENCES, TextEmbeddings, check_against_brute_force, contents, document, text_of

@@ -14,9 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-
-from langchain_sentence_window import FaissStore, SentenceSplitter
-from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.stores.faiss import soundness as whole
 from langchain_sentence_window.stores.faiss.database.database_file import SEAL_FILE
 from langchain_sentence_window.stores.faiss.database.store_files import (
@@ -31,6 +28,9 @@ from langchain_sentence_window.stores.faiss.dense.dense_cache import VECTORS_FAC
 from langchain_sentence_window.stores.faiss.dense.vector_index import VectorIndex, read_index
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalIndex
 from langchain_sentence_window.stores.faiss.soundness import CheckResult, check_folder, sentence_problems
+
+from langchain_sentence_window import FaissStore, SentenceSplitter
+from langchain_sentence_window.errors import StoreError
 from tests.interpreters import run_code
 from tests.torture import damage
 from tests.toys import VOCABULARY, WordEmbeddings

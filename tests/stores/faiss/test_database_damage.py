@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
-
-from langchain_sentence_window import FaissStore
 from langchain_sentence_window.stores.faiss.database.schema import checksum_of, source_row
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.database.transaction import Transaction
+
+from langchain_sentence_window import FaissStore
 from tests.properties import examples
 from tests.torture.corpus import TextEmbeddings, document
 from tests.toys import WordEmbeddings

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.stores.faiss.dense.fine_vectors import (
     DamagedRecordError,
     FineVectors,
@@ -20,6 +18,8 @@ from langchain_sentence_window.stores.faiss.dense.fine_vectors import (
     record_type,
     sealed,
 )
+
+from langchain_sentence_window._primitives import Vectors
 
 TOKEN = 7
 

@@ -19,13 +19,13 @@ from zipfile import ZipFile
 import numpy as np
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
-
-from langchain_sentence_window import FaissStore, SentenceWindowRetriever, check_index, read_index_settings
-from langchain_sentence_window.errors import IndexMismatchError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.stores.faiss import format_conversion
 from langchain_sentence_window.stores.faiss.database.schema import FORMAT_VERSION
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
 from langchain_sentence_window.stores.faiss.format_conversion import CONVERTED_FILE, KEPT_FILE, format_of
+
+from langchain_sentence_window import FaissStore, SentenceWindowRetriever, check_index, read_index_settings
+from langchain_sentence_window.errors import IndexMismatchError, SentenceWindowWarning, StoreError
 
 FORMATS = Path(__file__).with_name("formats")
 EMBEDDING = DeterministicFakeEmbedding(size=8)

@@ -3,7 +3,6 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-
 from langchain_sentence_window.stores.faiss.dense.quantized import NO_POSITION, RowPositions
 
 PARTS = st.lists(st.lists(st.integers(0, 60), max_size=12, unique=True), max_size=12)
