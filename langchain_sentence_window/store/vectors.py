@@ -650,7 +650,7 @@ class FineCodes:
         self._finalizer = weakref.finalize(self, lambda: None)
         self._is_saved = False
         self._mapped: Any = None
-        # The number of codes in the file, and those after them: replaced as one, as they are saved while others are added.
+        # The number of codes in the file, and those after them; replaced as one, as some are saved while more come.
         self._parts = 0, np.empty((0, self._size), dtype=np.uint8)
 
     @property

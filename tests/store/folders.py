@@ -34,7 +34,7 @@ def be_killed(folder: Path, acts: str = "write") -> None:
 
     Args:
         folder: The folder of the index, with documents 0 to 9 of version 0.
-        acts: What it does: ``write`` version 9 of document 2, ``search`` words, or be interrupted and ``stage`` vectors.
+        acts: What it does: ``write`` version 9 of document 2, ``search`` words, or ``stage`` vectors, interrupted.
     """
     done = run_code(_KILLED, folder, acts)
     assert done.returncode == -signal.SIGKILL, done.stderr

@@ -7,6 +7,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +97,8 @@ def test_closing_within_a_call_does_not_wait_for_others_that_wait_for_it(in_memo
 
     def search() -> None:
         asked.set()
-        try:
+        with suppress(StoreError):  # it is closed
             store.similarity_search("x")
-        except StoreError as error:
-            assert "is closed" in str(error)
 
     def rank(candidates: Candidates) -> Any:
         other.append(threading.Thread(target=search))

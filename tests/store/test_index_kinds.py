@@ -239,9 +239,9 @@ def test_an_index_of_parts_is_named_before_the_dimension_is_known(index: str) ->
 
 
 def test_parts_that_do_not_fit_the_vectors_are_told_and_nothing_is_lost(tmp_path: Path) -> None:
-    with filled("IVF1,PQ5x4fs", tmp_path) as store:
-        with pytest.raises(InvalidInputError, match="into 5 equal parts, and they have 32 numbers; .* index='auto'"):
-            found(store, "query")
+    message = "into 5 equal parts, and they have 32 numbers; .* index='auto'"
+    with filled("IVF1,PQ5x4fs", tmp_path) as store, pytest.raises(InvalidInputError, match=message):
+        found(store, "query")
     with FaissStore.open(tmp_path, TextEmbeddings(), index="auto") as store:
         assert len(found(store, "query")) == 10
 

@@ -169,7 +169,7 @@ def torture(tries: int, seed: int = 0, index: str = "Flat", only: str = "") -> d
             for kind, files in kinds(sound).items():
                 if only in kind:
                     name = f"{kind}{' after kill -9' if killed else ''}"
-                    outcomes[name] = damaged(sound, kind, files, tries, chance, right)
+                    outcomes[name] = damaged(sound, kind, files, tries, chance=chance, right=right)
     return outcomes
 
 
@@ -183,9 +183,7 @@ def kinds(sound: Path) -> dict[str, list[str]]:
     return found
 
 
-def damaged(
-    sound: Path, kind: str, files: list[str], tries: int, chance: random.Random, right: str
-) -> Counter[str]:
+def damaged(sound: Path, kind: str, files: list[str], tries: int, *, chance: random.Random, right: str) -> Counter[str]:
     """Damage copies of a store in one of its files, and count the outcomes."""
     outcomes = Counter[str]()
     for start in range(0, tries, 50):
@@ -198,7 +196,8 @@ def damaged(
             how.append(f"{kind} of copy {number}: {way.__name__}")
         for each, outcome in zip(how, judged(copies, right), strict=True):
             is_cache = kind not in OF_DATABASE
-            if outcome not in (("right",) if is_cache else RIGHT): print(f"{each}: {outcome}")
+            if outcome not in (("right",) if is_cache else RIGHT):
+                print(f"{each}: {outcome}")
             outcomes[outcome] += 1
         for copy in copies:
             shutil.rmtree(copy)

@@ -277,7 +277,8 @@ class OpenHere(Closed):
 class OpenElsewhere(Closed):
     def __enter__(self) -> State:
         self.make()
-        self._process = python(f"from {MODULE} import write_until_killed; write_until_killed()", self.index, "writes", 2)
+        script = f"from {MODULE} import write_until_killed; write_until_killed()"
+        self._process = python(script, self.index, "writes", 2)
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "wrote\n"
         self.latest = (self.latest or {}) | {2: {3}}
