@@ -23,10 +23,11 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from benchmarks.results import Results, make_parser
-from langchain_sentence_window import FaissStore
 from langchain_sentence_window.stores.faiss.database.database_file import SEAL_FILE
 from langchain_sentence_window.stores.faiss.dense.faiss_factory import AUTO
+
+from benchmarks.results import Results, make_parser
+from langchain_sentence_window import FaissStore
 from tests.torture import churn, damage, kill, limits
 from tests.torture.corpus import TextEmbeddings
 from tests.torture.indexes import known_indexes

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from .retrieval.stored_chunks import ChunkSurvey, aread_chunks, asurvey_chunks, read_chunks, survey_chunks
     from .retrieval.tracing.sentence_outcome import SentenceFate
     from .store.bm25_index import BM25Index
-    from .store.faiss_store import FaissStore
     from .store.check import CheckResult
+    from .store.faiss_store import FaissStore
 
 __version__ = "1.0.0rc1"
 

@@ -20,6 +20,7 @@ from langchain_sentence_window._validation import listed
 from langchain_sentence_window.embedding.named_embedders import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.ranking.ranking import Ranking
+from langchain_sentence_window.store.check import CheckResult, check_folder
 from langchain_sentence_window.store.files import (
     SETTINGS_FILE,
     as_folder,
@@ -27,7 +28,6 @@ from langchain_sentence_window.store.files import (
     open_regular,
     replace_file,
 )
-from langchain_sentence_window.store.check import CheckResult, check_folder
 
 from .settings import REMEMBERED, SETTINGS
 

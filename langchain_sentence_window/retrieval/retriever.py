@@ -15,9 +15,9 @@ from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window.documents.keys import checked_ids
 from langchain_sentence_window.embedding.named_embedders import checked_embedding, load_embedding
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.store.files import as_folder
-from langchain_sentence_window.store.faiss_store import FaissStore
 from langchain_sentence_window.store.check import StoreStats
+from langchain_sentence_window.store.faiss_store import FaissStore
+from langchain_sentence_window.store.files import as_folder
 
 from .call_settings import QueryMethods, with_configured
 from .document_methods import DocumentMethods

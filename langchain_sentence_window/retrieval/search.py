@@ -39,8 +39,8 @@ from langchain_sentence_window.ranking.ranking import Evidence, Ranking, Reorder
 from langchain_sentence_window.ranking.relevance import NEEDED, Relevance, Unrelated, judge_relevance
 from langchain_sentence_window.splitting.blocks import CODE
 from langchain_sentence_window.store.bm25_index import BM25Index
-from langchain_sentence_window.store.state import IndexState
 from langchain_sentence_window.store.reading import FoundCandidates
+from langchain_sentence_window.store.state import IndexState
 from langchain_sentence_window.windows.geometry import Hit
 
 from .expansion import ReadAhead, Wanted

@@ -10,7 +10,7 @@ from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 from .check import find_damage
 from .database import Database, cure_of, renew_epoch
 from .files import DATABASE_FILE, HEAD_FILE, LOG_FILE, SIDE_FILES, make_folder, new_file, refuse_links, size_of
-from .tables import Snapshot
+from .tables import RESTORE, Snapshot
 
 
 def holds_index(folder: Path) -> bool:
@@ -20,7 +20,8 @@ def holds_index(folder: Path) -> bool:
         StoreError: The folder can't be read.
     """
     try:
-        return (folder / DATABASE_FILE).exists()
+        path = folder / DATABASE_FILE
+        return path.exists() and path.stat().st_size > 0  # a process that is killed as it makes one leaves it empty
     except OSError as error:
         cure = cure_of(error, None, read_only=True)
         raise StoreError(f"{str(folder)!r} can't be read: {error}; {cure}") from error
@@ -37,16 +38,12 @@ def copy_index(database: Database, folder: Path) -> None:
     make_folder(folder)
     if holds_index(folder) or size_of(folder / LOG_FILE) or size_of(folder / HEAD_FILE):
         raise StoreError(f"{str(folder)!r} holds an index already; choose another folder, or remove that one")
-    try:
-        with new_file(folder / DATABASE_FILE) as part, closing(_connected(part)) as target:
-            with database.reading() as snapshot:
-                snapshot.copy_to(target)
-            renew_epoch(target)
-            target.execute("PRAGMA journal_mode = WAL")
-    except (OSError, sqlite3.Error) as error:
-        raise StoreError(
-            f"{database.name} can't be copied to {str(folder)!r}: {error}; make room, or choose another path"
-        ) from error
+    with database.reading() as snapshot:
+        try:
+            _write_new(folder / DATABASE_FILE, snapshot)
+        except (OSError, sqlite3.Error) as error:
+            cure = cure_of(error, None, read_only=False) or RESTORE
+            raise StoreError(f"{database.name} can't be copied to {str(folder)!r}: {error}; {cure}") from error
 
 
 def restore_index(backup: Path, folder: Path) -> None:
@@ -84,14 +81,17 @@ def restore_index(backup: Path, folder: Path) -> None:
 
 def _replace(files: Sequence[Path], snapshot: Snapshot) -> None:
     """Write a copy of a database over another one, whose file is the first; only what isn't a database is removed."""
-    try:
-        _copy_over(files[0], snapshot)
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-            raise
-        for each in files:  # it isn't a database, so nobody uses it
-            each.unlink(missing_ok=True)
-        _copy_over(files[0], snapshot)
+    if size_of(files[0]):
+        try:
+            _copy_over(files[0], snapshot)
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+                raise
+        else:
+            return
+    for each in files:  # there is no database, so nobody uses it
+        each.unlink(missing_ok=True)
+    _write_new(files[0], snapshot)
 
 
 def _copy_over(path: Path, snapshot: Snapshot) -> None:
@@ -103,8 +103,16 @@ def _copy_over(path: Path, snapshot: Snapshot) -> None:
         snapshot.copy_to(target)
         with suppress(sqlite3.OperationalError):  # another process uses it, and will
             target.execute("PRAGMA journal_mode = WAL")
-        renew_epoch(target)
+        renew_epoch(target, is_copy=True)
         target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _write_new(path: Path, snapshot: Snapshot) -> None:
+    """Write a copy of a database as a new file, which appears when it is complete."""
+    with new_file(path) as part, closing(_connected(part)) as target:
+        snapshot.copy_to(target)
+        renew_epoch(target, is_copy=True)
+        target.execute("PRAGMA journal_mode = WAL")
 
 
 def _page_size(connection: sqlite3.Connection) -> int:

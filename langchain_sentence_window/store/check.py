@@ -18,7 +18,7 @@ from langchain_sentence_window.errors import IncompleteWindowError, IndexNotFoun
 from .database import Database
 from .files import DATABASE_FILE, WORDS_FOLDER, size_of
 from .records import read_documents, row_checksum, shared_checksum
-from .tables import ONE_OF, RESTORE, Snapshot, as_json
+from .tables import EMBEDDED, ONE_OF, RESTORE, WITH_SECTIONS, Snapshot, as_json
 from .vectors import damage_of
 from .words import checksums_in, recorded
 
@@ -200,6 +200,7 @@ def _damage(snapshot: Snapshot) -> Iterator[str]:
 
 _CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
     "sentences": ("SELECT row, start_index, end_index, text, own, checksum FROM sentences", row_checksum),
+    "texts to embed": (f"SELECT row, {EMBEDDED}, text_key FROM {WITH_SECTIONS}", zlib.crc32),
     "vectors": (
         "SELECT row, vector, text_key, vectors.checksum FROM vectors JOIN sentences USING (row)",
         zlib.crc32,

@@ -23,7 +23,19 @@ from typing import NamedTuple, Protocol, TypeVar
 from langchain_sentence_window._display import UPGRADE
 from langchain_sentence_window.errors import IndexMismatchError, StoreChangedError, StoreError
 
-from .files import DATABASE_FILE, HEAD_FILE, LOG_FILE, NO_FOLLOW, SIDE_FILES, make_folder, refuse_links, size_of
+from .files import (
+    DATABASE_FILE,
+    HEAD_FILE,
+    LOG_FILE,
+    NO_FOLLOW,
+    NO_WAIT,
+    SIDE_FILES,
+    make_folder,
+    make_new,
+    open_regular,
+    refuse_links,
+    size_of,
+)
 from .tables import (
     APPLICATION_ID,
     FORMAT_VERSION,
@@ -392,14 +404,16 @@ class Database:
             raise StoreError(f"{str(path)!r} is missing or is empty, though there was an index; {RESTORE}")
         if self.read_only and not size_of(path):
             raise StoreError(f"there is no index at {str(folder)!r} to read; make one without read_only=True")
-        if (folder / f"{DATABASE_FILE}-journal").exists():
+        # One that isn't complete has a page at most: another process is making it, or was killed.
+        is_complete = size_of(path) > _PAGE_SIZE
+        if is_complete and (folder / f"{DATABASE_FILE}-journal").exists():
             raise StoreError(
                 f"{path!s}-journal is a rollback journal, which no store writes, and SQLite would apply it; delete "
                 "it if you trust the database, or restore the index from a backup"
             )
         head = _read_head(folder)  # before the database, as others may write meanwhile and record it here afterwards
-        if not self.read_only and not size_of(folder / HEAD_FILE):  # nothing was ever written to it
-            self._make()
+        if not is_complete and not self.read_only:
+            self._make(path)
         connection = self._connect_file(mode="ro")
         try:
             with _transaction(connection, "BEGIN"):
@@ -409,13 +423,14 @@ class Database:
         with suppress(FileNotFoundError):
             self._held = _identity(path)
 
-    def _make(self) -> None:
+    def _make(self, path: Path) -> None:
         """Make the tables of an empty database; another process may be making them."""
+        with suppress(FileExistsError):
+            make_new(path)  # with the permissions of any new file, which SQLite wouldn't give it
         connection = self._connect_file()
         try:
             if _patiently(lambda: connection.execute("SELECT 1 FROM sqlite_schema").fetchone()) is None:
-                # Without a journal in a file, which others would refuse who open the database now.
-                _patiently(lambda: connection.executescript("PRAGMA journal_mode = MEMORY; PRAGMA journal_mode = WAL"))
+                _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
                 _make_all(connection)
         finally:
             _patiently(connection.close)
@@ -444,6 +459,8 @@ class Database:
                 f"{self.name} has format {format_ or 1}, and this version of langchain-sentence-window reads format "
                 f"{FORMAT_VERSION}; {cure}"
             )
+        if snapshot.execute("SELECT 1 FROM sqlite_schema WHERE type IN ('trigger', 'view')").fetchone():
+            raise StoreError(f"{self.name} has triggers or views, which no store makes; {RESTORE}")
         of_file, of_log = snapshot.epochs()
         if of_file != of_log:
             raise StoreError(
@@ -692,10 +709,17 @@ def _make_all(connection: sqlite3.Connection) -> None:
         connection.execute("COMMIT")
 
 
-def renew_epoch(connection: sqlite3.Connection) -> None:
-    """Begin another epoch of a database, so that it accepts no log of an earlier one; see `_renew_epoch`."""
+def renew_epoch(connection: sqlite3.Connection, *, is_copy: bool = False) -> None:
+    """Begin another epoch of a database, so that it accepts no log of an earlier one; see `_renew_epoch`.
+
+    Args:
+        connection: The connection.
+        is_copy: Whether it is a database of its own from now on, of which no record of the other's writes tells.
+    """
     with _transaction(connection, "BEGIN IMMEDIATE"):
         epoch = secrets.randbits(62)
+        if is_copy:
+            connection.execute("UPDATE facts SET value = ? WHERE name = 'birth'", [secrets.randbits(62)])
         connection.execute("UPDATE epoch SET epoch = ?", [epoch])
         connection.execute(
             "UPDATE writes SET epoch = ? WHERE generation = (SELECT max(generation) FROM writes)", [epoch]
@@ -738,7 +762,7 @@ def _write_head(folder: Path, birth: int, generation: int) -> None:
     head = struct.pack("<qq", birth, generation)
     with suppress(OSError):
         # In place, as all versions of it have the same length.
-        handle = os.open(folder / HEAD_FILE, os.O_WRONLY | os.O_CREAT | NO_FOLLOW, 0o666)
+        handle = os.open(folder / HEAD_FILE, os.O_WRONLY | os.O_CREAT | NO_FOLLOW | NO_WAIT, 0o666)
         try:
             os.write(handle, head + struct.pack("<I", zlib.crc32(head)))
         finally:
@@ -747,8 +771,8 @@ def _write_head(folder: Path, birth: int, generation: int) -> None:
 
 def _read_head(folder: Path) -> _Head | None:
     """Read what `_write_head` wrote; return ``None`` if it is missing or damaged."""
-    with suppress(OSError, struct.error):
-        content = (folder / HEAD_FILE).read_bytes()
+    with suppress(OSError, struct.error), open_regular(folder / HEAD_FILE) as file:
+        content = file.read()
         birth, generation, checksum = _HEAD.unpack(content)
         if zlib.crc32(content[:-4]) == checksum:
             return _Head(birth, generation)

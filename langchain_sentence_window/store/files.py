@@ -30,6 +30,7 @@ SETTINGS_FILE = "settings.json"
 """Settings with which the index was made and is asked; the store itself doesn't read them."""
 
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+NO_WAIT = getattr(os, "O_NONBLOCK", 0)  # until another opens a pipe
 _ABANDONED_AFTER = 3_600.0  # seconds
 _MAX_NAME_BYTES = 255
 
@@ -140,7 +141,7 @@ def open_regular(path: Path) -> BinaryIO:
     Raises:
         OSError: It can't be opened, or isn't a regular file.
     """
-    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    handle = os.open(path, os.O_RDONLY | NO_WAIT | getattr(os, "O_BINARY", 0))
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))

@@ -197,7 +197,7 @@ class _Shared:
 
     def key(self, row: int, content: tuple[Any, ...]) -> int:
         """Return the key of a content: the one that is known, or the row."""
-        key = self._keys.setdefault(content, row)
+        key: int = self._keys.setdefault(content, row)
         if key == row:
             document, metadata, *rest = content
             stored = document, metadata, *map(stored_text, rest)

@@ -252,7 +252,7 @@ class Snapshot:
         """Return the half-precision vectors of the texts that have one, for a sentence or staged."""
         asked = as_json(set(map(text_key, texts)))
         known: dict[str, bytes] = {}
-        for sql in ("SELECT text, vector FROM staged", f"SELECT {EMBEDDED}, vector FROM {_WITH_SECTIONS}"):
+        for sql in ("SELECT text, vector FROM staged", f"SELECT {EMBEDDED}, vector FROM {WITH_SECTIONS}"):
             found = self.execute(f"{sql} WHERE text_key {ONE_OF}", [asked])
             known |= {as_text(text): vector for text, vector in found}
         return {text: known[text] for text in texts if text in known}
@@ -267,7 +267,7 @@ class Snapshot:
             found = self.execute("SELECT text, vector FROM staged LIMIT ?", [size]).fetchall()
         else:
             starts = {first + (last - first + 1) * part // size for part in range(size)}
-            sql = f"SELECT {EMBEDDED}, vector FROM {_WITH_SECTIONS} WHERE row >= ? ORDER BY row LIMIT 1"
+            sql = f"SELECT {EMBEDDED}, vector FROM {WITH_SECTIONS} WHERE row >= ? ORDER BY row LIMIT 1"
             found = [self.execute(sql, [start]).fetchone() for start in sorted(starts)]
         return [(as_text(text), from_halves([vector])[0]) for text, vector in dict.fromkeys(found)]
 
@@ -318,7 +318,7 @@ class Transaction(Snapshot):
             )
             if stage:
                 self.execute(
-                    f"INSERT INTO staged SELECT text_key, {EMBEDDED}, vector FROM {_WITH_SECTIONS} "
+                    f"INSERT INTO staged SELECT text_key, {EMBEDDED}, vector FROM {WITH_SECTIONS} "
                     f"WHERE row IN (SELECT row FROM leaving) AND text_key {ONE_OF}",
                     [as_json(set(map(text_key, stage)))],
                 )
@@ -473,7 +473,7 @@ def _with_positions(part: Sequence[tuple[Any, ...]]) -> tuple[Rows, Vectors, Pos
     return numbers[:, 0], from_halves(each[4] for each in part), Positions(numbers[:, 1], numbers[:, 2], numbers[:, 3])
 
 
-_WITH_SECTIONS = "sentences JOIN vectors USING (row) LEFT JOIN sections USING (section_key)"
+WITH_SECTIONS = "sentences JOIN vectors USING (row) LEFT JOIN sections USING (section_key)"
 EMBEDDED = "CAST(ifnull(sections.context, '') || sentences.text AS BLOB)"
 """A sentence's text as it was embedded, after the context that its section has for it."""
 

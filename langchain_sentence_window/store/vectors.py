@@ -650,7 +650,7 @@ class FineCodes:
         self._finalizer = weakref.finalize(self, lambda: None)
         self._is_saved = False
         self._mapped: Any = None
-        # The number of codes in the file, and those after them: replaced as one, as they are saved while others are added.
+        # The number of codes in the file, and those after them; replaced as one, as some are saved while more come.
         self._parts = 0, np.empty((0, self._size), dtype=np.uint8)
 
     @property
@@ -694,13 +694,15 @@ class FineCodes:
         """Read the first codes from their saved file from now on."""
         in_file, added = self._parts
         rest = self._at(np.arange(count, in_file + len(added)))
+        file = open_regular(path)
         self._finalizer()
-        self._open(open_regular(path))
+        self._open(file)
         self._is_saved, self._mapped = True, None
         self._parts = count, rest
 
     def _open(self, file: BinaryIO) -> None:
         self._file, self._finalizer = file, weakref.finalize(self, file.close)
+        self._finalizer.atexit = False  # threads may still search
 
     def _at(self, positions: Rows) -> npt.NDArray[np.uint8]:
         """Return the codes at positions in rising order."""

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import BM25Index, FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.store.words import LexicalIndex
 from langchain_sentence_window.store.reading import MAX_TIED, with_tied
+from langchain_sentence_window.store.words import LexicalIndex
 from tests.properties import examples
 from tests.toys import VOCABULARY, WordEmbeddings
 

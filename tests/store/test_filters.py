@@ -132,9 +132,9 @@ def test_what_is_changed_is_what_a_filter_matches(made: list[Document], filter: 
             with pytest.raises(InvalidInputError, match="doesn't match everything that would be replaced"):
                 store.replace_documents([other], ["none"], within=filter)
         assert held_by(store) == ids(made)
-        partly = {
-            each.metadata["doc_id"] for each in made if "doc_id" in each.metadata and each.id in allowed
-        } & {each.metadata["doc_id"] for each in made if "doc_id" in each.metadata and each.id not in allowed}
+        partly = {each.metadata["doc_id"] for each in made if "doc_id" in each.metadata and each.id in allowed} & {
+            each.metadata["doc_id"] for each in made if "doc_id" in each.metadata and each.id not in allowed
+        }
         named = {each.metadata["doc_id"] for each in made if "doc_id" in each.metadata and each.id in allowed}
         if partly:
             with pytest.raises(InvalidInputError, match="lets through only a part of document"):

@@ -110,7 +110,7 @@ def test_a_filter_lets_k_through_whatever_the_index(index: str) -> None:
             hits = found(store, query, filter={"n": {"$lte": kept}})
             assert len(hits) == min(10, kept), kept
             assert {*hits} <= {*ids}
-            if kept < 100 or search_is_exact(index) and kept < COUNT // 2:
+            if kept < 100 or (search_is_exact(index) and kept < COUNT // 2):
                 assert hits == nearest(query, ids, 10)
             assert found(store, query, filter={"n": {"$lte": kept}}, search_effort=math.inf) == nearest(query, ids, 10)
     store.close()
@@ -239,9 +239,9 @@ def test_an_index_of_parts_is_named_before_the_dimension_is_known(index: str) ->
 
 
 def test_parts_that_do_not_fit_the_vectors_are_told_and_nothing_is_lost(tmp_path: Path) -> None:
-    with filled("IVF1,PQ5x4fs", tmp_path) as store:
-        with pytest.raises(InvalidInputError, match="into 5 equal parts, and they have 32 numbers; .* index='auto'"):
-            found(store, "query")
+    message = "into 5 equal parts, and they have 32 numbers; .* index='auto'"
+    with filled("IVF1,PQ5x4fs", tmp_path) as store, pytest.raises(InvalidInputError, match=message):
+        found(store, "query")
     with FaissStore.open(tmp_path, TextEmbeddings(), index="auto") as store:
         assert len(found(store, "query")) == 10
 

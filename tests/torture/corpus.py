@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -46,21 +47,25 @@ def text_of(number: int, index: int, version: int) -> str:
 
 def document(number: int, version: int, sentences: int = SENTENCES) -> list[Document]:
     """Return one version of a source document, as its sentences."""
-    doc_id = f"document {number}"
+    doc_id, texts = f"document {number}", [text_of(number, index, version) for index in range(sentences)]
+    ends = list(accumulate(len(text) + 1 for text in texts))
     return [
         Document(
             id=sentence_id(doc_id, index),
-            page_content=text_of(number, index, version),
+            page_content=text,
             metadata={
                 "doc_id": doc_id,
                 "sentence_index": index,
+                "start_index": end - 1 - len(text),
+                "end_index": end - 1,
                 "section_start": 0,
                 "section_end": sentences,
+                "separator": " ",
                 "number": number,
                 "version": version,
             },
         )
-        for index in range(sentences)
+        for index, (text, end) in enumerate(zip(texts, ends, strict=True))
     ]
 
 

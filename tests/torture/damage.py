@@ -1,10 +1,12 @@
-"""Damage each file of a store, one byte or one cut at a time, and check that no answer is wrong.
+"""Damage each file of a store, one at a time, and check that no answer is wrong.
 
-    python -m tests.torture.damage [--tries 500] [--index RaBitQ2] [--only NAME] [--large]
+    python -m tests.torture.damage [--tries 500] [--index RaBitQ2] [--only NAME]
 
-Each damaged copy is opened in a separate process, which must not crash: it reports that the store is damaged (a
-`StoreError`), or gives the answers of the undamaged store. The store was closed, or killed with its write-ahead log
-still there.
+A byte of a file is changed; the file is cut, removed, or replaced by that of an earlier state of the store, by that of
+another store, or by other bytes. Each damaged copy is opened in a separate process, which must not crash. Without one
+of its caches, a store gives the same answers, and builds it again. With another database, it gives the same answers, or
+a `StoreError` says what to do; or, as a database isn't read whole when it is opened, an answer may be wrong, but then
+`check` reports the damage. The store was closed, or killed with its write-ahead log still there.
 """
 
 import argparse
@@ -18,34 +20,48 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from langchain_sentence_window import FaissStore
-from langchain_sentence_window.errors import SentenceWindowError
-from langchain_sentence_window.stores.faiss.database import database_file
+from langchain_sentence_window import FaissStore, check_index
+from langchain_sentence_window.errors import SentenceWindowError, StoreError
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, document
 from tests.torture.indexes import is_trained
 from tests.torture.limits import lower
 
+MODULE = "tests.torture.damage"
 DOCUMENTS = 25
+OF_DATABASE = ("sentences.sqlite3", "sentences.sqlite3-wal")
+"""The files that hold what can't be built again."""
+
+REMEDIES = re.compile("restore it from a backup|index the documents again|delete|choose another path|make one with")
 
 
-def make(folder: Path, index: str, *, killed: bool) -> dict[str, Any]:
-    """Create a store with a history, and return its answers."""
+def make(folder: Path, index: str, *, killed: bool) -> None:
+    """Create a store with a history, and print its answers; copy an earlier state, and make another store."""
+    with FaissStore(TextEmbeddings(), folder.with_name("other"), index) as other:
+        other.add_documents([each for number in range(50, 90) for each in document(number, 3)])
+        of_other = answers(other)
+        other.save()
     store = FaissStore(TextEmbeddings(), folder, index)
     for number in range(DOCUMENTS):
         store.replace_documents(document(number, 1), [f"document {number}"])
     store.save()
+    store.close()
+    shutil.copytree(folder, folder.with_name("earlier"))
+    store = FaissStore.open(folder, TextEmbeddings())
     for number in range(0, DOCUMENTS, 7):
         store.replace_documents(document(number, 2), [f"document {number}"])
+    store.save()
     store.replace_documents([], ["document 3"])
     right = answers(store)
+    if not killed:
+        store.close()
+    # A sound database of another store, in place of this one's, is what the folder holds then.
+    print(json.dumps([right, of_other]), flush=True)
     if killed:
-        print(json.dumps(right), flush=True)
         time.sleep(60)
-    store.close()
-    return right
 
 
 def answers(store: FaissStore) -> dict[str, Any]:
@@ -69,31 +85,69 @@ def answers(store: FaissStore) -> dict[str, Any]:
     }
 
 
-def judge(folders: list[Path], right: dict[str, Any]) -> None:
-    """Open damaged stores, and return the outcome of each."""
+def judge(folders: list[Path], right: list[Any]) -> None:
+    """Open damaged stores, and print the outcome of each."""
     for folder in folders:
-        try:
-            with FaissStore.open(folder, TextEmbeddings()) as store:
-                given = json.loads(json.dumps(answers(store)))
-                check_against_brute_force(store, TextEmbeddings())
-            print("repaired" if given == right else "WRONG", flush=True)
-        except AssertionError:
-            print("WRONG", flush=True)
-        except SentenceWindowError as error:
-            print(f"error {type(error).__name__}", flush=True)
+        print(_judged(folder, right), flush=True)
 
 
-def damaged(content: bytes, chance: random.Random) -> bytes:
-    """Flip a byte, or cut the file."""
-    if chance.random() < 0.15 or not content:
-        return content[: chance.randrange(len(content) + 1)]
-    at = chance.randrange(len(content))
-    return content[:at] + bytes([content[at] ^ chance.randrange(1, 256)]) + content[at + 1 :]
+def _judged(folder: Path, right: list[Any]) -> str:
+    try:
+        with FaissStore.open(folder, TextEmbeddings()) as store:
+            is_right = json.loads(json.dumps(answers(store))) in right
+            check_against_brute_force(store, TextEmbeddings())
+            store.save()
+    except AssertionError:
+        is_right = False
+    except SentenceWindowError as error:
+        return "refused" if isinstance(error, StoreError) and REMEDIES.search(str(error)) else f"WRONG: {error!r}"
+    checked = check_index(folder)
+    if checked.problems:
+        return "right, and reported" if is_right else "reported"
+    if not is_right:
+        return "WRONG: a wrong answer"
+    return f"WRONG: after the answers, {checked}" if checked.notes else "right"
 
 
-def torture(
-    tries: int, seed: int = 0, index: str = "Flat", only: str = "", *, large: bool = False
-) -> dict[str, Counter[str]]:
+# Ways to damage a file
+
+
+def change(path: Path, chance: random.Random) -> None:
+    content = bytearray(path.read_bytes())
+    if content:
+        content[chance.randrange(len(content))] ^= chance.randrange(1, 256)
+    path.write_bytes(content)
+
+
+def cut(path: Path, chance: random.Random) -> None:
+    content = path.read_bytes()
+    path.write_bytes(content[: chance.choice([0, chance.randrange(len(content) + 1)])])
+
+
+def remove(path: Path, _: random.Random) -> None:
+    path.unlink()
+
+
+def swap(path: Path, chance: random.Random) -> None:
+    """Put the file of an earlier state, or of another store, in its place."""
+    root = path.parents[1] if path.parent.name == "words" else path.parent
+    source = root.with_name(chance.choice(["earlier", "other"])) / path.relative_to(root)
+    # Some names are drawn at random; a file of the same kind stands in for them.
+    alike = [source] if source.exists() else sorted(source.parent.glob(f"*{path.suffix}"))
+    if alike:
+        shutil.copyfile(chance.choice(alike), path)
+
+
+def replace(path: Path, chance: random.Random) -> None:
+    """Put other bytes in its place."""
+    path.write_bytes(chance.randbytes(chance.choice([7, path.stat().st_size])))
+
+
+WAYS: dict[Callable[[Path, random.Random], None], int] = {change: 6, cut: 2, remove: 1, swap: 2, replace: 1}
+"""Ways to damage a file, and how often each is chosen."""
+
+
+def torture(tries: int, seed: int = 0, index: str = "Flat", only: str = "") -> dict[str, Counter[str]]:
     """Damage each kind of file of a store with an index so many times, and count the outcomes.
 
     Args:
@@ -101,38 +155,21 @@ def torture(
         seed: The seed of all chance.
         index: The name of the store's index.
         only: A part of the names of the files to damage.
-        large: Whether files count as large, which aren't read when they are opened unless somebody wrote to them.
     """
-    options = ["--large"] * large
     chance, outcomes = random.Random(seed), dict[str, Counter[str]]()
-    root = Path(tempfile.mkdtemp(prefix="damage"))
-    try:
-        for killed in (False, True):
-            sound = root / f"sound {killed}"
-            command = [sys.executable, "-m", "tests.torture.damage", "--index", index, "--make", str(sound), *options]
+    for killed in (False, True):
+        with tempfile.TemporaryDirectory(prefix="damage") as root:
+            sound = Path(root, "sound")
+            command = [sys.executable, "-m", MODULE, "--index", index, "--make", str(sound)]
             with subprocess.Popen([*command, *(["--killed"] * killed)], stdout=subprocess.PIPE, text=True) as process:
                 assert process.stdout is not None
                 right = process.stdout.readline()
                 if killed:
                     process.send_signal(signal.SIGKILL)
             for kind, files in kinds(sound).items():
-                if only not in kind:
-                    continue
-                name = f"{kind}{' after kill -9' if killed else ''}"
-                outcomes[name] = Counter()
-                for start in range(0, tries, 50):
-                    copies = []
-                    for number in range(start, min(start + 50, tries)):
-                        copy = root / f"copy {number}"
-                        shutil.copytree(sound, copy)
-                        file = copy / chance.choice(files)
-                        file.write_bytes(damaged(file.read_bytes(), chance))
-                        copies.append(copy)
-                    outcomes[name] += judged(copies, right, options)
-                    for copy in copies:
-                        shutil.rmtree(copy)
-    finally:
-        shutil.rmtree(root)
+                if only in kind:
+                    name = f"{kind}{' after kill -9' if killed else ''}"
+                    outcomes[name] = damaged(sound, kind, files, tries, chance=chance, right=right)
     return outcomes
 
 
@@ -146,18 +183,42 @@ def kinds(sound: Path) -> dict[str, list[str]]:
     return found
 
 
-def judged(copies: list[Path], right: str, options: list[str]) -> Counter[str]:
+def damaged(sound: Path, kind: str, files: list[str], tries: int, *, chance: random.Random, right: str) -> Counter[str]:
+    """Damage copies of a store in one of its files, and count the outcomes."""
+    outcomes = Counter[str]()
+    for start in range(0, tries, 50):
+        copies, how = list[Path](), list[str]()
+        for number in range(start, min(start + 50, tries)):
+            copies.append(sound.with_name(f"copy {number}"))
+            shutil.copytree(sound, copies[-1])
+            (way,) = chance.choices([*WAYS], [*WAYS.values()])
+            way(copies[-1] / chance.choice(files), chance)
+            how.append(f"{kind} of copy {number}: {way.__name__}")
+        for each, outcome in zip(how, judged(copies, right), strict=True):
+            is_cache = kind not in OF_DATABASE
+            if outcome not in (("right",) if is_cache else RIGHT):
+                print(f"{each}: {outcome}")
+            outcomes[outcome] += 1
+        for copy in copies:
+            shutil.rmtree(copy)
+    return outcomes
+
+
+RIGHT = ("right", "right, and reported", "refused", "reported")
+"""The outcomes that may come of a damaged database."""
+
+
+def judged(copies: list[Path], right: str) -> list[str]:
     """Judge copies in a separate process, which a crash would end early."""
-    command = [sys.executable, "-m", "tests.torture.damage", *options, "--judge", *map(str, copies)]
+    command = [sys.executable, "-m", MODULE, "--judge", *map(str, copies)]
     done = subprocess.run(command, input=right, capture_output=True, text=True, check=False)
     lines = done.stdout.split("\n")[:-1]
     assert len(lines) == len(copies), f"it crashed ({done.returncode}) at {lines[-1:]}: {done.stderr[-2000:]}"
-    assert "WRONG" not in lines, f"a wrong answer from {copies[lines.index('WRONG')]}"
-    return Counter(lines)
+    return lines
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tries", type=int, default=500, help="for each file")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
@@ -165,16 +226,12 @@ if __name__ == "__main__":
     parser.add_argument("--judge", type=Path, nargs="+", help=argparse.SUPPRESS)
     parser.add_argument("--index", default="Flat")
     parser.add_argument("--only", default="", metavar="NAME", help="files with this in their names")
-    parser.add_argument("--large", action="store_true", help="open files as large ones are opened")
     arguments = parser.parse_args()
     lower()
-    if arguments.large:
-        database_file.MAX_READ_AT_OPENING, database_file.SETTLED_AFTER = 0, -1
     if arguments.make:
-        print(json.dumps(make(arguments.make, arguments.index, killed=arguments.killed)), flush=True)
+        make(arguments.make, arguments.index, killed=arguments.killed)
     elif arguments.judge:
         judge(arguments.judge, json.loads(sys.stdin.read()))
     else:
-        found = torture(arguments.tries, arguments.seed, arguments.index, arguments.only, large=arguments.large)
-        for name, counts in found.items():
+        for name, counts in torture(arguments.tries, arguments.seed, arguments.index, arguments.only).items():
             print(f"{name}: {counts.total()} damaged, {dict(counts)}")

@@ -16,7 +16,9 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 from langchain_sentence_window import FaissStore
@@ -29,6 +31,9 @@ from tests.torture.rounds import how_it_ended, main, play_rounds, python
 MODULE = "tests.torture.restoring"
 
 Contents = dict[int, set[int]]
+LAST_ACTS = ("writes", "searches", "is interrupted")
+"""What a process does last before it is killed."""
+
 WRITTEN_AFTERWARDS = 999
 """The number of a document that another process writes after a restore."""
 
@@ -48,7 +53,7 @@ def copied_over(chance: random.Random, folder: Path) -> Counter[str]:
     how, then = make_backup(chance, index, backup)
     latest = go_on(chance, index, then)
     if chance.random() < 0.3:
-        for name in chance.sample(["sentences.seal", "sentences.head", "sentences.sqlite3-shm"], chance.randint(1, 3)):
+        for name in chance.sample(["sentences.head", "sentences.sqlite3-shm"], chance.randint(1, 2)):
             (index / name).unlink(missing_ok=True)
     shutil.copytree(backup, index, dirs_exist_ok=True)
     found = opened(index)
@@ -64,7 +69,7 @@ def make_backup(chance: random.Random, index: Path, backup: Path) -> tuple[str, 
     if chance.random() < 0.7:
         store.save()
     then = contents(store)
-    how = chance.choice(["a closed store", "an open store", "backup()", "its database alone", "no seal", "no head"])
+    how = chance.choice(["a closed store", "an open store", "backup()", "its database alone", "no head"])
     if how == "backup()":
         store.backup(backup)
     elif how == "an open store":
@@ -75,9 +80,8 @@ def make_backup(chance: random.Random, index: Path, backup: Path) -> tuple[str, 
         shutil.copy(index / "sentences.sqlite3", backup)
     elif not backup.exists():
         shutil.copytree(index, backup)
-        for name in ("seal", "head"):
-            if how == f"no {name}":
-                (backup / f"sentences.{name}").unlink()
+        if how == "no head":
+            (backup / "sentences.head").unlink()
     return how, then
 
 
@@ -90,27 +94,46 @@ def go_on(chance: random.Random, index: Path, then: Contents) -> Contents:
                 store.save()
             then = contents(store)
     numbers = chance.sample(sorted(then), chance.choice([1, 2, 6]))
-    with python(f"from {MODULE} import write_until_killed; write_until_killed()", index, *numbers) as process:
+    how = chance.choice(LAST_ACTS)
+    with python(f"from {MODULE} import write_until_killed; write_until_killed()", index, how, *numbers) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "wrote\n"
         process.send_signal(signal.SIGKILL)
-    return then | {number: {3} for number in numbers}
+    return then if how == "is interrupted" else then | {number: {3} for number in numbers}
 
 
 def write_until_killed() -> None:
     """Act as a process that writes, reports it, and then follows orders until it is killed."""
-    store = FaissStore.open(sys.argv[1], TextEmbeddings())
-    numbers = list(map(int, sys.argv[2:]))
-    store.replace_documents(
-        [each for number in numbers for each in document(number, 3)], [f"document {number}" for number in numbers]
-    )
+    store, act = FaissStore.open(sys.argv[1], TextEmbeddings()), sys.argv[2]
+    numbers = list(map(int, sys.argv[3:]))
+    if act == "is interrupted":
+        stage(store)
+    else:
+        names = [f"document {number}" for number in numbers]
+        store.replace_documents([each for number in numbers for each in document(number, 3)], names)
+    if act == "searches":  # and writes down the state of the caches
+        store.lexical_search("a document")
+        store.save()
     print("wrote", flush=True)
     for _ in sys.stdin:
-        try:
-            store.replace_documents(document(WRITTEN_AFTERWARDS, 3), [f"document {WRITTEN_AFTERWARDS}"])
-            print("wrote", flush=True)
-        except StoreError as error:
-            print("refused", str(error).replace("\n", " "), flush=True)
+        store.replace_documents(document(WRITTEN_AFTERWARDS, 3), [f"document {WRITTEN_AFTERWARDS}"])
+        print("wrote", flush=True)
+
+
+def stage(store: FaissStore) -> None:
+    """Be interrupted while many documents are embedded, so that no document is written, but vectors are."""
+    calls, embed = count(), TextEmbeddings.embed_documents
+
+    def interrupted(embedding: TextEmbeddings, texts: list[str]) -> list[list[float]]:
+        if next(calls):
+            raise KeyboardInterrupt
+        return embed(embedding, texts)
+
+    setattr(TextEmbeddings, embed.__name__, interrupted)
+    with suppress(KeyboardInterrupt):
+        store.add_documents([each for number in range(200, 260) for each in document(number, 3)])
+    setattr(TextEmbeddings, embed.__name__, embed)
+    assert store.stats().staged_texts
 
 
 def rewrite(store: FaissStore, chance: random.Random, version: int) -> None:
@@ -133,10 +156,10 @@ def opened(index: Path) -> Contents | None:
             for number in found:
                 ids = [str(each.id) for each in document(number, 0)]
                 assert len(store.get_by_ids(ids)) == SENTENCES
+            checked = store.check()
+            assert checked.is_sound, f"what is searched without an error isn't sound: {checked}"
     except StoreError:
         return None
-    with FaissStore.open(index, TextEmbeddings()) as store:
-        assert contents(store) == found, "another opening, which checks each row, finds something else"
     return found
 
 
@@ -154,8 +177,7 @@ def restored(chance: random.Random, folder: Path) -> Counter[str]:
             FaissStore.restore(backup, index)
         except StoreError:
             is_refused = True
-        may_be_refused = scene.is_in_use or scene.is_backup_bad
-        assert may_be_refused or not is_refused, f"over an index that is {state} it is refused"
+        assert scene.is_backup_bad or not is_refused, f"over an index that is {state} it is refused"
         wrote = scene.write()
     found = opened(index)
     right = scene.latest if is_refused else then
@@ -170,7 +192,6 @@ def restored(chance: random.Random, folder: Path) -> Counter[str]:
 class State:
     """An index in some state that a backup replaces."""
 
-    is_in_use = False
     is_backup_bad = False
 
     def __init__(self, chance: random.Random, index: Path, backup: Path) -> None:
@@ -240,18 +261,13 @@ class BackupMissing(Killed):
 
 
 class OpenHere(Closed):
-    is_in_use = True
-
     def __enter__(self) -> State:
         self.make()
         self._store = FaissStore.open(self.index, TextEmbeddings())
         return self
 
     def write(self) -> bool:
-        try:
-            self._store.replace_documents(document(WRITTEN_AFTERWARDS, 3), [f"document {WRITTEN_AFTERWARDS}"])
-        except StoreError:
-            return False
+        self._store.replace_documents(document(WRITTEN_AFTERWARDS, 3), [f"document {WRITTEN_AFTERWARDS}"])
         return True
 
     def __exit__(self, *_: object) -> None:
@@ -259,11 +275,10 @@ class OpenHere(Closed):
 
 
 class OpenElsewhere(Closed):
-    is_in_use = True
-
     def __enter__(self) -> State:
         self.make()
-        self._process = python(f"from {MODULE} import write_until_killed; write_until_killed()", self.index, 2)
+        script = f"from {MODULE} import write_until_killed; write_until_killed()"
+        self._process = python(script, self.index, "writes", 2)
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == "wrote\n"
         self.latest = (self.latest or {}) | {2: {3}}
@@ -274,9 +289,8 @@ class OpenElsewhere(Closed):
         assert self._process.stdout is not None
         self._process.stdin.write("write\n")
         self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        assert answer, "the process that had it open died"
-        return answer == "wrote\n"
+        assert self._process.stdout.readline() == "wrote\n", "the process that had it open can't go on"
+        return True
 
     def __exit__(self, *_: object) -> None:
         self._process.communicate()

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 from langchain_core.documents import Document
-
-from langchain_sentence_window import FaissStore
-from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
 from langchain_sentence_window.stores.faiss.database import locks as held_files
 from langchain_sentence_window.stores.faiss.database.conditions import MAX_VALUES
 from langchain_sentence_window.stores.faiss.database.database_file import HEAD_FILE, SEAL_FILE
 from langchain_sentence_window.stores.faiss.database.locks import HELD_FILES
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE
+
+from langchain_sentence_window import FaissStore
+from langchain_sentence_window.errors import FilterError, InvalidInputError, StoreError
 from tests.conftest import Invoke
 from tests.interpreters import run_code
 from tests.patience import until

@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 import pytest
 from langchain_core.documents import Document
-
-from langchain_sentence_window import FaissStore, acopy_index, copy_index
-from langchain_sentence_window.embedding.embedder_state import describe_embedder
-from langchain_sentence_window.errors import IndexMismatchError, StoreError
-from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.stores.faiss.database.connections import Connection, Connections, Lease
 from langchain_sentence_window.stores.faiss.database.database_file import Head, read_head
 from langchain_sentence_window.stores.faiss.database.locks import HeldFiles, NestedWriteError, identity_of
 from langchain_sentence_window.stores.faiss.database.snapshot import Snapshot
 from langchain_sentence_window.stores.faiss.database.store_files import DATABASE_FILE, seal_of
 from langchain_sentence_window.stores.faiss.lexical_index import LexicalSearcher
+
+from langchain_sentence_window import FaissStore, acopy_index, copy_index
+from langchain_sentence_window.embedding.embedder_state import describe_embedder
+from langchain_sentence_window.errors import IndexMismatchError, StoreError
+from langchain_sentence_window.ranking.candidates import Candidates
 from tests.interpreters import run_code
 from tests.patience import PATIENCE
 from tests.torture.churn import fill

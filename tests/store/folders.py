@@ -1,0 +1,46 @@
+"""Folders of indexes that tests damage, copy and open: their files, and processes that were killed beside them."""
+
+import os
+import signal
+from pathlib import Path
+
+from tests.interpreters import run_code
+
+DATABASE = "sentences.sqlite3"
+LOG = f"{DATABASE}-wal"
+HEAD = "sentences.head"
+VECTORS = "vectors.faiss"
+WORDS = "words"
+
+_KILLED = """
+import os, signal, sys
+from langchain_sentence_window import FaissStore
+from tests.torture.restoring import stage
+from tests.torture.corpus import TextEmbeddings, document
+store = FaissStore.open(sys.argv[1], TextEmbeddings())
+for act in sys.argv[2].split():
+    if act == "write":
+        store.replace_documents(document(2, 9), ["document 2"])
+    elif act == "search":
+        store.lexical_search("a")
+    else:
+        stage(store)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def be_killed(folder: Path, acts: str = "write") -> None:
+    """Let a process do something with an index, and be killed before it closes it, so that its log stays.
+
+    Args:
+        folder: The folder of the index, with documents 0 to 9 of version 0.
+        acts: What it does: ``write`` version 9 of document 2, ``search`` words, or ``stage`` vectors, interrupted.
+    """
+    done = run_code(_KILLED, folder, acts)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert (folder / LOG).stat().st_size
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """Return the contents of all files in a folder, by their paths there."""
+    return {os.fsdecode(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
