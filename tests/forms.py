@@ -24,10 +24,10 @@ BELOW_THE_FACADE = (
     "tests/retrieval/test_pieces.py",
     "tests/retrieval/test_relevance.py",
     "tests/retrieval/test_why.py",
-    "tests/stores/faiss/test_candidates.py",
-    "tests/stores/faiss/test_lexical.py",
-    "tests/stores/faiss/test_recall.py",
-    "tests/stores/faiss/test_sections.py",
+    "tests/store/test_candidates.py",
+    "tests/store/test_words.py",
+    "tests/store/test_recall.py",
+    "tests/store/test_metadata.py",
 )
 FORMS = ("sync", "async")
 MANY_CASES = 16
