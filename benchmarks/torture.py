@@ -28,7 +28,6 @@ from pathlib import Path
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.store.faiss_index import AUTO
-from langchain_sentence_window.store.faiss_index import AUTO
 from tests.torture import churn, crash_images, damage, kill, limits
 from tests.torture.corpus import TextEmbeddings
 from tests.torture.indexes import known_indexes

@@ -275,9 +275,7 @@ def test_a_store_in_memory_is_changed_while_its_index_is(monkeypatch: pytest.Mon
         for number in range(20, 50):
             fill(store, number, number + 1)
             store.replace_documents(document(number - 20, 2), [f"document {number - 20}"])
-            assert contents(store) == {
-                each: {2 if each <= number - 20 else 1} for each in range(number + 1)
-            }
+            assert contents(store) == {each: {2 if each <= number - 20 else 1} for each in range(number + 1)}
         settle(store)
         assert in_use(store) == "IVF1,PQ16x4fs"
         check(store, {number: {2 if number < 30 else 1} for number in range(50)})

@@ -1,4 +1,4 @@
-"""What a store holds survives: short runs of the torture scripts, full disks, folders that can't be written, odd paths."""
+"""What a store holds survives: rounds of torture, full disks, folders that can't be written, odd paths."""
 
 import os
 import shutil
