@@ -317,7 +317,8 @@ def test_an_index_may_be_in_a_folder_of_any_name(tmp_path: Path, name: bytes) ->
 def test_a_retriever_keeps_its_index_in_a_folder_of_any_name(tmp_path: Path) -> None:
     folder = tmp_path / (os.fsdecode(b"caf\xe9") if sys.platform == "linux" else "café")
     documents = [Document(page_content="The desk opens at eight. Lunch is at noon.", id="desk")]
-    SentenceWindowRetriever.from_documents(documents, TextEmbeddings(), path=folder).vectorstore.close()
+    with FaissStore(TextEmbeddings(), folder) as store:
+        SentenceWindowRetriever(vectorstore=store).add_documents(documents)
     retriever = SentenceWindowRetriever.open(folder, TextEmbeddings())
     assert [each.metadata["doc_id"] for each in retriever.invoke("When does the desk open?")] == ["desk"]
 
