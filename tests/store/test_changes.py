@@ -1,4 +1,4 @@
-"""Whatever was added, replaced and deleted, and in which order: a store finds what one made of the final documents does."""
+"""In whatever order Documents are added, replaced and deleted, a store finds what one made of the final ones finds."""
 
 import tempfile
 from pathlib import Path
@@ -106,8 +106,8 @@ class Changes(RuleBasedStateMachine):
     @rule(name=names)
     def search(self, name: str) -> None:
         """Let the caches follow what was written so far."""
-        for filter in (None, {"doc_id": name}):
-            self.store.hybrid_search("query", 3, filter=filter)
+        for asked in (None, {"doc_id": name}):
+            self.store.hybrid_search("query", 3, filter=asked)
 
     @precondition(lambda self: self.path is not None)
     @rule(is_saved=st.booleans())
@@ -151,13 +151,10 @@ def found(store: FaissStore, query: str) -> dict[str, list[Any]]:
     """Return what searches of each kind find, with scores."""
     filters: list[dict[str, Any] | None] = [None, {"doc_id": "a"}, {"sentence_index": {"$lt": 3}}]
     return {
-        f"{call} {k} {filter}": [
-            each if isinstance(each, str) else (each[0].id, each[1])
-            for each in getattr(store, call)(query, k, filter=filter)
-        ]
+        f"{call} {k} {asked}": [(each.id, score) for each, score in getattr(store, call)(query, k, filter=asked)]
         for call in ("similarity_search_with_score", "lexical_search")
         for k in (3, 99)
-        for filter in filters
+        for asked in filters
     }
 
 
@@ -188,5 +185,5 @@ def exported(store: FaissStore) -> tuple[list[str], Any]:
 
 
 @pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
-class TestChanges(Changes.TestCase):  # type: ignore[name-defined, misc] # hypothesis makes it
+class TestChanges(Changes.TestCase):  # type: ignore[misc, valid-type] # hypothesis makes it
     settings = settings(examples(30), stateful_step_count=12)
