@@ -11,7 +11,7 @@ from langchain_core.vectorstores import VectorStore
 import langchain_sentence_window
 
 PACKAGE = Path(langchain_sentence_window.__file__).parent
-ADAPTERS = {"adapters", "stores", "testing"}
+ADAPTERS = {"adapters", "store", "testing"}
 """Folders that may ask: the adapters, `FaissStore` itself, and the suite that compares stores with it."""
 
 LEFT = {

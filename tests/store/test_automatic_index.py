@@ -12,9 +12,10 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore
+from langchain_sentence_window.embedding.vectors import mix_neighbors
 from langchain_sentence_window.errors import StoreError
 
-# A change is held up where an index is trained and where it takes its vectors, to search and write during it.
+# A change is held up where it takes its vectors, to search and write during it, and limits are lowered.
 from langchain_sentence_window.store import faiss_index, vectors
 from tests.patience import PATIENCE, until
 from tests.torture import limits
@@ -150,7 +151,12 @@ def test_threads_save_while_another_adds(
     with FaissStore(TextEmbeddings(), tmp_path, "IVF1,PQ16x4fs") as store:
         fill(store, 0, 40)
         search(store)
-        savers = [threading.Thread(target=lambda: [store.save() for _ in range(4)]) for _ in range(2)]
+
+        def save() -> None:
+            for _ in range(4):
+                store.save()
+
+        savers = [threading.Thread(target=save) for _ in range(2)]
         for saver in savers:
             saver.start()
         for number in range(40, 60):
@@ -206,7 +212,7 @@ class Held:
     def __init__(self, patch: pytest.MonkeyPatch, *, at_first: bool = False, failure: Exception | None = None) -> None:
         self.begun, self.may_go_on = threading.Event(), threading.Event()
         self.calls, self.failure = int(at_first), failure
-        patch.setattr(vectors, "mix_neighbors", self.holding(vectors.mix_neighbors))
+        patch.setattr(vectors, "mix_neighbors", self.holding(mix_neighbors))
 
     def holding(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def held(*given: Any) -> Any:

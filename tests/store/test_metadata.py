@@ -125,7 +125,7 @@ async def test_what_is_replaced_or_deleted_takes_no_room(words: WordEmbeddings, 
     size = 0
     with FaissStore(words, tmp_path) as store:
         for number in range(60):
-            shared = {"long": f"{number} {'m' * 50_000}", "heading": f"{number} {'h' * 5_000}"}
+            shared: dict[str, Any] = {"long": f"{number} {'m' * 50_000}", "heading": f"{number} {'h' * 5_000}"}
             made = [sentence(n, section=n // 3 * 3, **shared) for n in range(9)]
             await way(store, "replace_documents", made, ["a"])
             await way(store, "add_documents", [sentence(4, section=3, long="short"), sentence(0, "b", **shared)])
