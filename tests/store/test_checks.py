@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window import FaissStore, SentenceSplitter, check_index
+from langchain_sentence_window import CheckResult, FaissStore, SentenceSplitter, check_index
 from langchain_sentence_window.errors import IndexNotFoundError
-from langchain_sentence_window.store.check import CheckResult
 from tests.properties import examples
 from tests.store.folders import DATABASE, HEAD, VECTORS, WORDS, files_of
 from tests.torture import damage
