@@ -128,7 +128,7 @@ SMALL = {
     "stalls": ["--sentences", "400", "--queries", "5", "--rounds", "1", "--only", "FaissStore"],
     "store": ["--sentences", "1000", "--peers", "memory"],
     "stores": ["--sentences", "400", "--only", "InMemory", "--no-suite"],
-    "torture": ["--kills", "1", "--seconds", "0.5", "--tries", "2", "--index", "Flat"],
+    "torture": ["--kills", "1", "--seconds", "0.5", "--tries", "2", "--images", "1", "--index", "Flat"],
 }
 """Each script with little to do."""
 KNOWN = {

@@ -14,6 +14,7 @@ from langchain_sentence_window.documents.keys import sentence_id
 from tests.torture import (
     canceling,
     closing,
+    crash_images,
     embedders,
     faulty,
     folders,
@@ -77,3 +78,9 @@ def test_a_call_is_struck_at_each_of_its_instructions() -> None:
 )
 def test_nothing_is_lost_mixed_or_hung(torture: Callable[[int, int], dict[str, int]], rounds: int) -> None:
     assert torture(rounds, 5)["rounds"] == rounds
+
+
+@pytest.mark.skipif(crash_images.compiler() is None, reason="needs a C compiler and Linux")
+def test_a_power_failure_loses_nothing_that_was_acknowledged() -> None:
+    counts = crash_images.torture(1, seed=5)
+    assert counts["images"] > crash_images.IMAGES // 2

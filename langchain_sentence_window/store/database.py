@@ -288,8 +288,10 @@ class Database:
                     transaction.finish()
                     self._check_identity()
                     connection.execute("COMMIT")
-            except BaseException:
-                if connection is not self._memory:
+            except BaseException as error:
+                if connection is not self._memory and isinstance(error, Exception) and not connection.in_transaction:
+                    self._put_back(connection)  # on a full disk, no other could be opened
+                elif connection is not self._memory:
                     connection.close()
                 raise
             if self.folder is not None:

@@ -1,4 +1,4 @@
-"""In whatever order Documents are added, replaced and deleted, a store finds what one made of the final ones finds."""
+"""Whatever was added, replaced and deleted: a store finds what one finds that was made of the final documents."""
 
 import tempfile
 from pathlib import Path
@@ -106,8 +106,8 @@ class Changes(RuleBasedStateMachine):
     @rule(name=names)
     def search(self, name: str) -> None:
         """Let the caches follow what was written so far."""
-        for asked in (None, {"doc_id": name}):
-            self.store.hybrid_search("query", 3, filter=asked)
+        for of_name in (None, {"doc_id": name}):
+            self.store.hybrid_search("query", 3, filter=of_name)
 
     @precondition(lambda self: self.path is not None)
     @rule(is_saved=st.booleans())
@@ -151,10 +151,13 @@ def found(store: FaissStore, query: str) -> dict[str, list[Any]]:
     """Return what searches of each kind find, with scores."""
     filters: list[dict[str, Any] | None] = [None, {"doc_id": "a"}, {"sentence_index": {"$lt": 3}}]
     return {
-        f"{call} {k} {asked}": [(each.id, score) for each, score in getattr(store, call)(query, k, filter=asked)]
+        f"{call} {k} {each_filter}": [
+            each if isinstance(each, str) else (each[0].id, each[1])
+            for each in getattr(store, call)(query, k, filter=each_filter)
+        ]
         for call in ("similarity_search_with_score", "lexical_search")
         for k in (3, 99)
-        for asked in filters
+        for each_filter in filters
     }
 
 
@@ -185,5 +188,5 @@ def exported(store: FaissStore) -> tuple[list[str], Any]:
 
 
 @pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
-class TestChanges(Changes.TestCase):  # type: ignore[misc, valid-type] # hypothesis makes it
+class TestChanges(Changes.TestCase):  # type: ignore[name-defined, misc] # hypothesis makes it
     settings = settings(examples(30), stateful_step_count=12)

@@ -137,7 +137,8 @@ def test_rows_belong_together_whatever_was_written(written: Any) -> None:
 @pytest.mark.parametrize("name", [VECTORS, WORDS])
 def test_a_damaged_cache_is_noted_and_built_again(folder: Path, name: str, way: Callable[..., None]) -> None:
     chance = random.Random(1)
-    files = [folder / VECTORS] if name == VECTORS else [path for path in (folder / WORDS).iterdir() if path.stat().st_size]
+    of_words = [path for path in (folder / WORDS).iterdir() if path.stat().st_size]
+    files = [folder / VECTORS] if name == VECTORS else of_words
     file = chance.choice(sorted(files))
     before = file.read_bytes()
     while file.read_bytes() == before:

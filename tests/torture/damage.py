@@ -196,8 +196,7 @@ def damaged(sound: Path, kind: str, files: list[str], tries: int, *, chance: ran
             how.append(f"{kind} of copy {number}: {way.__name__}")
         for each, outcome in zip(how, judged(copies, right), strict=True):
             is_cache = kind not in OF_DATABASE
-            if outcome not in (("right",) if is_cache else RIGHT):
-                print(f"{each}: {outcome}")
+            assert outcome in (("right",) if is_cache else RIGHT), f"{each}: {outcome}"
             outcomes[outcome] += 1
         for copy in copies:
             shutil.rmtree(copy)
