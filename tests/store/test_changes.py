@@ -187,6 +187,19 @@ def exported(store: FaissStore) -> tuple[list[str], Any]:
     return [id_ for id_, _ in pairs], np.array([vector for _, vector in pairs])
 
 
+@pytest.mark.parametrize("at", range(9))
+def test_another_document_amid_sentences_changes_nothing(at: int) -> None:
+    sentences = [sentence(name, index, 1, 4) for name, count in (("a", 3), ("b", 5)) for index in range(count)]
+    other = Document(page_content="card alone", id="alone")
+    with FaissStore(TextEmbeddings()) as store, FaissStore(TextEmbeddings()) as apart:
+        store.add_documents([*sentences[:at], other, *sentences[at:]])
+        for part in (sentences, [other]):
+            apart.add_documents(part)
+        for query in QUERIES:
+            assert found(store, query) == approximately(found(apart, query))
+        assert neighbors(store) == neighbors(apart)
+
+
 @pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
 class TestChanges(Changes.TestCase):  # type: ignore[name-defined, misc] # hypothesis makes it
     settings = settings(examples(30), stateful_step_count=12)
