@@ -53,6 +53,7 @@ class Changes(RuleBasedStateMachine):
         self.patch.setattr(faiss_index, "MAX_EXACT_NUMBERS", 40 * DIMENSION)
         self.folder = tempfile.TemporaryDirectory()
         self.held: dict[str, Document] = {}
+        self.sections: dict[str, int] = {}
         self.version = 0
 
     @initialize(
@@ -71,14 +72,16 @@ class Changes(RuleBasedStateMachine):
     @rule(name=names, section=st.sampled_from([1, 4, SENTENCES]))
     def replace(self, name: str, section: int) -> None:
         self.version += 1
+        self.sections[name] = section
         self.held = {id_: each for id_, each in self.held.items() if each.metadata.get("doc_id") != name}
         made = [sentence(name, index, self.version, section) for index in range(SENTENCES)]
         self.store.replace_documents(self.added(made), [name])
 
-    @rule(name=names, some=indexes, section=st.sampled_from([4, SENTENCES]))
-    def add_part(self, name: str, some: set[int], section: int) -> None:
+    @rule(name=names, some=indexes)
+    def add_part(self, name: str, some: set[int]) -> None:
         self.version += 1
-        self.store.add_documents(self.added([sentence(name, index, self.version, section) for index in some]))
+        made = [sentence(name, index, self.version, self.sections[name]) for index in some]
+        self.store.add_documents(self.added(made))
 
     @rule(number=st.integers(0, 3), name=st.none() | names)
     def add_another(self, number: int, name: str | None) -> None:
