@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,10 +86,8 @@ def choose(asked: str, dimension: int, count: int, present: str | None = None) -
         chosen = Choice(_codes(dimension), f"{size} are compared by codes first")
     else:
         chosen = Choice("Flat", f"{size} are few enough to compare exactly")
-    if chosen.name == present:
-        return chosen
-    fresh = make_faiss_index(chosen.name, dimension)
-    if not fresh.is_trained and count < _min_to_train(fresh):
+    # The present one is trained already, but it is made again when most of its vectors are removed ones.
+    if count < _least_to_train(chosen.name, dimension) * (KEPT_SHARE if chosen.name == present else 1):
         return Choice("Flat", f"{chosen.name} can't be trained with {count:,} vectors yet")
     return chosen
 
@@ -175,7 +174,8 @@ def train(index: Any, sample: Vectors) -> None:
 
 def sample_size(index: Any) -> int:
     """Return about how many vectors to train an index with."""
-    return max(TRAINING_SAMPLE if clusters_of(index) > 1 else CODE_SAMPLE, _min_to_train(index))
+    clusters = clusters_of(index)
+    return max(TRAINING_SAMPLE if clusters > 1 else CODE_SAMPLE, _MIN_TO_TRAIN, _MIN_PER_CLUSTER * clusters)
 
 
 def _parts(factory: object) -> int:
@@ -184,8 +184,16 @@ def _parts(factory: object) -> int:
     return int(named[1]) if named else 0
 
 
-def _min_to_train(index: Any) -> int:
-    return max(_MIN_TO_TRAIN, _MIN_PER_CLUSTER * clusters_of(index))
+def _least_to_train(name: str, dimension: int) -> int:
+    """Return the least number of vectors that an index can be trained with; 0 if it needs no training."""
+    is_trained, clusters = _needs(name, dimension)
+    return 0 if is_trained else max(_MIN_TO_TRAIN, _MIN_PER_CLUSTER * clusters)
+
+
+@lru_cache(100)  # as making an index takes milliseconds
+def _needs(name: str, dimension: int) -> tuple[bool, int]:
+    index = make_faiss_index(name, dimension)
+    return bool(index.is_trained), clusters_of(index)
 
 
 def is_coarse(index: Any) -> bool:

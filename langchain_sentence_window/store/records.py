@@ -129,7 +129,7 @@ def latest_of(records: Sequence[Record]) -> list[Record]:
     latest = {record.id: record for record in records}.values()
     first = {record.doc_id: number for number, record in reversed(list(enumerate(latest)))}
     return sorted(
-        latest, key=lambda each: (first[each.doc_id], each.sentence_index or 0) if each.source else (len(first), 0)
+        latest, key=lambda each: (first[each.doc_id], each.sentence_index or 0) if each.source else (len(latest), 0)
     )
 
 

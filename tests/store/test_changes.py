@@ -53,6 +53,7 @@ class Changes(RuleBasedStateMachine):
         self.patch.setattr(faiss_index, "MAX_EXACT_NUMBERS", 40 * DIMENSION)
         self.folder = tempfile.TemporaryDirectory()
         self.held: dict[str, Document] = {}
+        self.sections: dict[str, int] = {}
         self.version = 0
 
     @initialize(
@@ -71,14 +72,16 @@ class Changes(RuleBasedStateMachine):
     @rule(name=names, section=st.sampled_from([1, 4, SENTENCES]))
     def replace(self, name: str, section: int) -> None:
         self.version += 1
+        self.sections[name] = section
         self.held = {id_: each for id_, each in self.held.items() if each.metadata.get("doc_id") != name}
         made = [sentence(name, index, self.version, section) for index in range(SENTENCES)]
         self.store.replace_documents(self.added(made), [name])
 
-    @rule(name=names, some=indexes, section=st.sampled_from([4, SENTENCES]))
-    def add_part(self, name: str, some: set[int], section: int) -> None:
+    @rule(name=names, some=indexes)
+    def add_part(self, name: str, some: set[int]) -> None:
         self.version += 1
-        self.store.add_documents(self.added([sentence(name, index, self.version, section) for index in some]))
+        made = [sentence(name, index, self.version, self.sections[name]) for index in some]
+        self.store.add_documents(self.added(made))
 
     @rule(number=st.integers(0, 3), name=st.none() | names)
     def add_another(self, number: int, name: str | None) -> None:
@@ -185,6 +188,19 @@ def exported(store: FaissStore) -> tuple[list[str], Any]:
     parts = [zip(documents, vectors.tolist(), strict=True) for documents, vectors in store.export()]
     pairs = sorted((str(each.id), vector) for part in parts for each, vector in part)
     return [id_ for id_, _ in pairs], np.array([vector for _, vector in pairs])
+
+
+@pytest.mark.parametrize("at", range(9))
+def test_another_document_amid_sentences_changes_nothing(at: int) -> None:
+    sentences = [sentence(name, index, 1, 4) for name, count in (("a", 3), ("b", 5)) for index in range(count)]
+    other = Document(page_content="card alone", id="alone")
+    with FaissStore(TextEmbeddings()) as store, FaissStore(TextEmbeddings()) as apart:
+        store.add_documents([*sentences[:at], other, *sentences[at:]])
+        for part in (sentences, [other]):
+            apart.add_documents(part)
+        for query in QUERIES:
+            assert found(store, query) == approximately(found(apart, query))
+        assert neighbors(store) == neighbors(apart)
 
 
 @pytest.mark.filterwarnings("ignore:nothing was found, as no document has")

@@ -256,6 +256,21 @@ def test_too_few_vectors_to_train_are_kept_flat_until_there_are_enough() -> None
     fill(store, documents(1_000))
     assert len(found(store, "query")) == 10
     assert store.stats().index_in_use == "SQ8"
+    store.delete(["0"])
+    assert len(found(store, "query")) == 10
+    assert store.stats().index_in_use == "SQ8"  # so that it doesn't change to and fro
+
+
+@pytest.mark.parametrize("index", INDEXES)
+def test_a_store_that_is_almost_emptied_is_searched_and_filled_again(index: str) -> None:
+    store = filled(index)
+    found(store, "query")
+    for left in (3, 0):
+        store.delete([str(n) for n in range(left, COUNT)])
+        assert sorted(found(store, "query")) == [str(n) for n in range(left)]
+    fill(store, documents())
+    assert len(found(store, "query")) == 10
+    assert store.stats().index_in_use == index
 
 
 def test_tombstones_are_cleared_when_they_are_half(monkeypatch: pytest.MonkeyPatch) -> None:

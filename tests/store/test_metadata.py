@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from langchain_sentence_window import FaissStore, SentenceSplitter
+from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import SentenceWindowWarning, StoreError
 from tests.conftest import Invoke
 from tests.torture.corpus import TextEmbeddings
@@ -168,19 +168,37 @@ CALLS: dict[str, Callable[[FaissStore], Any]] = {
 }
 
 
-@pytest.mark.parametrize("call", CALLS)
-def test_sqlite_does_no_more_work_where_there_are_more_documents(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
-) -> None:
-    """Steps of SQLite's machine, with those of the search that catches up with a change."""
-    steps = [0]
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A count of steps of SQLite's machine."""
+    counted = [0]
 
     class Counting(sqlite3.Connection):
         def __init__(self, *given: Any, **settings: Any) -> None:
             super().__init__(*given, **settings)
-            self.set_progress_handler(lambda: steps.__setitem__(0, steps[0] + 1), 10)
+            self.set_progress_handler(lambda: counted.__setitem__(0, counted[0] + 1), 10)
 
     monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Counting))
+    return counted
+
+
+def test_sqlite_does_no_more_work_after_many_changes(steps: list[int]) -> None:
+    def steps_after(changes: int) -> int:
+        with FaissStore(TextEmbeddings()) as store:
+            retriever = SentenceWindowRetriever(vectorstore=store, names=False)
+            for _ in range(changes):
+                store.replace_documents([sentence(n, section=n // 5 * 5) for n in range(100)], ["a"])
+            retriever.add_documents([document("A seat.", "b")])
+            steps[0] = 0
+            retriever.invoke("card", min_relevance="auto")
+            return steps[0]
+
+    assert steps_after(60) < 1.5 * steps_after(4)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_sqlite_does_no_more_work_where_there_are_more_documents(tmp_path: Path, steps: list[int], call: str) -> None:
+    """With the work of the search that catches up with a change."""
 
     def steps_among(documents: int) -> int:
         with FaissStore(TextEmbeddings(), tmp_path / str(documents)) as store:
