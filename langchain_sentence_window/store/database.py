@@ -5,7 +5,9 @@ for as long as it lasts, whatever is written meanwhile; SQLite's write-ahead log
 no such log, so reads and writes take turns on its only connection.
 """
 
+import concurrent.futures.thread
 import errno
+import logging
 import os
 import secrets
 import sqlite3
@@ -160,6 +162,8 @@ def _after_fork_in_child() -> None:
         database.after_fork_in_child()
 
 
+# Before a fork, what was registered last is called first. A call that is waited for may need a lock that these take.
+_HAVE_REGISTERED = logging, concurrent.futures.thread
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 
