@@ -32,13 +32,12 @@ class StoreStats:
         sentences: The number of documents in the store; a retriever adds one for each sentence.
         bytes: Bytes on disk by part: ``database``, ``vectors`` (the saved FAISS index) and ``lexical``. Empty for a
             store in memory.
-        index: The index that was asked for: a name for FAISS's index factory, or ``auto``.
-        index_in_use: The name of the index that is searched now, or that the next search makes.
-        index_reason: Why it is this one, as a clause.
-        index_to_come: The name of the index that is being made in the background; ``None`` if none is.
+        index: The index that was asked for: ``auto``, ``exact`` or ``codes``.
+        index_in_use: The index that is searched now, or that the next search makes: ``exact``, ``codes``, or
+            ``codes in 1,024 clusters``.
+        index_to_come: The index that is being made in the background; ``None`` if none is.
         neighbor_weights: The weights of a sentence and its neighbors in each vector.
         tombstones: The number of deleted vectors that still take up memory in the FAISS index.
-        rebuild_saves: Bytes of memory that rebuilding the FAISS index would free.
         generation: The number of writes so far.
         staged_texts: The number of texts from interrupted calls whose vectors are kept for a retry.
     """
@@ -48,11 +47,9 @@ class StoreStats:
     bytes: Mapping[str, int]
     index: str
     index_in_use: str
-    index_reason: str
     index_to_come: str | None
     neighbor_weights: tuple[float, ...]
     tombstones: int
-    rebuild_saves: int
     generation: int
     staged_texts: int
 

@@ -1,19 +1,19 @@
 """`FaissStore`: the embedded vector store."""
 
-import math
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import islice
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.runnables import run_in_executor
+from langchain_core.vectorstores import VectorStore
+from langchain_core.vectorstores.utils import maximal_marginal_relevance
 
 from langchain_sentence_window._arguments import (
     as_documents,
@@ -24,29 +24,35 @@ from langchain_sentence_window._arguments import (
     checked_texts,
 )
 from langchain_sentence_window._display import shown, summary_repr
-from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run, with_arguments_of
+from langchain_sentence_window._io import ASYNC, BLOCKING, IO, OpenFiles, run, with_arguments_of
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import (
+    as_number,
+    checked_callback,
     checked_count,
-    checked_list,
+    checked_flag,
     checked_neighbor_weights,
+    checked_weight,
     gathered,
 )
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, SentenceRun, indexed_documents
 from langchain_sentence_window.documents.keys import HEADING, checked_ids
 from langchain_sentence_window.documents.sentence_documents import own_metadata
-from langchain_sentence_window.embedding.embedder import unit_vectors
+from langchain_sentence_window.embedding.embedder import unit_vector, unit_vectors
 from langchain_sentence_window.embedding.named_embedders import checked_embedding
-from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS, normalized
-from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
+from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
+from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreChangedError, StoreError
+from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
+from langchain_sentence_window.ranking.names import Evidence, QueryWords
 
 from .backup import copy_index, holds_index, restore_index
 from .check import StoreStats, bytes_by_part, check_database, check_folder
-from .database import Database, OneState
-from .faiss_index import AUTO, check_index_name
+from .database import Database, OneState, OutdatedError
+from .faiss_index import AUTO, checked_kind
 from .files import DATABASE_FILE, as_folder
 from .filters import Condition, Filter, compile_filter, for_few
-from .origin import TEXTS_TO_WRITE, Origin
+from .origin import TEXTS_TO_READ, TEXTS_TO_WRITE, Origin, UnprovenError
+from .reading import Pairs, Rank
 from .records import (
     Record,
     add_records,
@@ -58,8 +64,7 @@ from .records import (
     to_records,
     with_ids,
 )
-from .searches import StoreSearches
-from .state import IndexState, Kept, checked_effort
+from .state import IndexState, Kept, condition_of
 from .tables import ONE_OF, Snapshot, as_json, from_halves, to_halves
 from .vectors import VectorCache
 from .words import WordCache
@@ -73,9 +78,6 @@ T = TypeVar("T")
 DOCUMENT_BATCH_SIZE = 5_000
 """Documents of an iterator that are added at once."""
 
-SAMPLED_QUESTIONS = 100
-"""Sentences that `FaissStore.recall_estimate` searches with, unless questions are given."""
-
 MAX_ROWS_BEHIND = 50_000
 """Rows that a series of writes adds before the caches catch up, as each update of theirs has a fixed cost."""
 
@@ -83,31 +85,12 @@ MIN_ROWS_TO_CATCH_UP = 2_000
 """The least number of rows for which a write brings the lexical index up to date itself; after smaller ones the next
 search makes one update for all of them."""
 
-
-@dataclass(frozen=True, slots=True)
-class RecallEstimate:
-    """The share of the ``k`` nearest vectors that searches found.
-
-    Attributes:
-        recall: The mean over all questions; 1 if all were found.
-        low: The lower end of its confidence interval, of 19 in 20.
-        high: The upper end.
-        questions: The number of questions.
-        k: The number of nearest vectors that were asked for.
-        search_effort: The effort of the searches.
-        index: The name of the index that was searched.
-    """
-
-    recall: float
-    low: float
-    high: float
-    questions: int
-    k: int
-    search_effort: float
-    index: str
+_MAX_ATTEMPTS = 100
+_ATTEMPTS_TOGETHER = 3
+"""Attempts at a read beside others' writes, before it keeps them out."""
 
 
-class FaissStore(StoreSearches):
+class FaissStore(OpenFiles, VectorStore):
     """A LangChain vector store in one folder, or in memory: SQLite stores it, FAISS searches it.
 
     Every call is one SQLite transaction: it takes effect completely or not at all. The FAISS index and the lexical
@@ -121,7 +104,7 @@ class FaissStore(StoreSearches):
     a hybrid search uses codes of six bits. See the benchmarks page.
 
     The index depends on the size of the store. A new index is built in the background, while searches and writes use
-    the present one. `stats` says which index is in use, and why.
+    the present one. `stats` says which index is in use.
 
     Metadata can be anything that JSON can represent. It is filtered before the search, so ``k`` documents are returned
     if ``k`` match. `langchain_sentence_window.store.filters` describes the syntax of filters.
@@ -134,7 +117,6 @@ class FaissStore(StoreSearches):
         index: str | None = None,
         *,
         neighbor_weights: Sequence[float] | None = None,
-        search_effort: float = 1.0,
         read_only: bool = False,
     ) -> None:
         """Open the store at a path, or create it there.
@@ -142,34 +124,27 @@ class FaissStore(StoreSearches):
         Args:
             embedding: The embedder of texts and queries.
             path: A folder; ``None`` for a store in memory.
-            index: ``auto`` compares all vectors exactly in small stores. In larger stores, it compares codes of two
-                bits per number (``IVF1,PQ…x4fs``), and in the largest only those of the nearest clusters
-                (``IVF…,PQ…x4fs``); then it compares the best again. Or the name of an index for FAISS's index factory:
-                ``Flat`` is exact; ``SQ8`` and ``SQfp16`` are smaller; ``RaBitQ`` and ``RaBitQ2`` are much smaller and
-                faster; ``HNSW32``, ``HNSW32_SQ8`` and ``IVF…`` are faster, and miss some results. ``None`` keeps the
-                index of an existing store; a new store gets ``auto``. If an existing store has another index than the
-                one named, the new one is built from the database, without embedding, and kept.
+            index: ``exact`` compares all vectors; it takes 4 bytes of memory for each number. ``codes`` compares codes
+                of two bits for each number, in very large stores only those of the nearest clusters, and then compares
+                the best again: it is faster and smaller, and may miss a few of the nearest. ``auto`` is exact in small
+                stores and has codes in larger ones. ``None`` keeps the index of an existing store; a new store gets
+                ``auto``. If an existing store has another index than the one named, the new one is built from the
+                database, without embedding, and kept.
             neighbor_weights: The weights with which a sentence's vector is mixed with those of its neighbors in its
                 section when it is searched: of the sentence itself, of those next to it, of those two away, and so on;
                 ``(1,)`` for no mixing. ``None`` keeps the weights of an existing store; a new store gets
                 `NEIGHBOR_WEIGHTS`. Other weights are applied without embedding. Documents without ``doc_id`` and
                 ``sentence_index`` have no neighbors.
-            search_effort: How much a search compares if the index isn't exact: 1 is the default, 2 compares twice as
-                many candidates, clusters or nodes and finds more, and ``float("inf")`` compares everything.
-                `recall_estimate` measures the effect.
             read_only: Whether to leave the files unchanged.
 
         Raises:
-            InvalidInputError: FAISS can't make the index, the index can't be kept up to date, the weights aren't
-                numbers of 0 or more, the first above 0, or the effort isn't a number above 0.
+            InvalidInputError: There is no such index, or the weights aren't numbers of 0 or more, the first above 0.
             StoreError: The path is a file, or what it holds isn't a store or is damaged.
             IndexMismatchError: The store was made with another embedder or format.
         """
         check_order(embedding, path, f"{type(self).__name__}(embedding, path)")
         weights = None if neighbor_weights is None else checked_neighbor_weights(neighbor_weights)
-        self._effort = checked_effort(search_effort)
-        if index is not None and not (isinstance(index, str) and index == AUTO):
-            check_index_name(index)
+        asked = None if index is None else checked_kind(index)
         self._embedding = checked_embedding(embedding)
         self._database = Database(None if path is None else as_folder(path), read_only=read_only)
         self._state: OneState | None = None
@@ -177,7 +152,7 @@ class FaissStore(StoreSearches):
         try:
             with self._database.reading() as snapshot:
                 kept = snapshot.fact("settings") or {}
-            self._index_asked: str = index or kept.get("index", AUTO)
+            self._index_asked: str = asked or kept.get("index", AUTO)
             self._weights: tuple[float, ...] = tuple(weights or kept.get("weights", NEIGHBOR_WEIGHTS))
             settings = {"index": self._index_asked, "weights": list(self._weights)}
             if settings != kept and not read_only:
@@ -198,7 +173,7 @@ class FaissStore(StoreSearches):
         Args:
             path: The folder of the store.
             embedding: The embedder of its texts.
-            **settings: ``index``, ``neighbor_weights``, ``search_effort`` or ``read_only``; others stay as they were.
+            **settings: ``index``, ``neighbor_weights`` or ``read_only``; others stay as they were.
 
         Raises:
             IndexNotFoundError: There is no store at the path.
@@ -282,6 +257,11 @@ class FaissStore(StoreSearches):
     async def afrom_documents(cls, documents: list[Document], embedding: Embeddings, **kwargs: Any) -> Self:
         """Async version of `from_documents`."""
         return await super().afrom_documents(checked_documents(documents), embedding, **kwargs)
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """The embedder of texts and queries."""
+        return self._embedding
 
     # Writing
 
@@ -542,6 +522,254 @@ class FaissStore(StoreSearches):
             if rows >= MIN_ROWS_TO_CATCH_UP:
                 self._words.catch_up()
 
+    # Searching
+
+    def similarity_search_with_score(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents most similar to a text, with their cosines, best first.
+
+        Args:
+            query: Any text.
+            k: The maximum number of documents.
+            filter: A filter on their metadata.
+            **kwargs: Ignored; LangChain's signature.
+
+        Raises:
+            InvalidInputError: ``k`` isn't a whole number above 0.
+            FilterError: The filter is invalid.
+            EmbeddingError: The query's vector is of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder.
+        """
+        vector = self._embedded(query)
+        return self.similarity_search_with_score_by_vector(vector, k, filter=filter)
+
+    @with_arguments_of(similarity_search_with_score)
+    def similarity_search(self, *given: Any, **settings: Any) -> list[Document]:
+        """Find the ``k`` documents most similar to a text; see `similarity_search_with_score`."""
+        return _without_scores(self.similarity_search_with_score(*given, **settings))
+
+    @with_arguments_of(similarity_search_with_score)
+    async def asimilarity_search(self, *given: Any, **settings: Any) -> list[Document]:
+        """Async version of `similarity_search`."""
+        return _without_scores(await self.asimilarity_search_with_score(*given, **settings))
+
+    @with_arguments_of(similarity_search_with_score)
+    async def asimilarity_search_with_score(
+        self, query: str, *given: Any, **settings: Any
+    ) -> list[tuple[Document, float]]:
+        """Async version of `similarity_search_with_score`."""
+        vector = await self.embed_query(ASYNC, query)
+        return await self.asimilarity_search_with_score_by_vector(vector, *given, **settings)
+
+    def similarity_search_with_score_by_vector(
+        self,
+        embedding: list[float] | Vectors,
+        k: int = 4,
+        *,
+        filter: Filter | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents most similar to a vector, with their cosines, best first."""
+        checked_count("k", k)
+        vector, condition = unit_vector(embedding), condition_of(filter)
+        return self.read(lambda state: state.documents(state.nearest(vector, k, condition), filter), words=False)
+
+    @with_arguments_of(similarity_search_with_score_by_vector)
+    def similarity_search_by_vector(self, *given: Any, **settings: Any) -> list[Document]:
+        """Find the ``k`` documents most similar to a vector; see `similarity_search_with_score`."""
+        return _without_scores(self.similarity_search_with_score_by_vector(*given, **settings))
+
+    @with_arguments_of(similarity_search_with_score_by_vector)
+    async def asimilarity_search_with_score_by_vector(
+        self, *given: Any, **settings: Any
+    ) -> list[tuple[Document, float]]:
+        """Async version of `similarity_search_with_score_by_vector`."""
+        return await run_in_executor(None, self.similarity_search_with_score_by_vector, *given, **settings)
+
+    def lexical_search(self, query: str, k: int = 4, *, filter: Filter | None = None) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents that match a text's words best, with their BM25 scores, best first.
+
+        Words are runs of letters and digits; their case doesn't matter. Documents without any of the words are left
+        out, so there may be fewer than ``k``.
+
+        Args:
+            query: Any text; it has no special syntax.
+            k: The maximum number of documents.
+            filter: A filter on their metadata.
+
+        Raises:
+            InvalidInputError: ``k`` isn't a whole number above 0.
+            FilterError: The filter is invalid.
+            StoreError: The lexical index is out of date and can't be written.
+        """
+        checked_count("k", k)
+        if not isinstance(query, str):
+            raise InvalidInputError(f"the query is {shown(query)}; search with a string")
+        condition = condition_of(filter)
+        return self.read(lambda state: state.documents(state.matching(query, k, condition), filter))
+
+    @with_arguments_of(lexical_search)
+    async def alexical_search(self, *given: Any, **settings: Any) -> list[tuple[Document, float]]:
+        """Async version of `lexical_search`."""
+        return await run_in_executor(None, self.lexical_search, *given, **settings)
+
+    def hybrid_search(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        lexical_weight: float = LEXICAL_WEIGHT,
+        filter: Filter | None = None,
+        rank: Rank | None = None,
+        spreads: bool | None = None,
+    ) -> list[tuple[Document, float]]:
+        """Find the ``k`` documents that match a text best by meaning and words together.
+
+        Args:
+            query: Any text.
+            k: The maximum number of documents.
+            lexical_weight: The weight of words, 0 or more; 0 for meaning alone. See
+                `langchain_sentence_window.ranking.candidates`.
+            filter: A filter on their metadata.
+            rank: Ranks the best candidates anew, 200 or ``k`` if that is more: it takes
+                `langchain_sentence_window.ranking.candidates.Candidates`, and returns a score for each. It must not
+                write to the store.
+            spreads: Whether words in the sentences beside it count for a sentence, too. ``None`` if there is no
+                ``rank``, which can look at them itself.
+
+        Returns:
+            Documents with their cosines, raised or lowered by how well their words match, best first; with ``rank``,
+            with its scores.
+
+        Raises:
+            InvalidInputError: ``k`` isn't a whole number above 0, ``lexical_weight`` isn't a number of 0 or more,
+                or ``rank`` can't be called with candidates or doesn't return
+                a finite number for each.
+            FilterError: The filter is invalid.
+            EmbeddingError: The query's vector is of another length than the store's.
+            IndexMismatchError: The store's vectors are from another embedder.
+            StoreError: The lexical index is out of date and can't be written.
+        """
+        search = self._hybrid(query, k, lexical_weight=lexical_weight, filter=filter, rank=rank, spreads=spreads)
+        return search(self._embedded(query))
+
+    @with_arguments_of(hybrid_search)
+    async def ahybrid_search(self, query: str, *given: Any, **settings: Any) -> list[tuple[Document, float]]:
+        """Async version of `hybrid_search`; ``rank`` is called in a thread."""
+        search = self._hybrid(query, *given, **settings)
+        return await run_in_executor(None, search, await self.embed_query(ASYNC, query))
+
+    def _hybrid(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        lexical_weight: float = LEXICAL_WEIGHT,
+        filter: Filter | None = None,
+        rank: Rank | None = None,
+        spreads: bool | None = None,
+    ) -> Callable[[Vectors], list[tuple[Document, float]]]:
+        """Check what a hybrid search is given, and return what searches with the vector of the query."""
+        weight = checked_weight("lexical_weight", lexical_weight)
+        if rank is not None:
+            checked_callback("rank", rank, "candidates")
+        spreading = rank is None if spreads is None else checked_flag("spreads", spreads)
+        if not weight and rank is None:
+            by_vector = self.similarity_search_with_score_by_vector
+            return lambda vector: by_vector(vector, k, filter=filter)
+        checked_count("k", k)
+        condition_of(filter)  # refuses an invalid one before the query is embedded
+        settings: dict[str, Any] = {"lexical_weight": weight, "filter": filter, "spreads": spreading}
+
+        def work(state: IndexState, vector: Vectors) -> list[tuple[Document, float]]:
+            return state.documents(state.ranked(rank, vector, query, k, **settings))
+
+        return lambda vector: self.read(partial(work, vector=vector), words=bool(weight))
+
+    def name_evidence(self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None) -> Evidence:
+        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
+
+        Args:
+            words: The words of the query.
+            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
+            filter: A filter on the metadata; of what it forbids, nothing is told.
+
+        Raises:
+            FilterError: The filter is invalid.
+            StoreError: The lexical index is out of date and can't be written.
+        """
+        return self.read(lambda state: state.name_evidence(words, keys, filter=filter))
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        return lambda cosine: min(max(cosine, 0.0), 1.0)
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Find documents that are similar to a text and different from each other.
+
+        Args:
+            query: Any text.
+            k: The maximum number of documents.
+            fetch_k: The number of most similar documents to choose from.
+            lambda_mult: From 0 for diversity alone to 1 for similarity alone.
+            filter: A filter on their metadata.
+            **kwargs: Ignored; LangChain's signature.
+
+        Raises:
+            InvalidInputError: ``k`` or ``fetch_k`` isn't a whole number above 0, or ``lambda_mult`` isn't in [0, 1].
+            FilterError: The filter is invalid.
+        """
+        vector = self._embedded(query)
+        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter)
+
+    @with_arguments_of(max_marginal_relevance_search)
+    async def amax_marginal_relevance_search(self, query: str, *given: Any, **settings: Any) -> list[Document]:
+        """Async version of `max_marginal_relevance_search`."""
+        vector: Any = await self.embed_query(ASYNC, query)
+        return await self.amax_marginal_relevance_search_by_vector(vector, *given, **settings)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float] | Vectors,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: Filter | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Find documents that are similar to a vector and different from each other.
+
+        See `max_marginal_relevance_search`.
+        """
+        checked_count("k", k)
+        if not 0 <= as_number(lambda_mult) <= 1:
+            raise InvalidInputError(f"lambda_mult is {shown(lambda_mult)}; it must be between 0 and 1, both included")
+        vector, condition = unit_vector(embedding), condition_of(filter)
+        candidate_count = max(k, checked_count("fetch_k", fetch_k))
+
+        def work(state: IndexState) -> list[Document]:
+            nearest: Pairs = state.nearest(vector, candidate_count, condition)
+            candidates: list[Any] = state.vectors_of(nearest)
+            chosen = maximal_marginal_relevance(vector, candidates, lambda_mult=float(lambda_mult), k=k)
+            return [document for document, _ in state.documents([nearest[at] for at in chosen], filter)]
+
+        return self.read(work, words=False)
+
     # Reading
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
@@ -653,71 +881,99 @@ class FaissStore(StoreSearches):
         with self._reading() as snapshot:
             return work(snapshot)
 
-    # What searches find
+    # For the retriever
 
-    def recall_estimate(
-        self,
-        questions: Sequence[str] | None = None,
-        *,
-        sample: int = SAMPLED_QUESTIONS,
-        k: int = 50,
-        search_effort: float | None = None,
-    ) -> RecallEstimate:
-        """Estimate how many of the ``k`` nearest documents a search finds, compared with an exact search.
+    @contextmanager
+    def at_one_state(self, *, copies: bool = False) -> Iterator[Self]:
+        """Return a context with the store as it is at the first search or read, whatever is written meanwhile.
 
-        All vectors are read and compared with each question, part by part, while others read and write. Questions like
-        those of your users give the best estimate; those farther from any sentence find less.
+        What searches and fetches there raises a `StoreChangedError` if the state doesn't exist any more: a store in
+        memory was written, or an index caught up with another state. Then begin anew.
 
         Args:
-            questions: Texts to search with; ``None`` for sentences of the store, by their stored vectors.
-            sample: The number of sentences, spread evenly over the store, if no questions are given.
-            k: The number of nearest documents.
-            search_effort: The effort to estimate for; ``None`` for that of the store.
+            copies: Whether to copy a store in memory, so that writes don't change what is read.
+        """
+        with self._database.at_one_state(copies=copies) as state:
+            store = copy.copy(self)
+            store._state = state
+            given = dict(store.__dict__)
+            try:
+                yield store
+            finally:  # what a subclass notes of itself is the store's
+                noted = store.__dict__.items()
+                self.__dict__.update({name: each for name, each in noted if given.get(name, given) is not each})
+
+    async def embed_query(self, io: IO, text: str) -> Vectors:
+        """Embed a question; in an event loop as the embedder does there.
+
+        Returns:
+            Its unit vector, of shape ``(dimension,)``.
+        """
+        self._origin.refresh()
+        return await self._origin.queries.ask(io, text)
+
+    def _embedded(self, text: str) -> Vectors:
+        return run(self.embed_query(BLOCKING, text))
+
+    def read(self, work: Callable[[IndexState], T], *, words: bool = True) -> T:
+        """Run a function of one state of the store, whatever is written meanwhile.
+
+        Args:
+            work: The function. It may be called again from its beginning, so it only returns its result. It must not
+                write to the store.
+            words: Whether it searches words, or collects evidence of names.
 
         Raises:
-            InvalidInputError: ``questions`` isn't a list of strings, ``sample`` or ``k`` isn't a whole number above 0,
-                or ``search_effort`` isn't a number above 0.
-            EmbeddingError: The embedder's vectors are unusable, or of another length than the store's.
+            StoreChangedError: The state of `at_one_state` doesn't exist any more.
             IndexMismatchError: The store's vectors are from another embedder.
+            StoreError: SQLite can't read, the lexical index can't be written, or others write so often that no state
+                lasts as long as a read.
         """
-        return run(self._estimate(BLOCKING, questions, sample=sample, k=k, search_effort=search_effort))
+        for attempt in range(_MAX_ATTEMPTS):
+            try:
+                with self._reading_for_search(words=words, alone=attempt >= _ATTEMPTS_TOGETHER) as snapshot:
+                    parts = self._vectors, self._words, self._origin, self._kept
+                    return work(IndexState(snapshot, *parts))
+            except UnprovenError:
+                run(self._origin.prove(BLOCKING, TEXTS_TO_READ))
+            except OutdatedError:
+                if attempt == _MAX_ATTEMPTS - 1 or (attempt and self._state is not None and self._state.is_fixed):
+                    raise
+                if words:
+                    self._words.catch_up()
+        raise StoreChangedError(f"{self._database.name} changes too often to be searched in one state; search again")
 
-    @with_arguments_of(recall_estimate)
-    async def arecall_estimate(self, *given: Any, **settings: Any) -> RecallEstimate:
-        """Async version of `recall_estimate`."""
-        return await self._estimate(ASYNC, *given, **settings)
+    @contextmanager
+    def _reading(self) -> Iterator[Snapshot]:
+        source = self._database if self._state is None else self._state
+        with source.reading() as snapshot:
+            yield snapshot
 
-    async def _estimate(
-        self,
-        io: IO,
-        questions: Sequence[str] | None = None,
-        *,
-        sample: int = SAMPLED_QUESTIONS,
-        k: int = 50,
-        search_effort: float | None = None,
-    ) -> RecallEstimate:
-        count, k, effort = checked_count("sample", sample), checked_count("k", k), self._of_call(search_effort)
-        texts = None if questions is None else checked_list("questions", questions)
-        if texts is not None and not all(isinstance(each, str) for each in texts):
-            raise InvalidInputError(f"questions are {shown(questions)}; give a list of strings")
-        if texts is None:
-            sampled = await io.in_thread(self._read, lambda snapshot: snapshot.sample_embedded(count))
-            vectors = [vector for _, vector in sampled]
-        else:
-            vectors = [await self.embed_query(io, str(text)) for text in texts]
-        unit: Vectors = normalized(np.stack(vectors)) if vectors else np.empty((0, 0), dtype=np.float32)
-
-        def compare(state: IndexState, at: int, effort: float) -> set[int]:
-            return {row for row, _ in state.nearest(unit[at], k, None, effort)}
-
-        shares = list[float]()
-        for at in range(len(unit)):  # others read and write in between
-            exact = await io.in_thread(self.read, partial(compare, at=at, effort=math.inf), words=False)
-            found = await io.in_thread(self.read, partial(compare, at=at, effort=effort), words=False)
-            shares.append(len(exact & found) / len(exact) if exact else 1.0)
-        recall, low, high = _interval(shares, k)
-        name = (await io.in_thread(self.stats)).index_in_use
-        return RecallEstimate(recall, low, high, len(shares), k, effort, name)
+    @contextmanager
+    def _reading_for_search(self, *, words: bool, alone: bool) -> Iterator[Snapshot]:
+        """Read a state in the block, to which the caches are brought; alone if others write faster than it can read."""
+        if not alone:
+            with self._reading() as snapshot:
+                yield snapshot
+            return
+        with ExitStack() as stack:
+            stack.enter_context(self._database.running("can't be searched"))  # before locks, for which others wait
+            if self._state is not None:
+                stack.enter_context(self._state.turn)
+            if self._database.folder is None:
+                stack.enter_context(self._database.turn)
+                if words:
+                    self._words.catch_up()
+                yield stack.enter_context(self._reading())
+                return
+            is_writable = not self._database.read_only
+            source = self._database.writing() if words and is_writable else self._database.reading()
+            stack.enter_context(self._vectors.lock)
+            snapshot = stack.enter_context(source)
+            self._vectors.drop_if_ahead(snapshot)
+            if words:
+                self._words.advance(snapshot)
+            yield snapshot if self._state is None else stack.enter_context(self._state.reading())
 
     # The files
 
@@ -729,7 +985,7 @@ class FaissStore(StoreSearches):
     def stats(self) -> StoreStats:
         """Count the contents of the store and measure its size; see `StoreStats`."""
         with self._reading() as snapshot:
-            in_use, to_come, tombstones, wasted = self._vectors.describe(snapshot)
+            in_use, to_come, tombstones = self._vectors.describe(snapshot)
             (documents,), (staged,) = (
                 snapshot.execute(f"SELECT count(*) FROM {table}").fetchone() for table in ("documents", "staged")
             )
@@ -738,12 +994,10 @@ class FaissStore(StoreSearches):
                 sentences=snapshot.version.sentences,
                 bytes=bytes_by_part(self.folder),
                 index=self._index_asked,
-                index_in_use=in_use.name,
-                index_reason=in_use.reason,
+                index_in_use=in_use,
                 index_to_come=to_come,
                 neighbor_weights=self._weights,
                 tombstones=tombstones,
-                rebuild_saves=wasted,
                 generation=snapshot.version.generation,
                 staged_texts=staged,
             )
@@ -921,21 +1175,5 @@ def _exported(snapshot: Snapshot, rows: Sequence[int]) -> tuple[list[Document], 
     return [documents[row] for row in rows], from_halves(vectors[row] for row in rows)
 
 
-_Z = 1.96  # of an interval that holds the truth 19 times in 20
-
-
-def _interval(shares: Sequence[float], k: int) -> tuple[float, float, float]:
-    """Return the mean of shares of ``k``, and its interval by Wilson.
-
-    Each of the ``k`` counts as a trial. The more the shares vary, the more alike those of a question are, and the fewer
-    trials they count for; see https://en.wikipedia.org/wiki/Design_effect.
-    """
-    if not shares:
-        return math.nan, 0.0, 1.0
-    mean = float(np.mean(shares))
-    spread = mean * (1 - mean)
-    effect = max(1.0, float(np.var(shares)) * k / spread) if spread > 0 else 1.0
-    trials = len(shares) * k / effect
-    center = (mean + _Z**2 / (2 * trials)) / (1 + _Z**2 / trials)
-    half = _Z * math.sqrt(spread / trials + _Z**2 / (4 * trials**2)) / (1 + _Z**2 / trials)
-    return mean, max(0.0, min(mean, center - half)), min(1.0, max(mean, center + half))
+def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:
+    return [document for document, _ in found]

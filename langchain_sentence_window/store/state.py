@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from langchain_core.documents import Document
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Rows, Vectors
-from langchain_sentence_window._validation import as_number, checked_count, checked_weight, finite_numbers, listed
+from langchain_sentence_window._validation import checked_count, checked_weight, finite_numbers, listed
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RENAMED
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, fused_scores, spread
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES, Unrelated, unrelated_to
@@ -67,7 +66,6 @@ class IndexState:
         words: The lexical index.
         origin: Knows the embedder that questions are embedded with.
         kept: What searches keep.
-        effort: How many times as much to look at as usual when vectors are searched, unless a search says otherwise.
     """
 
     snapshot: Snapshot
@@ -75,7 +73,6 @@ class IndexState:
     words: WordCache
     origin: Origin
     kept: Kept
-    effort: float
 
     def search(
         self,
@@ -86,7 +83,6 @@ class IndexState:
         lexical_weight: float,
         filter: Filter | None = None,
         spreads: bool = False,
-        search_effort: float | None = None,
     ) -> FoundCandidates:
         """Find the sentences that match a question best by meaning and words together.
 
@@ -97,12 +93,9 @@ class IndexState:
             lexical_weight: The weight of words, 0 or more; with 0 they aren't searched.
             filter: A filter on their metadata, which binds all that is read with them.
             spreads: Whether the words of its neighbors count for a sentence, see `spread`.
-            search_effort: How many times as much to look at as usual when vectors are searched; infinity for
-                everything, ``None`` for the store's own.
 
         Raises:
-            InvalidInputError: ``k`` isn't a whole number above 0, ``lexical_weight`` isn't a number of 0 or more, or
-                ``search_effort`` isn't a number above 0.
+            InvalidInputError: ``k`` isn't a whole number above 0, or ``lexical_weight`` isn't a number of 0 or more.
             FilterError: The filter is invalid.
             EmbeddingError: The vector is of another length than those of the index.
             IndexMismatchError: The vectors in the index are from another embedder now.
@@ -112,8 +105,7 @@ class IndexState:
         checked_weight("lexical_weight", lexical_weight)
         depth = max(checked_count("k", k), CANDIDATES)
         allowed = self.allowed(condition_of(filter))
-        effort = self.effort if search_effort is None else checked_effort(search_effort)
-        scores = self._scored(vector, text, depth, lexical_weight, allowed, spreads=spreads, effort=effort)
+        scores = self._scored(vector, text, depth, lexical_weight, allowed, spreads=spreads)
         if not len(scores.rows):
             self.warn_of_unknown_keys(filter)
         return read_candidates(self.snapshot, scores, allowed)
@@ -135,14 +127,13 @@ class IndexState:
         order = np.argsort(-scores, kind="stable")[:k]
         return [(found.rows[at].row, float(scores[at])) for at in order.tolist()]
 
-    def nearest(self, vector: Vectors, k: int, where: Condition | None, effort: float) -> Pairs:
+    def nearest(self, vector: Vectors, k: int, where: Condition | None) -> Pairs:
         """Find the ``k`` rows nearest to a unit vector among those that meet a condition, with their cosines.
 
         Args:
             vector: The unit vector.
             k: The maximum number of rows.
             where: A condition on the rows.
-            effort: How many times as much to look at as usual; infinity for everything.
 
         Raises:
             EmbeddingError: The vector is of another length than those of the index.
@@ -151,7 +142,7 @@ class IndexState:
             OutdatedError: The index is at another state.
         """
         self.origin.check(self.snapshot)
-        return self.vectors.nearest(self.snapshot, vector, k, self.allowed(where), effort=effort)
+        return self.vectors.nearest(self.snapshot, vector, k, self.allowed(where))
 
     def matching(self, text: str, k: int, where: Condition | None) -> Pairs:
         """Find the ``k`` rows that match a text's words best, with their BM25 scores, best first."""
@@ -243,7 +234,6 @@ class IndexState:
         allowed: Rows | None,
         *,
         spreads: bool,
-        effort: float,
     ) -> Scores:
         """Return the best rows, so many at most, with their scores; see `fused_scores`."""
         snapshot, lexical, frequency = self.snapshot, dict[int, float](), None
@@ -257,7 +247,7 @@ class IndexState:
         also = np.array(sorted(lexical), dtype=np.int64)
         if spreads and allowed is not None:
             also = also[are_in(also, allowed)]
-        rows, cosines = self.vectors.candidates(snapshot, vector, depth, allowed, effort=effort, also=also)
+        rows, cosines = self.vectors.candidates(snapshot, vector, depth, allowed, also=also)
         matches = np.array([lexical.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
         # What is added up in another order has another sum, and rows are in the order in which they were added.
         by_score = np.lexsort((matches, cosines))
@@ -265,21 +255,6 @@ class IndexState:
         fused = fused_scores(dense, matches, weight) if len(rows) else dense
         order = best_first(snapshot, rows, fused, depth)
         return Scores(rows[order], fused[order], dense[order], matches[order], frequency)
-
-
-def checked_effort(value: object) -> float:
-    """Return a search effort, which must be a number above 0; infinity is one.
-
-    Raises:
-        InvalidInputError: It isn't.
-    """
-    effort = as_number(value)
-    if effort > 0:
-        return effort
-    raise InvalidInputError(
-        f"search_effort is {shown(value)}; it must be a number above 0: 1 is usual, 2 looks at twice as much, and "
-        "float('inf') at everything"
-    )
 
 
 def condition_of(filter: Filter | None) -> Condition | None:

@@ -11,7 +11,6 @@ other by a binary search. Removed rows stay as tombstones until they are most of
 
 import json
 import logging
-import math
 import os
 import secrets
 import tempfile
@@ -32,7 +31,7 @@ from langchain_sentence_window.errors import StoreError, wrong_size
 
 from . import faiss_index
 from .database import Database, OutdatedError
-from .faiss_index import AUTO, Choice, choose, clusters_of, is_coarse, is_exact
+from .faiss_index import EXACT, choose, name_of
 from .files import VECTORS_FILE, Checksum, checksum_of, is_abandoned, new_file, open_regular
 from .reading import Pairs, best_first, exact_cosines, with_tied
 from .tables import Snapshot, Version
@@ -51,10 +50,6 @@ are ranked by more than their cosines, only ``k`` instead, as the farthest matte
 MAX_COMPARED_DIRECTLY = 2_000
 """The most vectors that a filter may match for all of them to be compared, without looking at any codes of two bits."""
 
-MIN_SHARE_TO_APPROXIMATE = 0.5
-"""The least share of vectors that a filter must match for an approximate search with HNSW or IVF. Below it, all
-matching vectors are compared, as a search along a graph fails where most nodes are excluded."""
-
 _MIN_SPARE = 16
 """The least number of results beyond those asked for that are compared exactly; a quarter of those, if that is more."""
 
@@ -68,7 +63,7 @@ class VectorCache:
     """A FAISS index, brought up to date with each state of the database that is searched.
 
     Attributes:
-        asked: The name of the index for FAISS's index factory, or ``auto``; see `choose`.
+        asked: The kind of the index; see `choose`.
         weights: The weights of a sentence and its neighbors in each vector; ``(1,)`` for no mixing.
         lock: Is held by who searches the index or changes it. Who reads the database takes that state first.
     """
@@ -87,7 +82,7 @@ class VectorCache:
 
     # Searching
 
-    def nearest(self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, *, effort: float) -> Pairs:
+    def nearest(self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None) -> Pairs:
         """Find the vectors nearest to another, with exact cosines, ties by document and index.
 
         Args:
@@ -95,7 +90,6 @@ class VectorCache:
             vector: A unit vector of shape ``(dimension,)``.
             k: The maximum number of results; there are fewer only if there are fewer vectors.
             allowed: The rows to search, in order; ``None`` for all.
-            effort: How many times as much to look at as usual; infinity for everything.
 
         Raises:
             EmbeddingError: The vector is of another length than those of the index.
@@ -105,7 +99,7 @@ class VectorCache:
             if index is None:
                 return []
             more = k if index.is_exact else k + max(_MIN_SPARE, k // 4)
-            rows, cosines = index.search(vector, more, allowed, effort, CANDIDATES_PER_RESULT)
+            rows, cosines = index.search(vector, more, allowed, CANDIDATES_PER_RESULT)
         if not index.is_exact:
             if len(rows) > more:  # with all that are as near as the last, whatever the order in which they were added
                 rows = rows[cosines >= np.partition(cosines, -more)[-more]]
@@ -114,7 +108,7 @@ class VectorCache:
         return list(zip(rows[order].tolist(), cosines[order].tolist(), strict=True))
 
     def candidates(
-        self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, *, effort: float, also: Rows
+        self, snapshot: Snapshot, vector: Vectors, k: int, allowed: Rows | None, *, also: Rows
     ) -> tuple[Rows, Vectors]:
         """Find almost what `nearest` finds, by the index's codes, in less time for a large ``k``; compare other rows.
 
@@ -123,7 +117,6 @@ class VectorCache:
             vector: The vector.
             k: The number of results. There are more if others are as near as the last.
             allowed: The rows to search.
-            effort: How many times as much to look at as usual.
             also: Other rows to compare with, in order. Those without a vector are left out.
 
         Returns:
@@ -132,7 +125,7 @@ class VectorCache:
         with self._searching(snapshot) as index:
             if index is None:
                 return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-            rows, cosines = index.search(vector, k, allowed, effort, 1)
+            rows, cosines = index.search(vector, k, allowed, 1)
             others = np.setdiff1d(also, rows)
             of_others = index.cosines_of(vector, others)
         if len(rows) > k:
@@ -172,18 +165,14 @@ class VectorCache:
         if self._version is not None and self._version.generation > snapshot.version.generation:
             self.forget()
 
-    def describe(self, snapshot: Snapshot) -> tuple[Choice, str | None, int, int]:
-        """Describe the index: which one is in use and why, which is to come, its tombstones, and their bytes."""
-        index, dimension = self._index, snapshot.fact("dimension") or 0
-        present = None if index is None else index.name
-        chosen = choose(self.asked, dimension, snapshot.version.sentences, present)
-        if index is None or index.name == chosen.name:
-            in_use = chosen
-        else:
-            in_use = Choice(index.name, f"{chosen.name} is to replace it, as {chosen.reason}")
-        due = self._change_due(index) if index is not None and self._is_making else None
-        tombstones, wasted = (0, 0) if index is None else (index.tombstones, index.wasted_bytes)
-        return in_use, None if due is None else due.name, tombstones, wasted
+    def describe(self, snapshot: Snapshot) -> tuple[str, str | None, int]:
+        """Describe the index: its name, that of the one which is being made in its place, and its tombstones."""
+        index = self._index
+        if index is None:
+            dimension = snapshot.fact("dimension") or 0
+            return name_of(choose(self.asked, dimension, snapshot.version.sentences)), None, 0
+        due = self._change_due(index) if self._is_making else None
+        return name_of(index.clusters), None if due is None else name_of(due), index.tombstones
 
     @property
     def is_used(self) -> bool:
@@ -255,28 +244,25 @@ class VectorCache:
         dimension, count = snapshot.fact("dimension"), snapshot.version.sentences
         if dimension is None:
             return None
-        present = None if self._index is None else self._index.name
-        name = choose(self.asked, dimension, count, present).name
-        made = faiss_index.make_faiss_index(name, dimension)
-        fine = None
-        if not made.is_trained:
-            faiss_index.train(made, snapshot.sampled_vectors(faiss_index.sample_size(made)))
-        if is_coarse(made):
+        present = 0 if self._index is None else self._index.clusters
+        clusters = choose(self.asked, dimension, count, present)
+        made, fine = faiss_index.make_faiss_index(clusters, dimension), None
+        if clusters:
+            faiss_index.train(made, snapshot.sampled_vectors(faiss_index.sample_size(clusters)))
             fine = FineCodes(dimension, self._database.folder)
             fine.codec.train(snapshot.sampled_vectors(faiss_index.CODE_SAMPLE))
-        return VectorIndex(name, made, count, fine)
+        return VectorIndex(clusters, made, count, fine)
 
-    def _change_due(self, index: "VectorIndex") -> Choice | None:
-        """Return the index that should replace one, and why; ``None`` if it should stay."""
-        chosen = choose(self.asked, index.dimension, len(index), index.name)
-        if chosen.name != index.name:
-            return chosen
-        if index.tombstones > max(len(index), _MIN_TOMBSTONES):
-            return Choice(chosen.name, f"{index.tombstones:,} of its vectors are removed ones")
-        is_outgrown = index.trained_on < faiss_index.TRAINING_SAMPLE and len(index) > 4 * index.trained_on
-        if is_outgrown and not faiss_index.make_faiss_index(chosen.name, index.dimension).is_trained:
-            return Choice(chosen.name, f"it was trained with {index.trained_on:,} vectors only")
-        return None
+    def _change_due(self, index: "VectorIndex") -> int | None:
+        """Return the clusters of the index that should replace one; ``None`` if it should stay."""
+        clusters = choose(self.asked, index.dimension, len(index), index.clusters)
+        was_trained_on_few = index.trained_on < faiss_index.TRAINING_SAMPLE and len(index) > 4 * index.trained_on
+        is_due = (
+            clusters != index.clusters
+            or index.tombstones > max(len(index), _MIN_TOMBSTONES)
+            or (clusters and was_trained_on_few)
+        )
+        return clusters if is_due else None
 
     # Making another index in the background
 
@@ -358,7 +344,12 @@ class VectorCache:
             content = None if index is None else index.serialized()
         if index is None or version is None or content is None:
             return
-        header = {"name": index.name, "trained_on": index.trained_on, "version": version, "weights": self.weights}
+        header = {
+            "clusters": index.clusters,
+            "trained_on": index.trained_on,
+            "version": version,
+            "weights": self.weights,
+        }
         before, name = _header_of(folder / VECTORS_FILE) or {}, ""
         try:
             if index.fine is not None:
@@ -389,15 +380,10 @@ class VectorCache:
         if folder is None or header is None:
             return None, None
         with suppress(*_UNREADABLE):
-            version, name = Version._make(header["version"]), str(header["name"])
-            dimension, count = snapshot.fact("dimension"), snapshot.version.sentences
-            is_automatic = self.asked == AUTO and (name == "Flat" or name.startswith(("IVF", "RaBitQ2")))
-            is_asked_for = is_automatic or name == choose(self.asked, dimension or 0, count, name).name
-            if (
-                tuple(header["weights"]) == self.weights
-                and is_asked_for
-                and snapshot.changes_since(version) is not None
-            ):
+            version = Version._make(header["version"])
+            is_asked_for = self.asked != EXACT or header["clusters"] == 0
+            is_mixed_alike = tuple(header["weights"]) == self.weights
+            if is_asked_for and is_mixed_alike and snapshot.changes_since(version) is not None:
                 return VectorIndex.read(folder, header), version
         return None, None
 
@@ -430,19 +416,17 @@ class VectorIndex:
     """Unit vectors by row, searched by inner product, which is their cosine.
 
     Attributes:
-        name: Its name for FAISS's index factory.
+        clusters: The number of clusters of its codes; 1 for none, and 0 for exact vectors.
         trained_on: The number of vectors that it was made for.
-        fine: The codes by which candidates are compared again, if FAISS has too few bits of each number.
-        is_exact: Whether its cosines are those of an exact search.
+        fine: The codes by which candidates are compared again; ``None`` if the index is exact.
         rows: The row of each position, in rising order; also of tombstones.
         tombstones: The number of positions whose row was removed.
     """
 
-    def __init__(self, name: str, index: Any, trained_on: int, fine: "FineCodes | None") -> None:
+    def __init__(self, clusters: int, index: Any, trained_on: int, fine: "FineCodes | None") -> None:
         """Search a FAISS index, which is empty."""
-        self.name, self.trained_on, self.fine = name, trained_on, fine
+        self.clusters, self.trained_on, self.fine = clusters, trained_on, fine
         self._faiss = index
-        self.is_exact = is_exact(index)
         self.dimension = int(index.d)
         self.rows: Rows = np.empty(0, dtype=np.int64)
         self._is_live = np.empty(0, dtype=np.bool_)
@@ -454,9 +438,9 @@ class VectorIndex:
         return len(self.rows) - self.tombstones
 
     @property
-    def wasted_bytes(self) -> int:
-        """The bytes of memory that tombstones take up."""
-        return self.tombstones * int(getattr(self._faiss, "code_size", 4 * self.dimension))
+    def is_exact(self) -> bool:
+        """Whether its cosines are those of an exact search."""
+        return self.fine is None
 
     @property
     def unsaved(self) -> int:
@@ -487,10 +471,14 @@ class VectorIndex:
         at = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
         return np.asarray(at[(self.rows[at] == rows) & self._is_live[at]])
 
-    def search(
-        self, vector: Vectors, k: int, allowed: Rows | None, effort: float, per_result: int
-    ) -> tuple[Rows, Vectors]:
+    def search(self, vector: Vectors, k: int, allowed: Rows | None, per_result: int) -> tuple[Rows, Vectors]:
         """Find at least the ``k`` vectors nearest to another, and all that are as near as the last of them.
+
+        Args:
+            vector: A unit vector.
+            k: The number of vectors.
+            allowed: The rows to search, in order; ``None`` for all.
+            per_result: How many candidates of codes to compare again for each of the ``k``.
 
         Returns:
             Rows in any order, and their cosines.
@@ -504,33 +492,25 @@ class VectorIndex:
         count = selected.selected
         if not count:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        if self.fine is not None:
-            usual = (MIN_CANDIDATES + per_result * k) * (2 if clusters_of(self._faiss) > 1 else 1)
-            wanted = max(k, usual * effort)
-            if count <= max(MAX_COMPARED_DIRECTLY, wanted):
-                at = selected.positions()
-            else:
-                # The fewer vectors match a filter, the more clusters are searched, at much the same cost.
-                of_clusters = effort * len(self) / count
-                _, at = faiss_index.nearest(self._faiss, vector, int(wanted), selected.bits, of_clusters)
-                if len(at) < k:
-                    _, at = faiss_index.nearest(self._faiss, vector, int(wanted), selected.bits, math.inf)
-                at = np.sort(at)
-            return self.rows[at], self.fine.cosines(vector, at)
-        if count < MIN_SHARE_TO_APPROXIMATE * len(self):
-            effort = math.inf
+        if self.fine is None:
 
-        def find(wanted: int) -> Pairs:
-            wanted = min(wanted, count)
-            for tried in (effort, math.inf):
-                scores, at = faiss_index.nearest(self._faiss, vector, wanted, selected.bits, tried)
-                if len(at) == wanted:
-                    break
-            return list(zip(at.tolist(), scores.tolist(), strict=True))
+            def find(wanted: int) -> Pairs:
+                cosines, at = faiss_index.nearest(self._faiss, vector, min(wanted, count), selected.bits, 1)
+                return list(zip(at.tolist(), cosines.tolist(), strict=True))
 
-        found = with_tied(find, k)
-        at = np.array([each for each, _ in found], dtype=np.int64)
-        return self.rows[at], np.minimum(np.array([score for _, score in found], dtype=np.float32), 1)
+            found = with_tied(find, k)
+            at = np.array([each for each, _ in found], dtype=np.int64)
+            return self.rows[at], np.minimum(np.array([cosine for _, cosine in found], dtype=np.float32), 1)
+        wanted = (MIN_CANDIDATES + per_result * k) * (2 if self.clusters > 1 else 1)
+        if count <= max(MAX_COMPARED_DIRECTLY, wanted):
+            at = selected.positions()
+        else:
+            share = count / len(self)
+            _, at = faiss_index.nearest(self._faiss, vector, wanted, selected.bits, share)
+            if len(at) < k:
+                _, at = faiss_index.nearest(self._faiss, vector, wanted, selected.bits, 0)
+            at = np.sort(at)
+        return self.rows[at], self.fine.cosines(vector, at)
 
     def cosines_of(self, vector: Vectors, rows: Rows) -> tuple[Rows, Vectors]:
         """Compare a unit vector with those of some rows; leave out those without a vector."""
@@ -539,8 +519,6 @@ class VectorIndex:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
         if self.fine is not None:
             return self.rows[at], self.fine.cosines(vector, at)
-        if clusters_of(self._faiss):
-            self._faiss.make_direct_map()
         return self.rows[at], _cosines(self._faiss.reconstruct_batch(at), vector)
 
     def _select(self, allowed: Rows | None) -> "_Selected":
@@ -584,7 +562,7 @@ class VectorIndex:
             index, rows, is_live = (saved[name] for name in ("index", "rows", "is_live"))
             codec = saved.get("codec")
         index = faiss.deserialize_index(index)
-        if isinstance(index, faiss.IndexIVFPQFastScan):
+        if header["clusters"]:
             index.pq.sync_transposed_centroids()  # by which vectors are added faster
         fine = None
         if codec is not None:
@@ -594,7 +572,7 @@ class VectorIndex:
             fine = FineCodes(int(index.d), folder)
             fine.codec = faiss.deserialize_index(codec)
             fine.map(folder / name, len(rows))
-        read = cls(str(header["name"]), index, int(header["trained_on"]), fine)
+        read = cls(int(header["clusters"]), index, int(header["trained_on"]), fine)
         read.rows, read._is_live = rows, is_live
         read.tombstones = len(rows) - int(np.count_nonzero(is_live))
         return read
