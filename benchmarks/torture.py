@@ -1,6 +1,6 @@
 """Kill, change and damage stores with every kind of index, and count what came of it; nothing may be lost or wrong.
 
-    python -m benchmarks.torture [--kills 200] [--seconds 60] [--tries 500] [--images 2000] [--index NAME ...]
+    python -m benchmarks.torture [--kills 200] [--seconds 60] [--tries 500] [--images 2000] [--index KIND ...]
 
 Six things are done, each by a script of ``tests/torture`` that can be run alone:
 
@@ -27,10 +27,9 @@ from pathlib import Path
 
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.store.faiss_index import AUTO
+from langchain_sentence_window.store.faiss_index import AUTO, KINDS
 from tests.torture import churn, crash_images, damage, kill, limits
 from tests.torture.corpus import TextEmbeddings
-from tests.torture.indexes import known_indexes
 
 SENTENCES = 3_200
 """Sentences under churn."""
@@ -44,7 +43,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60, help="of churn, with each kind of index")
     parser.add_argument("--tries", type=int, default=500, help="of damage, to each file")
-    parser.add_argument("--index", nargs="+", default=known_indexes(), metavar="NAME", help="the default is every kind")
+    parser.add_argument("--index", nargs="+", default=KINDS, choices=KINDS, help="the default is every kind")
     parser.add_argument("--images", type=int, default=2_000, help="after a power failure")
     parser.add_argument("--only", nargs="+", default=DONE, choices=DONE)
     parser.add_argument("--files", default="", metavar="NAME", help="damage only files with this in their names")

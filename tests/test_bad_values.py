@@ -279,7 +279,7 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     ),
     "FaissStore": (
         FaissStore,
-        {"embedding": WordEmbeddings(), "index": "Flat", "neighbor_weights": (1,), "search_effort": 2},
+        {"embedding": WordEmbeddings(), "index": "exact", "neighbor_weights": (1,)},
     ),
     "similarity_search": (in_store("similarity_search"), {"query": "refund", "k": 1, "filter": {"page": {"$ne": 1}}}),
     "hybrid_search": (in_store("hybrid_search"), {"query": "refund", "k": 1, "lexical_weight": 0.5}),

@@ -123,12 +123,12 @@ SMALL = {
     "plan": ["--sentences", "1e7", "--chunks", "1e6"],
     "retrieval": ["--sentences", "1000"],
     "scale": ["--sentences", "1000"],
-    "side_by_side": ["--sentences", "1000", "--only", "FaissStore", "FaissStore, Flat"],
+    "side_by_side": ["--sentences", "1000", "--only", "FaissStore", "FaissStore, exact"],
     "splitting": ["--hostile", "--sizes", "1000", "2000", "--engine", "default"],
     "stalls": ["--sentences", "400", "--queries", "5", "--rounds", "1", "--only", "FaissStore"],
     "store": ["--sentences", "1000", "--peers", "memory"],
     "stores": ["--sentences", "400", "--only", "InMemory", "--no-suite"],
-    "torture": ["--kills", "1", "--seconds", "0.5", "--tries", "2", "--images", "1", "--index", "Flat"],
+    "torture": ["--kills", "1", "--seconds", "0.5", "--tries", "2", "--images", "1", "--index", "exact"],
 }
 """Each script with little to do."""
 KNOWN = {

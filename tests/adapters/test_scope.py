@@ -755,7 +755,7 @@ def test_a_filter_by_a_name_that_the_store_does_not_read_is_refused(
     for store, message in (
         (
             FaissStore(words),
-            "FaissStore takes only 'filter', 'search_effort'; set filter on the retriever",
+            "FaissStore takes only 'filter'; set filter on the retriever",
         ),
         (Read(words), f"search_kwargs holds a filter as '{name}', which Read doesn't read"),
     ):

@@ -24,7 +24,6 @@ REASONS = {
     "tests/retrieval/test_logs.py": "a score of any kind is logged without an error",
     "tests/retrieval/test_query.py": "the steps of a query are read one by one",
     "tests/store/test_backup.py": "the record of a write is written as a crash leaves it",
-    "tests/store/test_recall.py": "the interval is compared with its formula",
     "tests/store/test_words.py": "an index whose fields have other names is made as another version would",
     "tests/studio/test_library.py": "what is kept of an index that changed shows nowhere else",
     "tests/torture/": "a process is ended at a point within a call",

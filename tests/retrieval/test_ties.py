@@ -44,9 +44,9 @@ def sources(given_texts: Sequence[str]) -> list[Document]:
     ]
 
 
-def built(documents: Sequence[Document], chance: random.Random, index: str | None = None, calls: int = 1) -> FaissStore:
+def built(documents: Sequence[Document], chance: random.Random, calls: int = 1) -> FaissStore:
     """Add documents in several calls, after others of the same names and some that are deleted at the end."""
-    store = FaissStore(WordEmbeddings(), index=index)
+    store = FaissStore(WordEmbeddings())
     retriever = SentenceWindowRetriever(vectorstore=store)
     if calls > 1:
         early = [Document(page_content="An old card. A refund of a card.", id=each.id) for each in documents[::2]]
@@ -78,19 +78,16 @@ def results(store: FaissStore) -> list[Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("index", ["auto", "SQ8"])
 @examples(5)
 @given(given_texts=st.lists(texts, min_size=2, max_size=9), chance=st.randoms(use_true_random=False))
-def test_the_order_in_which_documents_are_added_changes_nothing(
-    index: str, given_texts: list[str], chance: random.Random
-) -> None:
+def test_the_order_in_which_documents_are_added_changes_nothing(given_texts: list[str], chance: random.Random) -> None:
     documents = sources(given_texts)
     if not documents:
         return
-    expected = results(built(documents, chance, index))
-    assert results(built(documents[::-1], chance, index)) == expected
+    expected = results(built(documents, chance))
+    assert results(built(documents[::-1], chance)) == expected
     chance.shuffle(documents)
-    assert results(built(documents, chance, index, calls=2)) == expected
+    assert results(built(documents, chance, calls=2)) == expected
 
 
 @pytest.mark.slow

@@ -56,9 +56,7 @@ class Changes(RuleBasedStateMachine):
         self.sections: dict[str, int] = {}
         self.version = 0
 
-    @initialize(
-        index=st.sampled_from(["auto", "Flat", "SQ8", "HNSW16", "RaBitQ2", "IVF1,PQ16x4fs"]), on_disk=st.booleans()
-    )
+    @initialize(index=st.sampled_from(["auto", "exact", "codes"]), on_disk=st.booleans())
     def open(self, index: str, on_disk: bool) -> None:
         self.path = Path(self.folder.name) if on_disk else None
         self.store = FaissStore(TextEmbeddings(), self.path, index)
@@ -122,7 +120,7 @@ class Changes(RuleBasedStateMachine):
 
     @rule()
     def compare(self) -> None:
-        with FaissStore(TextEmbeddings(), index="Flat") as anew:
+        with FaissStore(TextEmbeddings(), index="exact") as anew:
             anew.add_documents(list(self.held.values()))
             for query in QUERIES:
                 assert found(self.store, query) == approximately(found(anew, query))

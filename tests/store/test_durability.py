@@ -79,9 +79,9 @@ def test_processes_queue_and_see_what_others_wrote(tmp_path: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.parametrize("index", ["Flat", "IVF8,PQ16x4fs"])
+@pytest.mark.parametrize("index", ["exact", "codes"])
 def test_damage_is_repaired_or_reported(index: str) -> None:
-    only = "" if index == "Flat" else "vectors"
+    only = "" if index == "exact" else "vectors"
     outcomes = damage.torture(12, 1, index, only)
     assert sum(counts.total() for counts in outcomes.values()) == 12 * len(outcomes) >= 48
 
@@ -295,7 +295,7 @@ PATHS: list[bytes] = [
 @pytest.mark.parametrize("name", PATHS if sys.platform != "linux" else [*PATHS, b"caf\xe9", b"\xff\x80"])
 def test_an_index_may_be_in_a_folder_of_any_name(tmp_path: Path, name: bytes) -> None:
     folder = tmp_path / os.fsdecode(name) / "index"
-    with FaissStore(TextEmbeddings(), folder, "SQ8") as store:
+    with FaissStore(TextEmbeddings(), folder, "exact") as store:
         churn.fill(store, 80)
         store.save()
         check_against_brute_force(store, TextEmbeddings())

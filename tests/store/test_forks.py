@@ -23,6 +23,7 @@ from langchain_sentence_window.errors import StoreError
 from tests.patience import PATIENCE
 from tests.torture.calls import filled
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, contents, document
+from tests.torture.limits import lower
 warnings.simplefilter("ignore", DeprecationWarning)
 path, arguments = sys.argv[1] or None, sys.argv[2:]
 context = multiprocessing.get_context("fork")
@@ -57,6 +58,7 @@ def child(store, queue):
     check_against_brute_force(store, TextEmbeddings())
     queue.put(sorted(contents(store)))
 
+lower()  # so few sentences have codes
 store = filled(path, 10, index=arguments[0])
 store.similarity_search("x"), store.lexical_search("x")
 queue = context.Queue()
@@ -77,7 +79,7 @@ if path:
 
 
 @in_file_and_in_memory
-@pytest.mark.parametrize("index", ["Flat", "HNSW32"])
+@pytest.mark.parametrize("index", ["exact", "codes"])
 def test_both_processes_go_on(in_memory: bool, index: str, tmp_path: Path) -> None:
     check(BOTH, None if in_memory else tmp_path, index)
 

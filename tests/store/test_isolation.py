@@ -4,12 +4,10 @@ import asyncio
 import gc
 import os
 import shutil
-import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any

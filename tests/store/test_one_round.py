@@ -126,7 +126,7 @@ def test_metadata_that_is_invalid_is_refused_when_it_is_read(words: WordEmbeddin
         made.sentences[0].start  # noqa: B018
 
 
-@pytest.mark.parametrize("bad", [{"k": 0}, {"k": "x"}, {"lexical_weight": -1.0}, {"search_effort": 0.0}])
+@pytest.mark.parametrize("bad", [{"k": 0}, {"k": "x"}, {"lexical_weight": -1.0}])
 def test_invalid_arguments_are_refused(words: WordEmbeddings, bad: dict[str, Any]) -> None:
     store = FaissStore.from_documents(documents(3), words)
     with pytest.raises(InvalidInputError):

@@ -1,6 +1,6 @@
 """Replace documents with one writer while eight readers search.
 
-    python -m tests.torture.churn [--seconds 60] [--sentences 10000] [--index Flat] [--processes] [--changes]
+    python -m tests.torture.churn [--seconds 60] [--sentences 10000] [--index codes] [--processes] [--changes]
 
 Each result's text must belong to its vector, and no reader may see a part of a document: a search filtered by
 document finds all of its sentences, of one version. With ``--processes``, the readers and two writers are separate
@@ -24,13 +24,13 @@ from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.store import faiss_index
 from tests.torture.corpus import (
     SENTENCES,
+    TOLERANCE,
     TextEmbeddings,
     check_against_brute_force,
     contents,
     document,
     searched_vectors,
 )
-from tests.torture.indexes import tolerance
 from tests.torture.limits import lower
 
 READERS = 8
@@ -45,10 +45,8 @@ def fill(store: FaissStore, sentences: int) -> int:
     return documents
 
 
-def check_search(
-    store: FaissStore, embedding: TextEmbeddings, number: int, chance: random.Random, most: float = 3e-3
-) -> None:
-    """Search in one of several ways, and check the results; a cosine may be wrong by so much."""
+def check_search(store: FaissStore, embedding: TextEmbeddings, number: int, chance: random.Random) -> None:
+    """Search in one of several ways, and check the results."""
     query = f"query {chance.random()}"
     way = chance.choice(["plain", "plain", "filtered", "lexical", "ids"])
     if way == "plain":
@@ -58,7 +56,7 @@ def check_search(
             # The neighbors that its vector is mixed with are of the same version, as documents are seen whole.
             whole = document(each.metadata["number"], each.metadata["version"])
             vectors = searched_vectors([(one.page_content, one.metadata) for one in whole], embedding, NEIGHBOR_WEIGHTS)
-            assert abs(float(vectors[each.page_content] @ embedding.vector(query)) - score) < most, each
+            assert abs(float(vectors[each.page_content] @ embedding.vector(query)) - score) < TOLERANCE, each
         return
     if way == "filtered":
         documents = store.similarity_search(query, k=99, filter={"doc_id": f"document {number}"})
@@ -72,14 +70,14 @@ def check_search(
 
 def churn(store: FaissStore, documents: int, seconds: float, *, changes: bool = False) -> dict[str, int]:
     """Write in this thread and read in others; return counts."""
-    embedding, stop, most = TextEmbeddings(), threading.Event(), tolerance(store)
+    embedding, stop = TextEmbeddings(), threading.Event()
     searches, failures = [0] * READERS, list[BaseException]()
 
     def read(reader: int) -> None:
         chance = random.Random(reader)
         try:
             while not stop.is_set():
-                check_search(store, embedding, chance.randrange(documents), chance, most)
+                check_search(store, embedding, chance.randrange(documents), chance)
                 searches[reader] += 1
         except BaseException as error:  # noqa: BLE001 - told below
             failures.append(error)
@@ -179,7 +177,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--sentences", type=int, default=10_000)
-    parser.add_argument("--index", default="Flat")
+    parser.add_argument("--index", default="exact")
     parser.add_argument("--processes", action="store_true")
     parser.add_argument("--memory", action="store_true", help="a store in memory")
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)

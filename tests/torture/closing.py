@@ -128,7 +128,7 @@ def check_kept(path: Path, workers: list[Worker]) -> None:
 
 def check_holds(path: Path, acknowledged: Versions, begun: Versions, documents: int = DOCUMENTS) -> None:
     """Check that a store is sound, and holds acknowledged writes or those begun after them."""
-    with FaissStore.open(path, TextEmbeddings(), index="Flat") as store:
+    with FaissStore.open(path, TextEmbeddings(), index="exact") as store:
         check_against_brute_force(store, TextEmbeddings())
         check_all_there(store, acknowledged, begun, documents)
 

@@ -1,6 +1,6 @@
 """Damage each file of a store, one at a time, and check that no answer is wrong.
 
-    python -m tests.torture.damage [--tries 500] [--index RaBitQ2] [--only NAME]
+    python -m tests.torture.damage [--tries 500] [--index codes] [--only NAME]
 
 A byte of a file is changed; the file is cut, removed, or replaced by that of an earlier state of the store, by that of
 another store, or by other bytes. Each damaged copy is opened in a separate process, which must not crash. Without one
@@ -27,7 +27,6 @@ from typing import Any
 from langchain_sentence_window import FaissStore, check_index
 from langchain_sentence_window.errors import SentenceWindowError, StoreError
 from tests.torture.corpus import TextEmbeddings, check_against_brute_force, document
-from tests.torture.indexes import is_trained
 from tests.torture.limits import lower
 
 MODULE = "tests.torture.damage"
@@ -70,10 +69,7 @@ def answers(store: FaissStore) -> dict[str, Any]:
     return {
         "count": len(store),
         "texts": sorted((each.id, each.page_content, each.metadata) for each in store.get_by_ids(ids)),
-        # What an index that is trained finds depends on what it was trained with; its cosines are checked instead.
-        "nearest": []
-        if is_trained(store)
-        else [
+        "nearest": [
             [(each.id, each.page_content, round(score, 3)) for each, score in store.similarity_search_with_score(query)]
             for query in ("a", "b", "c")
         ],
@@ -147,13 +143,13 @@ WAYS: dict[Callable[[Path, random.Random], None], int] = {change: 6, cut: 2, rem
 """Ways to damage a file, and how often each is chosen."""
 
 
-def torture(tries: int, seed: int = 0, index: str = "Flat", only: str = "") -> dict[str, Counter[str]]:
+def torture(tries: int, seed: int = 0, index: str = "exact", only: str = "") -> dict[str, Counter[str]]:
     """Damage each kind of file of a store with an index so many times, and count the outcomes.
 
     Args:
         tries: How often each kind is damaged.
         seed: The seed of all chance.
-        index: The name of the store's index.
+        index: The kind of the store's index.
         only: A part of the names of the files to damage.
     """
     chance, outcomes = random.Random(seed), dict[str, Counter[str]]()
@@ -223,7 +219,7 @@ if __name__ == "__main__":
     parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--killed", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--judge", type=Path, nargs="+", help=argparse.SUPPRESS)
-    parser.add_argument("--index", default="Flat")
+    parser.add_argument("--index", default="exact")
     parser.add_argument("--only", default="", metavar="NAME", help="files with this in their names")
     arguments = parser.parse_args()
     lower()

@@ -30,10 +30,10 @@ from tests.torture.corpus import SENTENCES, document
 from tests.torture.rounds import main, play_rounds
 
 MODULE = "tests.torture.forking"
-DOCUMENTS = 90
-"""More sentences than FAISS needs to train 16 lists."""
+DOCUMENTS = 130
+"""Enough sentences to train codes with."""
 
-KINDS = ["Flat", "Flat", "SQ8", "HNSW32", "IVF16,Flat"]
+KINDS = ["exact", "codes"]
 MODES = ["waits", "closes", "writes"]
 WORKERS = 2
 

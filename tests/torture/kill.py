@@ -4,7 +4,7 @@
 
 A process adds, replaces, deletes, searches and saves, and reports each call. It is killed (kill -9) at a random moment,
 and the store is opened again: every acknowledged call must be there, none may be there in part, and searches must agree
-with brute force. Then the next process goes on with the same store. Its index is of any type, and mostly the automatic
+with brute force. Then the next process goes on with the same store. Its index is of any kind, and mostly the automatic
 one, with limits so low that it changes in the background every few calls.
 
 With ``--in-change``, the limits are moved after each call, so that a change is due all the time, and a process is
@@ -29,11 +29,10 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from langchain_sentence_window import FaissStore
-from langchain_sentence_window.store.faiss_index import AUTO
+from langchain_sentence_window.store.faiss_index import AUTO, KINDS
 from langchain_sentence_window.store.vectors import VectorCache
 from tests.torture.churn import move_limits
 from tests.torture.corpus import SENTENCES, TextEmbeddings, check_against_brute_force, contents, document
-from tests.torture.indexes import known_indexes
 from tests.torture.limits import lower
 from tests.torture.rounds import python
 
@@ -42,7 +41,7 @@ DOCUMENTS = 60
 CALLS = {"replace": 8, "delete": 2, "filter": 1, "add": 2, "save": 1, "lexical": 2, "search": 5, "reopen": 1}
 """How often each call is made, out of 22."""
 
-INDEXES = [AUTO] * 8 + known_indexes()
+INDEXES = [AUTO] * 8 + [*KINDS]
 """The indexes that are chosen from."""
 
 OTHERS = range(100, 120)

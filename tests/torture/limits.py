@@ -21,7 +21,7 @@ def lower(put: Callable[[Any, str, Any], None] = setattr) -> None:
     """
     put(faiss_index, "MAX_EXACT_NUMBERS", EXACT * DIMENSION)
     put(faiss_index, "MAX_WHOLE_NUMBERS", WHOLE * DIMENSION)
-    put(faiss_index, "_MIN_CLUSTER_BITS", 2)
+    put(faiss_index, "_MIN_CLUSTERS", 4)
     put(faiss_index, "_MIN_TO_TRAIN", 40)
     put(faiss_index, "_MIN_PER_CLUSTER", 10)
     put(faiss_index, "CLUSTERS_SEARCHED", 1)
