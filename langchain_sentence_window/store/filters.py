@@ -1,4 +1,4 @@
-"""Metadata filters, compiled to SQL; keys and values are always parameters.
+"""Metadata filters: their syntax, and what each operator means in SQL, and in Python for stores that lack it.
 
 The syntax is the one that LangChain's PGVectorStore and Chroma share::
 
@@ -9,25 +9,16 @@ The syntax is the one that LangChain's PGVectorStore and Chroma share::
     {"$or": [{"lang": "en"}, {"draft": {"$exists": False}}]}
 
 All conditions in a mapping must hold. A comparison with a missing key doesn't hold, so ``$ne`` and ``$nin`` hold only
-where the key exists. Strings, numbers and booleans never equal each other. Integers of more than 64 bits in metadata
-are compared as floats, so no filter can name one. Keys and values are converted as those of metadata, see `as_json`.
+where the key exists. Strings, numbers and booleans never equal each other, nor compare. Integers of more than 64 bits
+in metadata are compared as floats, so no filter can name one. Keys and values are converted as those of metadata, see
+`as_json`; a NUL in a string, which SQLite's JSON functions would truncate, is stored and compared as other characters.
 
 If the value is a list, a comparison holds if it holds for one of its elements; ``$ne`` and ``$nin`` hold if they hold
-for all. Lists and dicts in a list match nothing, and neither does a dict. ``$contains`` is another name of ``$eq``, and
-``$not_contains`` of ``$ne``, which read better where the value is a list.
+for all. Lists and dicts in a list match nothing, and neither does a dict. The package's own keys hold no lists, so
+theirs aren't looked into. ``$contains`` is another name of ``$eq``, and ``$not_contains`` of ``$ne``, which read better
+where the value is a list.
 
-The operators of metadata filters: what each means in SQL, and in Python for stores that don't filter by it.
-
-Both mean the same, to the letter. In SQL, keys and values are always parameters.
-
-A condition on a list holds if it holds for an element of it, and its negation if it holds for none. Elements that are
-lists or mappings match nothing. The keys of this package's own hold no lists, so theirs aren't looked into.
-
-Strings, numbers and booleans are three kinds, and values of two kinds never compare.
-
-Strings with NUL characters, which SQLite's JSON functions would truncate.
-
-Metadata and filters are stored and compared with another character instead.
+In SQL, keys and values are always parameters.
 """
 
 import math
@@ -44,25 +35,49 @@ from langchain_sentence_window.errors import FilterError
 
 Filter: TypeAlias = Mapping[str, Any]
 
-MAX_FILTER_DEPTH = 50
-"""The maximum depth of nested ``$and``, ``$or`` and ``$not``."""
-
-_NESTING = ("$and", "$or")
-
-
 Condition: TypeAlias = tuple[str, list[Any]]
 """An SQL expression over a row of ``sentences``, and its parameters."""
 
+Owner: TypeAlias = Literal["source", "section", "sentence"]
+"""The owner of the metadata that has a key."""
+
+Scalar: TypeAlias = str | int | float
+"""A value that a filter may compare with."""
+
+MISSING: Any = object()
+"""Stands for the value of a key that metadata doesn't have."""
+
+MAX_FILTER_DEPTH = 50
+"""The maximum depth of nested ``$and``, ``$or`` and ``$not``."""
+
 MAX_VALUES = 30_000
 """The largest number of keys and values in one filter."""
+
+_NESTING = ("$and", "$or")
 
 _MAX_PARAMETERS = MAX_VALUES + 1_000  # a key may be written several times, and SQLite takes 32,766
 _MAX_SQL_LENGTH = 900_000  # SQLite takes a million
 _GROUPS = 4  # more need fewer brackets, and SQLite's limit of an expression's depth is far
 _MAX_BRACKETS = 60  # SQLite's parser has a stack of 100, of which the innermost part takes some
 
-Owner: TypeAlias = Literal["source", "section", "sentence"]
-"""The owner of the metadata that has a key."""
+_MAX_INTEGER = 2**63
+_MAX_WRITTEN_TWICE = 100
+_PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
+
+# In the order of how common they are. A boolean is an integer to Python, and its value is one to SQLite.
+_TYPES: Mapping[type | None, str] = {str: "= 'text'", float: "IN ('integer', 'real')", bool: "IN ('true', 'false')"}
+"""The types in JSON of the values of each kind."""
+
+# The value of a key that is a path, or of any key, and its elements if it is a list.
+_ITSELF_OR_ELEMENTS = (
+    "SELECT json_extract(metadata, ?) AS value, json_type(metadata, ?) AS type UNION ALL "
+    "SELECT value, type FROM json_each(metadata, ?) WHERE json_type(metadata, ?) = 'array'"
+)
+_ITSELF_OR_ELEMENTS_OF_KEY = (
+    "SELECT value, type FROM json_each(metadata) WHERE key = ? UNION ALL "
+    "SELECT inner.value, inner.type FROM json_each(metadata) AS outer, "
+    "json_each(CASE outer.type WHEN 'array' THEN outer.value ELSE '[]' END) AS inner WHERE outer.key = ?"
+)
 
 # A sentence of a source document has shared metadata in the rows of its source and section only; any other Document
 # has all in its own row. These forms are equivalent: one for all owners at once; one if all belong to sources, which
@@ -78,23 +93,24 @@ _OF_ALL, _OF_SOURCES, _OF_EACH = (
     )
 )
 
+STAND_IN = "\ue000"  # of Unicode's private use area; followed by 0 for a NUL, by 1 for itself
 
-class Part(NamedTuple):
-    """A part of a filter.
 
-    Attributes:
-        sql: An expression over ``metadata``, or over a row of ``sentences``.
-        parameters: Its parameters.
-        owner: The owner of the ``metadata`` it reads; a sentence's part may read other columns too.
-        is_narrow: Whether it matches only sentences of source documents that it names.
-        brackets: The depth of SQLite's parser stack that it needs, without the innermost part.
+def compile_filter(filter: Filter) -> Condition:
+    """Compile a filter.
+
+    Raises:
+        FilterError: The filter isn't a mapping or is too long, an operator doesn't exist, or a value can't be compared.
     """
+    part = of_sentence(_all_of(filter, 0))
+    check_size(part)
+    condition = part.sql, part.parameters
+    return for_few(condition) if part.is_narrow else condition
 
-    sql: str
-    parameters: list[Any]
-    owner: Owner = "source"
-    is_narrow: bool = False
-    brackets: int = 0
+
+def filter_keys(filter: Filter) -> list[str]:
+    """Return the metadata keys of a valid filter, each once."""
+    return list(dict.fromkeys(_keys_in(filter)))
 
 
 def for_few(condition: Condition) -> Condition:
@@ -115,89 +131,132 @@ def for_all(condition: Condition, *, has_sources: bool, has_others: bool) -> Con
     return _in_form(condition, _OF_SOURCES if has_sources else dict.fromkeys(_OF_ALL, "("))
 
 
-def _in_form(condition: Condition, form: Mapping[str, str]) -> Condition:
-    sql, parameters = condition
-    for owner, of_all in _OF_ALL.items():
-        sql = sql.replace(of_all, form[owner])
-    return sql, parameters
+class Part(NamedTuple):
+    """A part of a filter.
+
+    Attributes:
+        sql: An expression over ``metadata``, or over a row of ``sentences``.
+        parameters: Its parameters.
+        owner: The owner of the ``metadata`` it reads; a sentence's part may read other columns too.
+        is_narrow: Whether it matches only sentences of source documents that it names.
+        brackets: The depth of SQLite's parser stack that it needs, without the innermost part.
+    """
+
+    sql: str
+    parameters: list[Any]
+    owner: Owner = "source"
+    is_narrow: bool = False
+    brackets: int = 0
 
 
-def negated(part: Part) -> Part:
-    """Return the part that matches everything this one doesn't."""
-    # Unlike NOT, this needs no parser stack; each part is 0 or 1.
-    return part._replace(sql=f"{part.sql} = 0", is_narrow=False)
+class Operator(NamedTuple):
+    """The meaning of an operator.
+
+    Attributes:
+        to_sql: Makes the condition that a key meets the operand. Raises `FilterError` if the operand is unusable.
+        holds: Says whether a stored value, or `MISSING`, meets an operand that ``to_sql`` takes.
+    """
+
+    to_sql: Callable[[str, object], Part]
+    holds: Callable[[Any, Any], bool]
 
 
-def join(joint: str, parts: Sequence[Part]) -> Part:
-    """Join parts with ``" AND "`` or ``" OR "``."""
-    by_owner: dict[Owner, list[Part]] = {}
-    for part in parts:
-        by_owner.setdefault(part.owner, []).append(part)
-    if len(by_owner) <= 1:
-        return _joined(joint, parts)
-    of_sentences = by_owner.pop("sentence", [])
-    return _joined(joint, [*[of_sentence(_joined(joint, of_owner)) for of_owner in by_owner.values()], *of_sentences])
+# The operators
 
 
-def of_sentence(part: Part) -> Part:
-    """Return the form of a part that is evaluated for a sentence, wherever its metadata is stored."""
-    if part.owner == "sentence" or not part.parameters:
-        return part
-    return part._replace(sql=f"({_OF_ALL[part.owner]}{part.sql}))", owner="sentence")
+def equals(key: str, operand: object) -> Part:
+    """Return the condition that a key has a value."""
+    return _in(key, [operand])
 
 
-def _joined(joint: str, parts: Sequence[Part]) -> Part:
-    if not parts:
-        return Part("0" if joint == " OR " else "1", [])
-    if len(parts) == 1:
-        return parts[0]
-    # In groups, the deepest one first, as SQLite's parser stack is limited.
-    size = -(-len(parts) // _GROUPS)
-    groups = [_joined(joint, parts[start : start + size]) for start in range(0, len(parts), size)]
-    first, *others = sorted(groups, key=lambda part: -part.brackets)
-    owners = {part.owner for part in groups}
-    whole = Part(
-        f"({joint.join(part.sql for part in (first, *others))})",
-        [parameter for part in (first, *others) for parameter in part.parameters],
-        owners.pop() if len(owners) == 1 else "sentence",
-        (any if joint == " AND " else all)(part.is_narrow for part in groups),
-        1 + max(first.brackets, 2 + others[0].brackets),
+def is_equal(stored: Any, operand: Any) -> bool:
+    """Return whether a stored value equals one, as in SQL."""
+    return _is_one_of(stored, [operand])
+
+
+def exists(key: str, operand: object) -> Part:
+    """Return the condition that a key is there, or isn't."""
+    wanted = stored_form(operand)
+    if not isinstance(wanted, bool):
+        raise FilterError(f"$exists takes True or False, not {shown(operand)}")
+    there = _where_type(key, "IS NOT NULL")
+    return there if wanted else negated(there)
+
+
+def _ordered(sign: str, compares: Callable[[Any, Any], Any]) -> Operator:
+    def to_sql(key: str, operand: object) -> Part:
+        value = _value(operand)
+        return _where(key, f"{sign} ?", _TYPES[_kind(value)], [value])
+
+    def holds(stored: Any, operand: Any) -> bool:
+        return any(_compares(compares, each, operand) for each in _elements(stored))
+
+    return Operator(to_sql, holds)
+
+
+def _in(key: str, operand: object) -> Part:
+    values = list(map(stored_form, _list("$in", operand)))
+    given = [_value(each) for each in values if each is not None]
+    groups = {kind: [each for each in given if _kind(each) is kind] for kind in _TYPES}
+    conditions = [_one_of(key, kind, group) for kind, group in groups.items() if group]
+    if len(given) < len(values):
+        conditions.append(_where(key, "IS NULL", "IS 'null'", []))
+    return join(" OR ", conditions)
+
+
+def _is_one_of(stored: Any, values: Sequence[Any]) -> bool:
+    return any(
+        each is None if value is None else _compares(operator.eq, each, value)
+        for each in _elements(stored)
+        for value in values
     )
-    check_size(whole)
-    return whole
 
 
-def check_size(part: Part) -> None:
-    """Check that SQLite can parse a part.
-
-    Raises:
-        FilterError: The part is too long, or nests too deeply.
-    """
-    if part.brackets > _MAX_BRACKETS:
-        raise FilterError("the filter nests too deeply for so many parts; flatten its $and, $or and $not")
-    count = len(part.parameters)
-    if count > _MAX_PARAMETERS or len(part.sql) > _MAX_SQL_LENGTH:
-        raise FilterError(
-            f"the filter has at least {count:,} keys and values, which is too many for one search; give it at most "
-            f"{MAX_VALUES:,} and search several times, or mark the documents in their metadata"
-        )
+def _not_in(key: str, operand: object) -> Part:
+    return join(" AND ", [exists(key, operand=True), negated(_in(key, _list("$nin", operand)))])
 
 
-def compile_filter(filter: Filter) -> Condition:
-    """Compile a filter.
-
-    Raises:
-        FilterError: The filter isn't a mapping or is too long, an operator doesn't exist, or a value can't be compared.
-    """
-    part = of_sentence(_all_of(filter, 0))
-    check_size(part)
-    condition = part.sql, part.parameters
-    return for_few(condition) if part.is_narrow else condition
+def _is_none_of(stored: Any, values: Sequence[Any]) -> bool:
+    return stored is not MISSING and not _is_one_of(stored, values)
 
 
-def filter_keys(filter: Filter) -> list[str]:
-    """Return the metadata keys of a valid filter, each once."""
-    return list(dict.fromkeys(_keys_in(filter)))
+def _between(key: str, operand: object) -> Part:
+    low, high = operand if is_list(operand) and len(operand) == 2 else (None, None)  # noqa: PLR2004
+    if low is None or high is None:
+        raise FilterError(f"$between takes [lowest, highest], both included, not {shown(operand)}")
+    values = [_value(low), _value(high)]
+    kind, other = map(_kind, values)
+    if kind is not other:
+        return join(" OR ", [])  # nothing is between a string and a number
+    return _where(key, "BETWEEN ? AND ?", _TYPES[kind], values)
+
+
+def _is_between(stored: Any, operand: Any) -> bool:
+    low, high = operand
+    return any(_compares(operator.ge, each, low) and _compares(operator.le, each, high) for each in _elements(stored))
+
+
+_NOT_EQUAL = Operator(lambda key, operand: _not_in(key, [operand]), lambda stored, value: _is_none_of(stored, [value]))
+_AT_LEAST, _AT_MOST = _ordered(">=", operator.ge), _ordered("<=", operator.le)
+
+OPERATORS: Mapping[str, Operator] = {
+    "$eq": Operator(equals, is_equal),
+    "$gt": _ordered(">", operator.gt),
+    "$gte": _AT_LEAST,
+    "$lt": _ordered("<", operator.lt),
+    "$lte": _AT_MOST,
+    "$ne": _NOT_EQUAL,
+    "$not_contains": _NOT_EQUAL,
+    "$in": Operator(_in, _is_one_of),
+    "$nin": Operator(_not_in, _is_none_of),
+    "$contains": Operator(equals, is_equal),
+    "$between": Operator(_between, _is_between),
+    "$exists": Operator(exists, lambda stored, operand: (stored is not MISSING) is operand),
+}
+"""The operators that a key takes, by name."""
+
+
+# Reading a filter
 
 
 def _keys_in(filter: Filter) -> Iterator[str]:
@@ -269,81 +328,31 @@ def _operation(key: str, operator: object, operand: object) -> Part:
     raise FilterError(f"{shown(operator)} isn't an operator; those for a key are {', '.join(OPERATORS)}")
 
 
-MISSING: Any = object()
-"""Stands for the value of a key that metadata doesn't have."""
-
-_PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
-_MAX_INTEGER = 2**63
-_MAX_WRITTEN_TWICE = 100
-
-Scalar: TypeAlias = str | int | float
-"""A value that a filter may compare with."""
-
-# In the order of how common they are. A boolean is an integer to Python, and its value is one to SQLite.
-_TYPES: Mapping[type | None, str] = {str: "= 'text'", float: "IN ('integer', 'real')", bool: "IN ('true', 'false')"}
-"""The types in JSON of the values of each kind."""
-
-# The value of a key that is a path, or of any key, and its elements if it is a list.
-_ITSELF_OR_ELEMENTS = (
-    "SELECT json_extract(metadata, ?) AS value, json_type(metadata, ?) AS type UNION ALL "
-    "SELECT value, type FROM json_each(metadata, ?) WHERE json_type(metadata, ?) = 'array'"
-)
-_ITSELF_OR_ELEMENTS_OF_KEY = (
-    "SELECT value, type FROM json_each(metadata) WHERE key = ? UNION ALL "
-    "SELECT inner.value, inner.type FROM json_each(metadata) AS outer, "
-    "json_each(CASE outer.type WHEN 'array' THEN outer.value ELSE '[]' END) AS inner WHERE outer.key = ?"
-)
+def is_list(value: object) -> TypeGuard[Sequence[Any]]:
+    """Return whether a value is a list, and no text."""
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
 
 
-class Operator(NamedTuple):
-    """The meaning of an operator.
-
-    Attributes:
-        to_sql: Makes the condition that a key meets the operand. Raises `FilterError` if the operand is unusable.
-        holds: Says whether a stored value, or `MISSING`, meets an operand that ``to_sql`` takes.
-    """
-
-    to_sql: Callable[[str, object], Part]
-    holds: Callable[[Any, Any], bool]
+def _list(operator: str, operand: object) -> Sequence[object]:
+    if not is_list(operand) and not isinstance(operand, set | frozenset):
+        raise FilterError(f"{operator} takes a list of values, not {shown(operand)}")
+    return list(operand)
 
 
-# The operators
+# A condition in SQL. Comparisons and types are this module's own expressions; keys and values are parameters. A plain
+# key is looked up by a path, which is faster than the lookup of a key with dots, quotes or other characters. So is a
+# value that isn't a list without a subquery, and few values are written twice for it; many are written once, as SQLite
+# limits their number.
 
 
-def equals(key: str, operand: object) -> Part:
-    """Return the condition that a key has a value."""
-    return _in(key, [operand])
-
-
-def exists(key: str, operand: object) -> Part:
-    """Return the condition that a key is there, or isn't."""
-    wanted = stored_form(operand)
-    if not isinstance(wanted, bool):
-        raise FilterError(f"$exists takes True or False, not {shown(operand)}")
-    there = _where_type(key, "IS NOT NULL")
-    return there if wanted else negated(there)
-
-
-def is_equal(stored: Any, operand: Any) -> bool:
-    """Return whether a stored value equals one, as in SQL."""
-    return _is_one_of(stored, [operand])
-
-
-def _ordered(sign: str, compares: Callable[[Any, Any], Any]) -> Operator:
-    def to_sql(key: str, operand: object) -> Part:
-        value = _value(operand)
-        return _where(key, f"{sign} ?", _TYPES[_kind(value)], [value])
-
-    def holds(stored: Any, operand: Any) -> bool:
-        return any(_compares(compares, each, operand) for each in _elements(stored))
-
-    return Operator(to_sql, holds)
-
-
-# In SQL. Comparisons and types are this module's own expressions; keys and values are parameters. A plain key is looked
-# up by a path, which is faster than the lookup of a key with dots, quotes or other characters. So is a value that isn't
-# a list without a subquery, and few values are written twice for it; many are written once, as SQLite limits their
-# number.
+def _one_of(key: str, kind: type | None, values: Sequence[Scalar]) -> Part:
+    marks = ",".join("?" * len(values))
+    if key == DOC_ID and kind is str:
+        documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"
+        sql = f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))"
+        return Part(sql, [with_nul(value) for value in values], "sentence", is_narrow=True)
+    # SQLite sorts every number before every string, so each comparison restricts the type.
+    return _where(key, f"IN ({marks})", _TYPES[kind], list(values))
 
 
 def _where(key: str, comparison: str, types: str, values: list[Any]) -> Part:
@@ -367,6 +376,14 @@ def _where(key: str, comparison: str, types: str, values: list[Any]) -> Part:
     )
 
 
+def _where_type(key: str, types: str) -> Part:
+    if _PLAIN.fullmatch(key):
+        sql = f"ifnull(json_type(metadata, ?) {types}, 0)"
+        return Part(sql, [f"$.{key}"], _owner(key))
+    sql = f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND type {types})"
+    return Part(sql, [_value(key)])
+
+
 def _among(values: str, condition: str, part: Part) -> Part:
     return part._replace(sql=f"EXISTS (SELECT 1 FROM ({values}) WHERE {condition})")
 
@@ -375,6 +392,80 @@ def _owner(key: str) -> Owner:
     if key in PER_SENTENCE_KEYS:
         return "sentence"
     return "section" if key in PER_SECTION_KEYS else "source"
+
+
+# Joining conditions
+
+
+def negated(part: Part) -> Part:
+    """Return the part that matches everything this one doesn't."""
+    # Unlike NOT, this needs no parser stack; each part is 0 or 1.
+    return part._replace(sql=f"{part.sql} = 0", is_narrow=False)
+
+
+def join(joint: str, parts: Sequence[Part]) -> Part:
+    """Join parts with ``" AND "`` or ``" OR "``."""
+    by_owner: dict[Owner, list[Part]] = {}
+    for part in parts:
+        by_owner.setdefault(part.owner, []).append(part)
+    if len(by_owner) <= 1:
+        return _joined(joint, parts)
+    of_sentences = by_owner.pop("sentence", [])
+    return _joined(joint, [*[of_sentence(_joined(joint, of_owner)) for of_owner in by_owner.values()], *of_sentences])
+
+
+def _joined(joint: str, parts: Sequence[Part]) -> Part:
+    if not parts:
+        return Part("0" if joint == " OR " else "1", [])
+    if len(parts) == 1:
+        return parts[0]
+    # In groups, the deepest one first, as SQLite's parser stack is limited.
+    size = -(-len(parts) // _GROUPS)
+    groups = [_joined(joint, parts[start : start + size]) for start in range(0, len(parts), size)]
+    first, *others = sorted(groups, key=lambda part: -part.brackets)
+    owners = {part.owner for part in groups}
+    whole = Part(
+        f"({joint.join(part.sql for part in (first, *others))})",
+        [parameter for part in (first, *others) for parameter in part.parameters],
+        owners.pop() if len(owners) == 1 else "sentence",
+        (any if joint == " AND " else all)(part.is_narrow for part in groups),
+        1 + max(first.brackets, 2 + others[0].brackets),
+    )
+    check_size(whole)
+    return whole
+
+
+def check_size(part: Part) -> None:
+    """Check that SQLite can parse a part.
+
+    Raises:
+        FilterError: The part is too long, or nests too deeply.
+    """
+    if part.brackets > _MAX_BRACKETS:
+        raise FilterError("the filter nests too deeply for so many parts; flatten its $and, $or and $not")
+    count = len(part.parameters)
+    if count > _MAX_PARAMETERS or len(part.sql) > _MAX_SQL_LENGTH:
+        raise FilterError(
+            f"the filter has at least {count:,} keys and values, which is too many for one search; give it at most "
+            f"{MAX_VALUES:,} and search several times, or mark the documents in their metadata"
+        )
+
+
+def of_sentence(part: Part) -> Part:
+    """Return the form of a part that is evaluated for a sentence, wherever its metadata is stored."""
+    if part.owner == "sentence" or not part.parameters:
+        return part
+    return part._replace(sql=f"({_OF_ALL[part.owner]}{part.sql}))", owner="sentence")
+
+
+def _in_form(condition: Condition, form: Mapping[str, str]) -> Condition:
+    sql, parameters = condition
+    for owner, of_all in _OF_ALL.items():
+        sql = sql.replace(of_all, form[owner])
+    return sql, parameters
+
+
+# Values, and how they compare in Python
 
 
 def _value(given: object) -> Scalar:
@@ -391,7 +482,11 @@ def _value(given: object) -> Scalar:
     )
 
 
-# In Python
+def _kind(value: object) -> type | None:
+    """Return the kind of a value; ``None`` for one that a filter can't compare with."""
+    if isinstance(value, str | bool):
+        return str if isinstance(value, str) else bool
+    return float if isinstance(value, int | float) else None
 
 
 def _elements(stored: Any) -> Sequence[Any]:
@@ -401,13 +496,6 @@ def _elements(stored: Any) -> Sequence[Any]:
 def _compares(holds: Callable[[Any, Any], Any], stored: Any, value: Any) -> bool:
     """Return whether a comparison holds; never between values of two kinds, nor with a list or a mapping."""
     return _kind(stored) is _kind(value) and bool(holds(_as_in_sql(stored), _as_in_sql(value)))
-
-
-def _kind(value: object) -> type | None:
-    """Return the kind of a value; ``None`` for one that a filter can't compare with."""
-    if isinstance(value, str | bool):
-        return str if isinstance(value, str) else bool
-    return float if isinstance(value, int | float) else None
 
 
 def _as_in_sql(value: Any) -> Any:
@@ -422,12 +510,14 @@ def _as_in_sql(value: Any) -> Any:
     return value
 
 
-STAND_IN = "\ue000"  # of Unicode's private use area; followed by 0 for a NUL, by 1 for itself
-
-
 def without_nul(value: Any) -> Any:
     """Replace NULs in a string, or in all strings of lists and dictionaries."""
     return _changed(value, lambda text: text.replace(STAND_IN, f"{STAND_IN}1").replace("\0", f"{STAND_IN}0"))
+
+
+def with_nul(value: Any) -> Any:
+    """Undo `without_nul`."""
+    return _changed(value, lambda text: text.replace(f"{STAND_IN}0", "\0").replace(f"{STAND_IN}1", STAND_IN))
 
 
 def _changed(value: Any, change: Callable[[str], str]) -> Any:
@@ -438,102 +528,3 @@ def _changed(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, dict):
         return {_changed(key, change): _changed(each, change) for key, each in value.items()}
     return value
-
-
-_AT_LEAST, _AT_MOST = _ordered(">=", operator.ge), _ordered("<=", operator.le)
-
-
-def _in(key: str, operand: object) -> Part:
-    values = list(map(stored_form, _list("$in", operand)))
-    given = [_value(each) for each in values if each is not None]
-    groups = {kind: [each for each in given if _kind(each) is kind] for kind in _TYPES}
-    conditions = [_one_of(key, kind, group) for kind, group in groups.items() if group]
-    if len(given) < len(values):
-        conditions.append(_where(key, "IS NULL", "IS 'null'", []))
-    return join(" OR ", conditions)
-
-
-def _not_in(key: str, operand: object) -> Part:
-    return join(" AND ", [exists(key, operand=True), negated(_in(key, _list("$nin", operand)))])
-
-
-def _is_none_of(stored: Any, values: Sequence[Any]) -> bool:
-    return stored is not MISSING and not _is_one_of(stored, values)
-
-
-_NOT_EQUAL = Operator(lambda key, operand: _not_in(key, [operand]), lambda stored, value: _is_none_of(stored, [value]))
-
-
-def _between(key: str, operand: object) -> Part:
-    low, high = operand if is_list(operand) and len(operand) == 2 else (None, None)  # noqa: PLR2004
-    if low is None or high is None:
-        raise FilterError(f"$between takes [lowest, highest], both included, not {shown(operand)}")
-    values = [_value(low), _value(high)]
-    kind, other = map(_kind, values)
-    if kind is not other:
-        return join(" OR ", [])  # nothing is between a string and a number
-    return _where(key, "BETWEEN ? AND ?", _TYPES[kind], values)
-
-
-def _is_between(stored: Any, operand: Any) -> bool:
-    low, high = operand
-    return any(_compares(operator.ge, each, low) and _compares(operator.le, each, high) for each in _elements(stored))
-
-
-def is_list(value: object) -> TypeGuard[Sequence[Any]]:
-    """Return whether a value is a list, and no text."""
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
-
-
-def _where_type(key: str, types: str) -> Part:
-    if _PLAIN.fullmatch(key):
-        sql = f"ifnull(json_type(metadata, ?) {types}, 0)"
-        return Part(sql, [f"$.{key}"], _owner(key))
-    sql = f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND type {types})"
-    return Part(sql, [_value(key)])
-
-
-def _one_of(key: str, kind: type | None, values: Sequence[Scalar]) -> Part:
-    marks = ",".join("?" * len(values))
-    if key == DOC_ID and kind is str:
-        documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"
-        sql = f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))"
-        return Part(sql, [with_nul(value) for value in values], "sentence", is_narrow=True)
-    # SQLite sorts every number before every string, so each comparison restricts the type.
-    return _where(key, f"IN ({marks})", _TYPES[kind], list(values))
-
-
-def _list(operator: str, operand: object) -> Sequence[object]:
-    if not is_list(operand) and not isinstance(operand, set | frozenset):
-        raise FilterError(f"{operator} takes a list of values, not {shown(operand)}")
-    return list(operand)
-
-
-def _is_one_of(stored: Any, values: Sequence[Any]) -> bool:
-    return any(
-        each is None if value is None else _compares(operator.eq, each, value)
-        for each in _elements(stored)
-        for value in values
-    )
-
-
-def with_nul(value: Any) -> Any:
-    """Undo `without_nul`."""
-    return _changed(value, lambda text: text.replace(f"{STAND_IN}0", "\0").replace(f"{STAND_IN}1", STAND_IN))
-
-
-OPERATORS: Mapping[str, Operator] = {
-    "$eq": Operator(equals, is_equal),
-    "$gt": _ordered(">", operator.gt),
-    "$gte": _AT_LEAST,
-    "$lt": _ordered("<", operator.lt),
-    "$lte": _AT_MOST,
-    "$ne": _NOT_EQUAL,
-    "$not_contains": _NOT_EQUAL,
-    "$in": Operator(_in, _is_one_of),
-    "$nin": Operator(_not_in, _is_none_of),
-    "$contains": Operator(equals, is_equal),
-    "$between": Operator(_between, _is_between),
-    "$exists": Operator(exists, lambda stored, operand: (stored is not MISSING) is operand),
-}
-"""The operators that a key takes, by name."""
