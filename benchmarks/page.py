@@ -33,7 +33,7 @@ SOURCES = {
     "scale": ["scale"],
     "scale-large": ["scale", "--sentences", "10000000"],
     "scale-real": ["scale", "--only-data", "--own-size", "--sentences", "100000"],
-    "scale-flat": ["scale", "--index", "Flat"],
+    "scale-exact": ["scale", "--index", "exact"],
     "side-by-side": ["side_by_side"],
     "side-by-side-large": ["side_by_side", "--sentences", "1000000"],
     "concurrency": ["concurrency"],
@@ -283,7 +283,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "scale": lambda: scale_table("scale", "synthetic"),
     "scale-large": lambda: scale_table("scale-large", "synthetic"),
     "scale-real": lambda: scale_table("scale-real", "real"),
-    "scale-flat": lambda: scale_table("scale-flat", "synthetic"),
+    "scale-exact": lambda: scale_table("scale-exact", "synthetic"),
     "side-by-side": lambda: side_by_side("side-by-side"),
     "side-by-side-large": lambda: side_by_side("side-by-side-large"),
     "concurrency": lambda: concurrency("concurrency"),
@@ -303,7 +303,7 @@ PLACES = {
         "scale",
         "scale-large",
         "scale-real",
-        "scale-flat",
+        "scale-exact",
         "concurrency",
         "concurrency-large",
         "stalls",
@@ -318,7 +318,7 @@ PAGES[PLAN_PAGE] = PLAN_TABLES
 
 def draw_scale() -> str:
     """Draw time and recall by the number of sentences; nothing if nothing was measured."""
-    measured, large, flat, real = (Measured.read(f"scale{name}") for name in ("", "-large", "-flat", "-real"))
+    measured, large, exact, real = (Measured.read(f"scale{name}") for name in ("", "-large", "-exact", "-real"))
     if measured is None:
         return ""
 
@@ -327,8 +327,8 @@ def draw_scale() -> str:
 
     times = [Line(name, of_all_sizes(name)) for name in ("whole query", "dense search")]
     recalls = [Line("made-up vectors", of_all_sizes("recall"))]
-    if flat:
-        times.append(Line("dense search, Flat", points(flat, "synthetic", "dense search")))
+    if exact:
+        times.append(Line("dense search, exact", points(exact, "synthetic", "dense search")))
     if real:
         recalls.append(Line("real vectors", points(real, "real", "recall")))
     return draw_plot(times, recalls)

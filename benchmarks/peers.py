@@ -58,9 +58,8 @@ class Peer:
 
 
 class Ours(Peer):
-    """`FaissStore`, with its default index; it keeps an index of words, too. The effort is ``search_effort``."""
+    """`FaissStore`, with its default index; it keeps an index of words, too."""
 
-    EFFORTS: ClassVar[tuple[str, ...]] = ("0.5", "1", "2", "4")
     IS_MIXED = True
     INDEX: ClassVar[str | None] = None
 
@@ -83,8 +82,7 @@ class Ours(Peer):
 
     def search(self, vector: Vectors, k: int, effort: str) -> list[int]:
         """Return the numbers of the nearest sentences."""
-        given = 1.0 if effort == "default" else float(effort)
-        found = self._store.similarity_search_with_score_by_vector(vector.tolist(), k, search_effort=given)
+        found = self._store.similarity_search_with_score_by_vector(vector.tolist(), k)
         return [row_of(each) for each, _ in found]
 
     def delete(self, document: int) -> None:
@@ -96,11 +94,10 @@ class Ours(Peer):
         self._store.close()
 
 
-class OursFlat(Ours):
+class OursExact(Ours):
     """`FaissStore`, comparing every vector."""
 
-    EFFORTS = ("default",)
-    INDEX = "Flat"
+    INDEX = "exact"
 
 
 class Chroma(Peer):
@@ -344,7 +341,7 @@ class QdrantLocal(Peer):
 
 PEERS: dict[str, type[Peer]] = {
     "FaissStore": Ours,
-    "FaissStore, Flat": OursFlat,
+    "FaissStore, exact": OursExact,
     "Chroma": Chroma,
     "LanceDB, no index": LanceDB,
     "LanceDB, IVF_PQ": LanceIvfPq,

@@ -1,6 +1,6 @@
 """Measure a store of 10,000 to 10,000,000 sentences: time, recall, memory, disk, opening, ingest and changes.
 
-    python -m benchmarks.scale [--sentences 10000 100000 1000000] [--index NAME] [--data DIR] [--json PATH]
+    python -m benchmarks.scale [--sentences 10000 100000 1000000] [--index KIND] [--data DIR] [--json PATH]
 
 Vectors have 384 numbers, and are made by chance in the shape of real ones; see `benchmarks.streams`. With ``--data``,
 those of your own sentences and questions are measured, too, under all-MiniLM-L6-v2: as they are, for their own number,
@@ -46,7 +46,7 @@ def main() -> None:
     """Read the command line, and print and write the figures."""
     parser = make_parser(__doc__)
     parser.add_argument("--sentences", type=int, nargs="+", default=[10_000, 100_000, 1_000_000], metavar="N")
-    parser.add_argument("--index", default=None, help="the name of an index; the default is the store's")
+    parser.add_argument("--index", default=None, help="the kind of the index; the default is the store's")
     parser.add_argument("--data", type=Path, metavar="DIR", help="collections of your own; see benchmarks.real_vectors")
     parser.add_argument("--only-data", action="store_true", help="leave the made-up vectors out")
     parser.add_argument("--own-size", action="store_true", help="measure --data once more at its own number")

@@ -55,7 +55,7 @@ class Setting:
     Attributes:
         corpus: ``synthetic`` or ``real``.
         count: The number of sentences.
-        index: The name of the index; ``None`` for the store's default.
+        index: The kind of the index; ``None`` for the store's default.
         kept: The file of real vectors.
     """
 

@@ -1,10 +1,10 @@
 """Measure the store against raw FAISS and other vector stores, in one run.
 
-    python -m benchmarks.store [--sentences 100000] [--index Flat] [--peers faiss,memory,chroma] [--json PATH]
+    python -m benchmarks.store [--sentences 100000] [--index exact] [--peers faiss,memory,chroma] [--json PATH]
 
 The vectors are synthetic (384 numbers, in clusters as documents are), the texts of about 132 characters.
 Searches are timed one by one, raw FAISS and a store in turn, on one OpenMP thread; ratios of their medians
-are what counts, and the goals are for Flat, the default. Peers that aren't installed (``pip install --group
+are what counts, and the goals are for exact search, the default. Peers that aren't installed (``pip install --group
 stores``) are left out, and said so.
 """
 
@@ -44,7 +44,7 @@ def measure(results: Results, sentences: int, index: str, peers: list[str]) -> N
     corpus, folder = Corpus(sentences), Path(tempfile.mkdtemp(prefix="bench"))
 
     def note(name: str, value: float, unit: str = "", most: float | None = None) -> None:
-        results.note(name, value, unit, most if index == "Flat" else None)
+        results.note(name, value, unit, most if index == "exact" else None)
 
     try:
         raw = faiss.index_factory(DIMENSION, index, faiss.METRIC_INNER_PRODUCT)
@@ -113,7 +113,7 @@ def _measure_searches(note: Callable[..., None], store: FaissStore, corpus: Corp
         again = [_seconds(lambda: search(query, 10, filter=condition)) for query in queries]  # noqa: B023
         note(f"filter ({name}), again", _middle(again) * 1e3, "ms")
     lexical = [_seconds(lambda: store.lexical_search(question, 10)) for question in corpus.questions]  # noqa: B023
-    # The goal below a million is that of the Flat search.
+    # The goal below a million is that of the exact search.
     most = 25.0 if corpus.count >= 1_000_000 else _middle(bare) * 1e3
     note("lexical search of 12 words, k = 10", _middle(lexical) * 1e3, "ms", most)
     some = {"doc_id": {"$in": [str(number) for number in range(0, documents, 100)]}}
@@ -296,7 +296,7 @@ def main() -> None:
     """Read the command line and measure."""
     parser = make_parser(__doc__)
     parser.add_argument("--sentences", type=int, default=100_000)
-    parser.add_argument("--index", default="Flat")
+    parser.add_argument("--index", default="exact")
     parser.add_argument("--peers", default="faiss,memory,chroma", help="'' for none")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)

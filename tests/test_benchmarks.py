@@ -137,7 +137,7 @@ KNOWN = {
     "plan": ("10000000: sentences", 1e7, 1e7),
     "retrieval": ("hybrid search, k = 50", 0, 1000),
     "scale": ("synthetic, 1000: recall", 0.999, 1),
-    "side_by_side": ("FaissStore: recall, 1", 0.999, 1),
+    "side_by_side": ("FaissStore: recall, default", 0.999, 1),
     "splitting": ("default, full stops, 2000 characters: bad", 0, 0),
     "stalls": ("FaissStore: longest turn of the loop, CPU", 0, 1000),
     "store": ("on disk, to text + half-precision vectors + FAISS file", 0.9, 1.6),
