@@ -272,7 +272,7 @@ READ_AS_NOBODY = """
 import os, sys, tempfile
 from langchain_sentence_window import FaissStore
 from tests.torture.corpus import TextEmbeddings, contents
-import concurrent.futures, faiss, tantivy, langchain_core.vectorstores.utils, encodings.ascii
+import concurrent.futures, faiss, tantivy, langchain_core.vectorstores.utils, encodings.ascii, encodings.cp437
 with FaissStore.from_texts(["warm"], TextEmbeddings()) as warm:
     warm.similarity_search("x"), warm.lexical_search("x")
 tempfile.tempdir = "/tmp"
