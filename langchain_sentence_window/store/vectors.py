@@ -1,6 +1,6 @@
 """The FAISS index of a store, kept in step with its database; a cache, which is built again if it is lost.
 
-Few vectors are compared exactly (``Flat``). Of more, FAISS compares codes of two bits a number, and the best of these
+Few vectors are compared exactly. Of more, FAISS compares codes of two bits a number, and the best of these
 are compared again by codes of six bits, which are mapped from a file. What a search returns is compared a last time
 with the vectors in the database, so that scores and order are those of an exact search.
 
@@ -559,9 +559,9 @@ class VectorIndex:
         import faiss
 
         with open_regular(folder / VECTORS_FILE) as file, np.load(file, allow_pickle=False) as saved:
-            index, rows, is_live = (saved[name] for name in ("index", "rows", "is_live"))
+            content, rows, is_live = (saved[name] for name in ("index", "rows", "is_live"))
             codec = saved.get("codec")
-        index = faiss.deserialize_index(index)
+        index: Any = faiss.deserialize_index(content)
         if header["clusters"]:
             index.pq.sync_transposed_centroids()  # by which vectors are added faster
         fine = None

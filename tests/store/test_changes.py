@@ -202,5 +202,5 @@ def test_another_document_amid_sentences_changes_nothing(at: int) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:nothing was found, as no document has")
-class TestChanges(Changes.TestCase):  # type: ignore[name-defined, misc] # hypothesis makes it
+class TestChanges(Changes.TestCase):  # type: ignore[valid-type, misc] # hypothesis makes it
     settings = settings(examples(30), stateful_step_count=12)
