@@ -4,8 +4,8 @@
 
 The vectors are synthetic (384 numbers, in clusters as documents are), the texts of about 132 characters.
 Searches are timed one by one, raw FAISS, which is exact, and a store in turn, on one OpenMP thread; ratios of their
-medians are what counts, and the goals are for exact search, the default. Peers that aren't installed (``pip install --group
-stores``) are left out, and said so.
+medians are what counts, and the goals are for exact search, the default. Peers that aren't installed (``pip install
+--group stores``) are left out, and said so.
 """
 
 import argparse
