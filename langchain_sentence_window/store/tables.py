@@ -239,11 +239,14 @@ class Snapshot:
 
     def sampled_vectors(self, size: int) -> Vectors:
         """Return about so many vectors, spread evenly over the rows."""
-        _, _, last_row, sentences = self.version
-        step = sentences // size + 1
-        asked = as_json(range(step, last_row + 1, step))
-        found = self.execute(f"SELECT vector FROM vectors WHERE row {ONE_OF}", [asked]).fetchall()
-        found = found or self.execute("SELECT vector FROM vectors LIMIT ?", [size]).fetchall()
+        first, last = self.execute("SELECT min(row), max(row) FROM vectors").fetchone()
+        if first is None:
+            return from_halves([])
+        step = (last - first + 1) // size + 1
+        # Of rows that were removed, the next one is taken.
+        sql = "SELECT DISTINCT (SELECT min(row) FROM vectors WHERE row >= value) FROM json_each(?)"
+        asked = as_json(range(min(first + step - 1, last), last + 1, step))
+        found = self.execute(f"SELECT vector FROM vectors WHERE row IN ({sql})", [asked])
         return from_halves(vector for (vector,) in found)
 
     # Texts

@@ -209,7 +209,7 @@ async def test_stats_are_those_of_the_store(folder: Path, way: Invoke) -> None:
 
 
 async def test_check_of_a_sound_index(folder: Path, way: Invoke) -> None:
-    everything = ("files", "database", "documents", "vectors", "words", "settings", "ranking")
+    everything = ("database", "documents", "vectors", "words", "settings", "ranking")
     with SentenceWindowRetriever.open(folder, WordEmbeddings()) as retriever:
         result = await way(retriever, "check")
     assert (result.problems, result.documents, result.sentences, result.checked) == ((), 2, 4, everything)
