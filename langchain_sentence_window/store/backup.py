@@ -8,7 +8,7 @@ from pathlib import Path
 from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 
 from .check import find_damage
-from .database import Database, cure_of, renew_epoch
+from .database import Database, begin_epoch, cure_of
 from .files import DATABASE_FILE, HEAD_FILE, LOG_FILE, SIDE_FILES, make_folder, new_file, refuse_links, size_of
 from .tables import RESTORE, Snapshot
 
@@ -103,7 +103,7 @@ def _copy_over(path: Path, snapshot: Snapshot) -> None:
         snapshot.copy_to(target)
         with suppress(sqlite3.OperationalError):  # another process uses it, and will
             target.execute("PRAGMA journal_mode = WAL")
-        renew_epoch(target, is_copy=True)
+        begin_epoch(target, is_copy=True)
         target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -111,7 +111,7 @@ def _write_new(path: Path, snapshot: Snapshot) -> None:
     """Write a copy of a database as a new file, which appears when it is complete."""
     with new_file(path) as part, closing(_connected(part)) as target:
         snapshot.copy_to(target)
-        renew_epoch(target, is_copy=True)
+        begin_epoch(target, is_copy=True)
         target.execute("PRAGMA journal_mode = WAL")
 
 

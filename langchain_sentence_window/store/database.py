@@ -56,8 +56,13 @@ _SECONDS_BEFORE_FORK = 10.0
 _PAGE_SIZE = 16_384  # of SQLite's default of 4096 bytes, two vectors of 768 numbers would fill three quarters
 _SETTINGS = (
     f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA cache_size = -8192; PRAGMA temp_store = MEMORY; "
-    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL;"
+    "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL; "
+    "PRAGMA wal_autocheckpoint = 0;"  # a log begins only after an epoch, see `_before_log`
 )
+_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+
+MAX_LOG_BYTES = 16_000_000
+"""The size of the write-ahead log from which on it is brought into the database."""
 
 
 class OutdatedError(StoreChangedError):
@@ -207,7 +212,6 @@ class Database:
         self._idle: list[sqlite3.Connection] = []
         self._memory: sqlite3.Connection | None = None
         self._held: tuple[int, int] | None = None
-        self._has_renewed_epoch = False
         self._states: set[OneState] = set()
         self.caches: weakref.WeakSet[Cache] = weakref.WeakSet()
         with self.running("can't be opened as an index"):
@@ -283,9 +287,8 @@ class Database:
                 raise StoreError(f"{self.name} can't be written while this thread reads it; write after the read")
             connection = self._memory or self._take()
             try:
-                if self.folder is not None and not self._has_renewed_epoch:
-                    _renew_epoch(connection, self.folder)
-                    self._has_renewed_epoch = True
+                if self.folder is not None:
+                    _before_log(connection, self.folder)
                 with _transaction(connection, "BEGIN IMMEDIATE"):
                     transaction = Transaction(connection)
                     yield transaction
@@ -300,7 +303,7 @@ class Database:
                 raise
             if self.folder is not None:
                 if transaction.has_changed:
-                    _write_head(self.folder, transaction.fact("birth"), transaction.version.generation)
+                    _write_head(self.folder, transaction.fact("birth", int), transaction.version.generation)
                 self._put_back(connection)
 
     @contextmanager
@@ -373,7 +376,6 @@ class Database:
         """Close the files. A child would rely on locks of its parent's connections, which only the parent holds."""
         if self._memory is None:
             self._close_idle()
-            self._has_renewed_epoch = False
             for state in list(self._states):
                 state.before_fork()
 
@@ -475,7 +477,7 @@ class Database:
                 f"{self.name}-wal and {self.name}-shm to go on with the backup, or use FaissStore.restore()"
             )
         made = snapshot.version.generation
-        if head is not None and head.birth == snapshot.fact("birth") and head.generation > made:
+        if head is not None and head.birth == snapshot.fact("birth", int) and head.generation > made:
             raise StoreError(
                 f"{self.name} holds {made} writes, and {head.generation} were made: its file or its write-ahead log "
                 "was lost, damaged or replaced. Restore both from a backup; to go on without what is missing, delete "
@@ -715,8 +717,12 @@ def _make_all(connection: sqlite3.Connection) -> None:
         connection.execute("COMMIT")
 
 
-def renew_epoch(connection: sqlite3.Connection, *, is_copy: bool = False) -> None:
-    """Begin another epoch of a database, so that it accepts no log of an earlier one; see `_renew_epoch`.
+def begin_epoch(connection: sqlite3.Connection, *, is_copy: bool = False) -> None:
+    """Begin another epoch of a database, so that it accepts no log of an earlier one.
+
+    SQLite can't tell whether a log belongs to the file beside it. So a random number is in the file before a log
+    begins, and in the last write, which is in the log. Another version of the file has another number. See
+    `Snapshot.epochs`.
 
     Args:
         connection: The connection.
@@ -733,16 +739,13 @@ def renew_epoch(connection: sqlite3.Connection, *, is_copy: bool = False) -> Non
         connection.execute("COMMIT")
 
 
-def _renew_epoch(connection: sqlite3.Connection, folder: Path) -> None:
-    """Begin another epoch before a log is written, if there is none.
-
-    SQLite can't tell whether a log belongs to the file beside it. So the number of the epoch is in the file before the
-    log begins, and in the last write, which is in the log. An older version of the file has another number. See
-    `Snapshot.epochs`.
-    """
+def _before_log(connection: sqlite3.Connection, folder: Path) -> None:
+    """Bring a long log into the file, and begin another epoch where a new log begins."""
+    if size_of(folder / LOG_FILE) > MAX_LOG_BYTES:
+        connection.execute(_EMPTY_LOG)  # not done if others read for long; then the next write tries it again
     if not size_of(folder / LOG_FILE):
-        renew_epoch(connection)
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        begin_epoch(connection)
+        connection.execute(_EMPTY_LOG)
 
 
 # The head file tells how many writes were made, which reveals that a log was lost.
@@ -823,7 +826,9 @@ def cure_of(error: Exception, path: Path | None, *, read_only: bool) -> str | No
     if is_forbidden:
         return f"let this user {may} the folder and its files, or choose another path"
     if code in (errno.EMFILE, errno.ENFILE):
-        return f"let this user {may} the folder and its files; if it may already, too many files are open"
+        has_log = path is not None and size_of(path.with_name(LOG_FILE))
+        other = "copy it and open the copy, as its write-ahead log can't be read" if read_only and has_log else ""
+        return f"let this user {may} the folder and its files; if it may already, {other or 'too many files are open'}"
     if code in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO):
         return "make sure that the disk has room and works, and try again"
     if code == errno.EAGAIN:

@@ -1,7 +1,8 @@
 """`FaissStore`: the embedded vector store."""
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Sized
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -34,6 +35,7 @@ from langchain_sentence_window._validation import (
     checked_neighbor_weights,
     checked_weight,
     gathered,
+    listed,
 )
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, SentenceRun, indexed_documents
 from langchain_sentence_window.documents.keys import HEADING, checked_ids
@@ -41,8 +43,14 @@ from langchain_sentence_window.documents.sentence_documents import own_metadata
 from langchain_sentence_window.embedding.embedder import unit_vector, unit_vectors
 from langchain_sentence_window.embedding.named_embedders import checked_embedding
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreChangedError, StoreError
-from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
+from langchain_sentence_window.errors import (
+    IndexNotFoundError,
+    InvalidInputError,
+    SentenceWindowWarning,
+    StoreChangedError,
+    StoreError,
+)
+from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT, Candidates
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 
 from .backup import copy_index, holds_index, restore_index
@@ -65,7 +73,7 @@ from .records import (
     with_ids,
 )
 from .state import IndexState, Kept, condition_of
-from .tables import ONE_OF, Snapshot, as_json, from_halves, to_halves
+from .tables import ONE_OF, Snapshot, as_json, damaged, from_halves, to_halves
 from .vectors import VectorCache
 from .words import WordCache
 from .writing import Replacement
@@ -151,17 +159,21 @@ class FaissStore(OpenFiles, VectorStore):
         self._rows_behind = 0
         try:
             with self._database.reading() as snapshot:
-                kept = snapshot.fact("settings") or {}
-            self._index_asked: str = asked or kept.get("index", AUTO)
-            self._weights: tuple[float, ...] = tuple(weights or kept.get("weights", NEIGHBOR_WEIGHTS))
+                kept = snapshot.fact("settings", dict) or {}
+            self._origin = Origin(self._embedding, self._database)
+            self._origin.check_opening()
+            try:
+                index_kept = checked_kind(kept.get("index", AUTO))
+                weights_kept = checked_neighbor_weights(kept.get("weights", NEIGHBOR_WEIGHTS))
+            except InvalidInputError as error:
+                raise damaged(f"settings that can be used: {error}") from error
+            self._index_asked, self._weights = asked or index_kept, weights or weights_kept
             settings = {"index": self._index_asked, "weights": list(self._weights)}
             if settings != kept and not read_only:
                 with self._database.writing() as transaction:
                     transaction.set_fact("settings", settings)
             self._vectors = VectorCache(self._database, self._index_asked, self._weights)
             self._words, self._kept = WordCache(self._database), Kept()
-            self._origin = Origin(self._embedding, self._database)
-            self._origin.check_opening()
         except BaseException:
             self._database.close()
             raise
@@ -205,7 +217,7 @@ class FaissStore(OpenFiles, VectorStore):
 
     @staticmethod
     def exists(path: str | PathLike[str]) -> bool:
-        """Return whether there is a store at a path, or one is being restored there."""
+        """Return whether there is a store at a path."""
         return holds_index(as_folder(path))
 
     @classmethod
@@ -230,7 +242,7 @@ class FaissStore(OpenFiles, VectorStore):
             **kwargs: Other arguments of the class.
 
         Raises:
-            InvalidInputError: As for `add_texts`; nothing was created at the path.
+            InvalidInputError: As for `add_texts`.
         """
         documents = as_documents(texts, metadatas)
         if ids is not None and len(checked_ids(ids)) != len(documents):
@@ -538,16 +550,16 @@ class FaissStore(OpenFiles, VectorStore):
             query: Any text.
             k: The maximum number of documents.
             filter: A filter on their metadata.
-            **kwargs: Ignored; LangChain's signature.
+            **kwargs: Ignored with a warning; LangChain's signature.
 
         Raises:
-            InvalidInputError: ``k`` isn't a whole number above 0.
+            InvalidInputError: A filter is given by another name, or ``k`` isn't a whole number above 0.
             FilterError: The filter is invalid.
             EmbeddingError: The query's vector is of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder.
         """
-        vector = self._embedded(query)
-        return self.similarity_search_with_score_by_vector(vector, k, filter=filter)
+        _check_search(k, filter, kwargs)  # before the query is embedded
+        return self.similarity_search_with_score_by_vector(self._embedded(query), k, filter=filter)
 
     @with_arguments_of(similarity_search_with_score)
     def similarity_search(self, *given: Any, **settings: Any) -> list[Document]:
@@ -559,13 +571,13 @@ class FaissStore(OpenFiles, VectorStore):
         """Async version of `similarity_search`."""
         return _without_scores(await self.asimilarity_search_with_score(*given, **settings))
 
-    @with_arguments_of(similarity_search_with_score)
     async def asimilarity_search_with_score(
-        self, query: str, *given: Any, **settings: Any
+        self, query: str, k: int = 4, *, filter: Filter | None = None, **kwargs: Any
     ) -> list[tuple[Document, float]]:
         """Async version of `similarity_search_with_score`."""
+        _check_search(k, filter, kwargs)
         vector = await self.embed_query(ASYNC, query)
-        return await self.asimilarity_search_with_score_by_vector(vector, *given, **settings)
+        return await self.asimilarity_search_with_score_by_vector(vector, k, filter=filter)
 
     def similarity_search_with_score_by_vector(
         self,
@@ -576,8 +588,7 @@ class FaissStore(OpenFiles, VectorStore):
         **kwargs: Any,
     ) -> list[tuple[Document, float]]:
         """Find the ``k`` documents most similar to a vector, with their cosines, best first."""
-        checked_count("k", k)
-        vector, condition = unit_vector(embedding), condition_of(filter)
+        vector, condition = unit_vector(embedding), _check_search(k, filter, kwargs)
         return self.read(lambda state: state.documents(state.nearest(vector, k, condition), filter), words=False)
 
     @with_arguments_of(similarity_search_with_score_by_vector)
@@ -638,8 +649,8 @@ class FaissStore(OpenFiles, VectorStore):
                 `langchain_sentence_window.ranking.candidates`.
             filter: A filter on their metadata.
             rank: Ranks the best candidates anew, 200 or ``k`` if that is more: it takes
-                `langchain_sentence_window.ranking.candidates.Candidates`, and returns a score for each. It must not
-                write to the store.
+                `langchain_sentence_window.ranking.candidates.Candidates`, and returns a score for each. It is called
+                within a read, so it must not write to the store, nor wait for another thread that uses it.
             spreads: Whether words in the sentences beside it count for a sentence, too. ``None`` if there is no
                 ``rank``, which can look at them itself.
 
@@ -687,10 +698,28 @@ class FaissStore(OpenFiles, VectorStore):
         condition_of(filter)  # refuses an invalid one before the query is embedded
         settings: dict[str, Any] = {"lexical_weight": weight, "filter": filter, "spreads": spreading}
 
-        def work(state: IndexState, vector: Vectors) -> list[tuple[Document, float]]:
-            return state.documents(state.ranked(rank, vector, query, k, **settings))
+        raised = list[Exception]()
 
-        return lambda vector: self.read(partial(work, vector=vector), words=bool(weight))
+        def ranked(candidates: Candidates) -> Any:
+            assert rank is not None  # noqa: S101
+            try:
+                return rank(candidates)
+            except Exception as error:
+                raised.append(error)
+                raise
+
+        def work(state: IndexState, vector: Vectors) -> list[tuple[Document, float]]:
+            return state.documents(state.ranked(rank and ranked, vector, query, k, **settings))
+
+        def search(vector: Vectors) -> list[tuple[Document, float]]:
+            try:
+                return self.read(partial(work, vector=vector), words=bool(weight))
+            except StoreError:
+                if raised:  # a read takes errors of its block for its own
+                    raise raised[-1] from None
+                raise
+
+        return search
 
     def name_evidence(self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None) -> Evidence:
         """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
@@ -727,12 +756,14 @@ class FaissStore(OpenFiles, VectorStore):
             fetch_k: The number of most similar documents to choose from.
             lambda_mult: From 0 for diversity alone to 1 for similarity alone.
             filter: A filter on their metadata.
-            **kwargs: Ignored; LangChain's signature.
+            **kwargs: Ignored with a warning; LangChain's signature.
 
         Raises:
-            InvalidInputError: ``k`` or ``fetch_k`` isn't a whole number above 0, or ``lambda_mult`` isn't in [0, 1].
+            InvalidInputError: A filter is given by another name, ``k`` or ``fetch_k`` isn't a whole number above 0, or
+                ``lambda_mult`` isn't in [0, 1].
             FilterError: The filter is invalid.
         """
+        _check_search(k, filter, kwargs)
         vector = self._embedded(query)
         return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter)
 
@@ -756,10 +787,9 @@ class FaissStore(OpenFiles, VectorStore):
 
         See `max_marginal_relevance_search`.
         """
-        checked_count("k", k)
         if not 0 <= as_number(lambda_mult) <= 1:
             raise InvalidInputError(f"lambda_mult is {shown(lambda_mult)}; it must be between 0 and 1, both included")
-        vector, condition = unit_vector(embedding), condition_of(filter)
+        vector, condition = unit_vector(embedding), _check_search(k, filter, kwargs)
         candidate_count = max(k, checked_count("fetch_k", fetch_k))
 
         def work(state: IndexState) -> list[Document]:
@@ -1098,7 +1128,8 @@ class FaissStore(OpenFiles, VectorStore):
             raise StoreError(
                 f"{self._database.name} was opened for reading only; open it without read_only=True to change it"
             )
-        with self._reading() as snapshot, self._vectors.lock:
+        with self._vectors.lock, self._database.reading() as snapshot:
+            self._vectors.drop_if_ahead(snapshot)
             self._vectors.at(snapshot)
         self._vectors.wait()  # for a change that is due, so that the next opening needn't make it
         self._vectors.save()
@@ -1173,6 +1204,24 @@ def _exported(snapshot: Snapshot, rows: Sequence[int]) -> tuple[list[Document], 
     found = snapshot.execute(f"SELECT row, vector FROM vectors WHERE row {ONE_OF}", [as_json(rows)])
     vectors: dict[int, bytes] = dict(found.fetchall())
     return [documents[row] for row in rows], from_halves(vectors[row] for row in rows)
+
+
+def _check_search(k: object, filter: Filter | None, others: Collection[str]) -> Condition | None:
+    """Check the arguments of a search, and compile its filter; warn of arguments that no search takes.
+
+    Raises:
+        InvalidInputError: A filter is given by another name, as it would not be applied, or ``k`` isn't a whole number
+            above 0.
+        FilterError: The filter is invalid.
+    """
+    for name in others:
+        if "filter" in name.lower():
+            raise InvalidInputError(f"a search of FaissStore takes no {shown(name)}; give the filter as filter=...")
+    if others:
+        message = f"a search of FaissStore takes no {listed(list(others))}, so it is ignored; leave it out"
+        warnings.warn(message, SentenceWindowWarning, stacklevel=4)
+    checked_count("k", k)
+    return condition_of(filter)
 
 
 def _without_scores(found: Sequence[tuple[Document, float]]) -> list[Document]:

@@ -20,7 +20,7 @@ from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddin
 from langchain_sentence_window.errors import IndexMismatchError, wrong_size
 
 from .database import Database
-from .tables import Snapshot, Transaction, Version
+from .tables import Snapshot, Transaction, Version, damaged
 
 T = TypeVar("T")
 
@@ -214,7 +214,7 @@ class Origin:
             EmbeddingError: The vectors there have another length.
         """
         dimension = len(next(iter(vectors.values()))) // 2 if vectors else None
-        made_with, before = recorded(transaction), transaction.fact("dimension")
+        made_with, before = recorded(transaction), transaction.fact("dimension", int)
         is_empty = not transaction.version.sentences
         has_staged = is_empty and _has_staged(transaction)
         if not self._may_add(made_with, embeds=dimension is not None or made_with.line is None):
@@ -255,7 +255,10 @@ class Origin:
 
 def recorded(snapshot: Snapshot) -> RecordedEmbedder:
     """Return what the database records about the embedder of its vectors."""
-    return RecordedEmbedder(*(snapshot.fact(_FACT) or ()))
+    record = snapshot.fact(_FACT, list) or []
+    if len(record) not in (0, len(RecordedEmbedder._fields)):
+        raise damaged("a record of its embedder")
+    return RecordedEmbedder(*record)
 
 
 def _has_staged(snapshot: Snapshot) -> bool:

@@ -12,7 +12,8 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
@@ -23,6 +24,8 @@ from langchain_sentence_window.embedding.vectors import NOWHERE, Positions
 from langchain_sentence_window.errors import StoreError
 
 from .filters import Condition, for_all
+
+T = TypeVar("T")
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header
 FORMAT_VERSION = 9
@@ -143,10 +146,24 @@ class Snapshot:
             raise damaged("a record of its writes")
         return found
 
-    def fact(self, name: str) -> Any:
-        """Return a fact about the store; ``None`` if it isn't known."""
+    def fact(self, name: str, kind: type[T]) -> T | None:
+        """Return a fact about the store; ``None`` if it isn't known.
+
+        Args:
+            name: Its name.
+            kind: Its type, as JSON has it.
+
+        Raises:
+            StoreError: It can't be read.
+        """
         found = self.execute("SELECT value FROM facts WHERE name = ?", [name]).fetchone()
-        return None if found is None else json.loads(found[0])
+        if found is None:
+            return None
+        with suppress(ValueError, TypeError):
+            value = json.loads(found[0])
+            if type(value) is kind:
+                return value
+        raise damaged(f"the fact {name!r} as it was written")
 
     def copy_to(self, target: sqlite3.Connection) -> None:
         """Copy all of the database into another one, in steps that Ctrl-C can interrupt.
@@ -239,14 +256,13 @@ class Snapshot:
 
     def sampled_vectors(self, size: int) -> Vectors:
         """Return about so many vectors, spread evenly over the rows."""
-        first, last = self.execute("SELECT min(row), max(row) FROM vectors").fetchone()
-        if first is None:
-            return from_halves([])
-        step = (last - first + 1) // size + 1
-        # Of rows that were removed, the next one is taken.
-        sql = "SELECT DISTINCT (SELECT min(row) FROM vectors WHERE row >= value) FROM json_each(?)"
-        asked = as_json(range(min(first + step - 1, last), last + 1, step))
-        found = self.execute(f"SELECT vector FROM vectors WHERE row IN ({sql})", [asked])
+        _, _, last_row, sentences = self.version
+        step = sentences // size + 1
+        rows: Iterable[int] = range(step, last_row + 1, step)
+        if last_row > 2 * sentences:  # most rows were removed, perhaps all of a long stretch
+            every = self.execute("SELECT row FROM sentences ORDER BY row").fetchall()
+            rows = [row for (row,) in every[step - 1 :: step]]
+        found = self.execute(f"SELECT vector FROM vectors WHERE row {ONE_OF}", [as_json(rows)])
         return from_halves(vector for (vector,) in found)
 
     # Texts

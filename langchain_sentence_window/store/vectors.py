@@ -169,7 +169,7 @@ class VectorCache:
         """Describe the index: its name, that of the one which is being made in its place, and its tombstones."""
         index = self._index
         if index is None:
-            dimension = snapshot.fact("dimension") or 0
+            dimension = snapshot.fact("dimension", int) or 0
             return name_of(choose(self.asked, dimension, snapshot.version.sentences)), None, 0
         due = self._change_due(index) if self._is_making else None
         return name_of(index.clusters), None if due is None else name_of(due), index.tombstones
@@ -218,7 +218,7 @@ class VectorCache:
     def _follow(self, index: "VectorIndex", version: Version, snapshot: Snapshot) -> bool:
         """Apply the changes since a state; return whether they are known and can be applied."""
         changes = snapshot.changes_since(version)
-        if changes is None or index.dimension != snapshot.fact("dimension"):
+        if changes is None or index.dimension != snapshot.fact("dimension", int):
             return False
         index.remove(changes.removed)
         for rows, vectors in self._parts(snapshot, changes.last_row):
@@ -241,7 +241,7 @@ class VectorCache:
 
     def _empty(self, snapshot: Snapshot) -> "VectorIndex | None":
         """Make and train the index for a state; ``None`` if there never was a vector."""
-        dimension, count = snapshot.fact("dimension"), snapshot.version.sentences
+        dimension, count = snapshot.fact("dimension", int), snapshot.version.sentences
         if dimension is None:
             return None
         present = 0 if self._index is None else self._index.clusters

@@ -112,7 +112,7 @@ class WordCache:
                 self._index.change(changes.removed, _texts(transaction, changes.last_row))
             if at != version and self._folder is not None:
                 # A file that was damaged since it was written must not get a new checksum.
-                before = (transaction.fact(_FACT) or {}).get("files", {}) if changes is not None else {}
+                before = (transaction.fact(_FACT, dict) or {}).get("files", {}) if changes is not None else {}
                 files = checksums_in(self._folder, {name: before[name] for name in before.keys() - _REWRITTEN})
                 transaction.set_fact(_FACT, {"format": FORMAT, "version": version, "files": files})
             self._current = version, self._index.searcher()
@@ -174,7 +174,7 @@ class WordCache:
 
 def recorded(snapshot: Snapshot) -> dict[str, Any] | None:
     """Return the record of the index from when it was last brought up to date, if it has this format."""
-    kept: dict[str, Any] | None = snapshot.fact(_FACT)
+    kept = snapshot.fact(_FACT, dict)
     return kept if kept is not None and kept.get("format") == FORMAT else None
 
 

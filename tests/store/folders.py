@@ -13,7 +13,7 @@ VECTORS = "vectors.faiss"
 WORDS = "words"
 
 _KILLED = """
-import os, signal, sys
+import os, shutil, signal, sys
 from langchain_sentence_window import FaissStore
 from tests.torture.restoring import stage
 from tests.torture.corpus import TextEmbeddings, document
@@ -23,6 +23,11 @@ for act in sys.argv[2].split():
         store.replace_documents(document(2, 9), ["document 2"])
     elif act == "search":
         store.lexical_search("a")
+    elif act == "copy":
+        shutil.copy(f"{sys.argv[1]}/sentences.sqlite3", f"{sys.argv[1]}.copy")
+    elif act == "much":
+        for version in range(100):
+            store.add_texts([f"{version} {number} " + "x" * 20_000 for number in range(10)])
     else:
         stage(store)
 os.kill(os.getpid(), signal.SIGKILL)
@@ -34,7 +39,8 @@ def be_killed(folder: Path, acts: str = "write") -> None:
 
     Args:
         folder: The folder of the index, with documents 0 to 9 of version 0.
-        acts: What it does: ``write`` version 9 of document 2, ``search`` words, or ``stage`` vectors, interrupted.
+        acts: What it does: ``write`` version 9 of document 2, ``search`` words, ``stage`` vectors, interrupted,
+            ``copy`` the database beside the folder, or ``write much``.
     """
     done = run_code(_KILLED, folder, acts)
     assert done.returncode == -signal.SIGKILL, done.stderr

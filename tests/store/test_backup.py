@@ -125,6 +125,7 @@ def test_a_store_that_is_open_sees_what_was_restored_and_goes_on(index: Path, ba
             assert contents(before)[3] == {3}
             FaissStore.restore(backup, index)
             assert contents(before)[3] == {3}
+        store.save()
         assert contents(store) == FIRST
         check_against_brute_force(store, TextEmbeddings())
         store.replace_documents(document(5, 7), ["document 5"])
@@ -246,6 +247,15 @@ def test_the_log_of_another_version_is_never_applied(index: Path, backup: Path, 
     for name in (LOG, f"{DATABASE}-shm", HEAD):
         (index / name).unlink(missing_ok=True)
     assert holds(index, FIRST)
+
+
+@pytest.mark.process
+def test_a_copy_of_the_file_that_was_made_while_it_was_in_use_takes_no_later_log(index: Path) -> None:
+    """The log was brought into the database, and began anew, since the copy was made."""
+    be_killed(index, "write copy write much")
+    shutil.move(f"{index}.copy", index / DATABASE)
+    with pytest.raises(StoreError, match=r"-wal is the write-ahead log of another version"):
+        FaissStore.open(index, TextEmbeddings())
 
 
 @pytest.mark.process

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import CheckResult, FaissStore, SentenceSplitter, check_index
-from langchain_sentence_window.errors import IndexNotFoundError
+from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 from tests.properties import examples
 from tests.store.folders import DATABASE, HEAD, VECTORS, WORDS, files_of
 from tests.torture import damage, limits
@@ -277,3 +277,22 @@ def test_the_first_problems_are_listed_and_the_others_counted(folder: Path) -> N
     assert result.problems[0] == "document 'd0': it lacks sentence 3; add the document again"
     assert result.problems[-1] == "5 other documents have problems like these"
     assert str(result).startswith("21 problems:\n- document 'd0'")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("settings", "{"),
+        ("settings", "[1]"),
+        ("settings", '{"index": "fast"}'),
+        ("settings", '{"weights": ["a"]}'),
+        ("embedder", "{}"),
+        ("embedder", "[1, 2, 3, 4]"),
+        ("dimension", '"a"'),
+    ],
+)
+def test_a_fact_that_cannot_be_read_is_told(folder: Path, name: str, value: str) -> None:
+    with closing(sqlite3.connect(folder / "sentences.sqlite3", isolation_level=None)) as connection:
+        connection.execute("UPDATE facts SET value = ? WHERE name = ?", [value, name])
+    with pytest.raises(StoreError, match="so it is damaged; restore it"):
+        FaissStore.open(folder, WordEmbeddings()).similarity_search("card")

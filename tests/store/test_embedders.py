@@ -8,6 +8,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, copy_index
 from langchain_sentence_window.embedding.embedder_state import describe_embedder
+from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IndexMismatchError
 from tests.conftest import Invoke
 from tests.torture.corpus import TextEmbeddings
@@ -190,3 +191,13 @@ def test_an_emptied_store_takes_vectors_of_another_length(tmp_path: Path) -> Non
         store.add_documents(PAGES)
         assert store.similarity_search("page 7", k=1)[0].id == "7"
         check_vectors(store, second, 60)
+
+
+def test_an_opening_that_is_refused_changes_no_setting(tmp_path: Path) -> None:
+    one, other = pair("described")
+    with FaissStore(one, tmp_path) as store:
+        store.add_texts(["a", "b"])
+    with pytest.raises(IndexMismatchError):
+        FaissStore(other, tmp_path, index="exact", neighbor_weights=(1,))
+    with FaissStore(one, tmp_path) as store:
+        assert (store.stats().index, store.stats().neighbor_weights) == ("auto", NEIGHBOR_WEIGHTS)

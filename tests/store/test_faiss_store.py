@@ -21,6 +21,7 @@ from langchain_sentence_window.errors import (
     IndexMismatchError,
     IndexNotFoundError,
     InvalidInputError,
+    SentenceWindowWarning,
     StoreError,
 )
 from tests.conftest import Invoke
@@ -422,3 +423,37 @@ async def test_a_query_that_is_searched_again_is_not_embedded_again(way: Invoke)
     await way(store, "max_marginal_relevance_search", "refund")
     await way(store, "similarity_search", "card")
     assert Counting.asked == ["refund", "card"]
+
+
+@pytest.mark.parametrize("search", ["similarity_search", "max_marginal_relevance_search"])
+async def test_arguments_that_no_search_takes(store: FaissStore, way: Invoke, search: str) -> None:
+    """A filter by another name would let all documents through."""
+    with pytest.raises(InvalidInputError, match="takes no 'filters'; give the filter as filter="):
+        await way(store, search, "card", filters={"n": 1})
+    with pytest.warns(SentenceWindowWarning, match="takes no 'fetch', so it is ignored"):
+        assert await way(store, search, "card", fetch=3) == await way(store, search, "card")
+
+
+async def test_nothing_is_embedded_for_a_search_that_cannot_be_made(way: Invoke) -> None:
+    class Counting(WordEmbeddings):
+        def embed_query(self, text: str) -> list[float]:
+            self.embedded.append(text)
+            return super().embed_query(text)
+
+    embedding = Counting()
+    store = FaissStore(embedding)
+    settings: list[dict[str, Any]] = [{"k": 0}, {"filter": {"$x": 1}}]
+    for each in settings:
+        with pytest.raises(InvalidInputError):
+            await way(store, "similarity_search", "card", **each)
+    assert embedding.embedded == []
+
+
+@pytest.mark.parametrize("error", [ConnectionError("refused"), sqlite3.OperationalError("own"), ValueError("own")])
+async def test_an_error_of_a_rank_passes_as_it_is(store: FaissStore, way: Invoke, error: Exception) -> None:
+    def rank(_: object) -> list[float]:
+        raise error
+
+    with pytest.raises(type(error)) as raised:
+        await way(store, "hybrid_search", "card", rank=rank)
+    assert raised.value is error

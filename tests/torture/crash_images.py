@@ -45,8 +45,8 @@ SHARED = "-shm"
 """The end of the names of files that are memory of several processes."""
 
 SECTOR = 512
-PAGES_IN_LOG = 60
-"""The pages in the write-ahead log after which SQLite writes them into the database, by default 1,000."""
+BYTES_IN_LOG = 1_000_000
+"""The size of the write-ahead log from which on it is brought into the database, by default 16 times as much."""
 
 State = dict[int, set[int]]
 
@@ -57,7 +57,7 @@ State = dict[int, set[int]]
 def write() -> None:
     """Act as the writer; note the contents of the index before and after each call, in a file beside it."""
     folder, chance = Path(sys.argv[1]), random.Random(sys.argv[2])
-    database._SETTINGS += f"PRAGMA wal_autocheckpoint = {PAGES_IN_LOG};"  # no setting of the store
+    database.MAX_LOG_BYTES = BYTES_IN_LOG  # no setting of the store
     index, backup, state = folder / "index", folder / "backup", State()
     marks = os.open(folder / MARKS, os.O_WRONLY | os.O_CREAT)
     store = FaissStore(TextEmbeddings(), index)
