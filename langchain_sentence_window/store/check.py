@@ -140,7 +140,7 @@ def check_folder(folder: Path) -> CheckResult:
     try:
         result = check_database(database)
         with database.reading() as snapshot:
-            is_recorded = recorded(snapshot)
+            of_words = recorded(snapshot)
     except SentenceWindowError:
         return result
     finally:
@@ -152,7 +152,7 @@ def check_folder(folder: Path) -> CheckResult:
         result = result.with_note("the saved FAISS index is damaged; the next search builds it again")
     if (folder / WORDS_FOLDER).exists():
         result = result.with_part("words", [])
-        if is_recorded is None or checksums_in(folder / WORDS_FOLDER) != is_recorded["files"]:
+        if of_words is None or checksums_in(folder / WORDS_FOLDER) != of_words.files:
             result = result.with_note("the index of words is damaged; the next search builds it again")
     return result
 

@@ -4,6 +4,7 @@ Words are those of `langchain_sentence_window.ranking.words.indexed`. There are 
 of a sentence is searched behind its heading path, so a word of a heading counts as one of the sentence.
 """
 
+import re
 import shutil
 import tempfile
 import threading
@@ -13,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +38,7 @@ FORMAT = 5
 
 _FACT = "words"
 _STATE_FILE = "meta.json"  # tantivy's list of the index's files
+_FILE_NAME = re.compile(r"[\w.-]*\w")
 _REWRITTEN = frozenset({_STATE_FILE, ".managed.json"})  # it never changes other files
 
 
@@ -101,7 +103,8 @@ class WordCache:
             return
         transaction = snapshot
         try:
-            at = self._opened_at(transaction)
+            kept = recorded(transaction)
+            at = self._opened_at(kept)
             changes = None if at is None else transaction.changes_since(at)
             if self._index is None or changes is None:
                 self._index = self._emptied()
@@ -112,7 +115,7 @@ class WordCache:
                 self._index.change(changes.removed, _texts(transaction, changes.last_row))
             if at != version and self._folder is not None:
                 # A file that was damaged since it was written must not get a new checksum.
-                before = (transaction.fact(_FACT) or {}).get("files", {}) if changes is not None else {}
+                before = {} if kept is None or changes is None else kept.files
                 files = checksums_in(self._folder, {name: before[name] for name in before.keys() - _REWRITTEN})
                 transaction.set_fact(_FACT, {"format": FORMAT, "version": version, "files": files})
             self._current = version, self._index.searcher()
@@ -127,40 +130,39 @@ class WordCache:
                 "rebuilds the index if it was damaged"
             ) from error
 
-    def _opened_at(self, transaction: Transaction) -> Version | None:
+    def _opened_at(self, kept: "Recorded | None") -> Version | None:
         """Open the index, if it is as it was recorded, and return the state that it is at; ``None`` if it isn't."""
         folder = self._folder
         if folder is None:
             return self._current[0]
-        kept = recorded(transaction)
         if kept is None:
             return None
-        if self._index is None and checksums_in(folder) == kept["files"]:
+        if self._index is None and checksums_in(folder) == kept.files:
             self._index = LexicalIndex(folder)
-        elif self._index is not None and checksum_of(folder / _STATE_FILE) != kept["files"].get(_STATE_FILE):
+        elif self._index is not None and checksum_of(folder / _STATE_FILE) != kept.files[_STATE_FILE]:
             return None  # another process was killed between changing the index and recording it
-        return None if self._index is None else Version._make(kept["version"])
+        return None if self._index is None else kept.version
 
     def _emptied(self) -> "LexicalIndex":
         if self._folder is not None:
-            if self._folder.is_symlink() or self._folder.is_file():
-                self._folder.unlink()
-            elif self._folder.exists():
+            if self._folder.is_dir() and not self._folder.is_symlink():
                 shutil.rmtree(self._folder)
+            else:  # rmtree would open a pipe, and wait for its other end
+                self._folder.unlink(missing_ok=True)
             self._folder.mkdir()
         return LexicalIndex(self._folder)
 
     def _copied(self, snapshot: Snapshot) -> "LexicalIndex | None":
         """Return a copy of the index, if it is current: tantivy writes lock files beside an index that it reads."""
         kept = recorded(snapshot)
-        if kept is None or self._folder is None or Version._make(kept["version"]) != snapshot.version:
+        if kept is None or self._folder is None or kept.version != snapshot.version:
             return None
         copy = _TemporaryFolder()
         with suppress(OSError):
-            for name in kept["files"]:
+            for name in kept.files:
                 shutil.copyfile(self._folder / name, copy.path / name, follow_symlinks=False)
         # The copy is checked, not the original, which may have changed meanwhile.
-        return LexicalIndex(copy.path, owner=copy) if checksums_in(copy.path) == kept["files"] else None
+        return LexicalIndex(copy.path, owner=copy) if checksums_in(copy.path) == kept.files else None
 
     def forget(self) -> None:
         """Let go of the index and its files."""
@@ -172,21 +174,41 @@ class WordCache:
         self.forget()
 
 
-def recorded(snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return the record of the index from when it was last brought up to date, if it has this format."""
-    kept: dict[str, Any] | None = snapshot.fact(_FACT)
-    return kept if kept is not None and kept.get("format") == FORMAT else None
+class Recorded(NamedTuple):
+    """The index as it was when it was last brought up to date.
+
+    Attributes:
+        version: The state that it is at.
+        files: The checksums of its files, by name.
+    """
+
+    version: Version
+    files: dict[str, Checksum]
+
+
+def recorded(snapshot: Snapshot) -> Recorded | None:
+    """Return the record of the index; ``None`` if there is none of this format, or it is malformed."""
+    try:
+        kept = snapshot.fact(_FACT)
+        found = Recorded(Version._make(kept["version"]), kept["files"])
+        numbers = [*found.version, *(number for size, crc in found.files.values() for number in (size, crc))]
+        is_valid = kept["format"] == FORMAT and all(type(number) is int for number in numbers)
+        # Files of these names are copied, and the database may come from a stranger.
+        is_valid = is_valid and all(map(_FILE_NAME.fullmatch, found.files))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return found if is_valid and _STATE_FILE in found.files else None
 
 
 def checksums_in(folder: Path, known: Mapping[str, Checksum] = MappingProxyType({})) -> dict[str, Checksum | None]:
-    """Return the checksums of all files in a folder, by name; none if one is a link.
+    """Return the checksums of all files in a folder, by name; none if it holds anything else, or if one is a link.
 
     Args:
         folder: The folder.
         known: Checksums of files that don't change once they are written; these aren't read again.
     """
-    paths = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() and not folder.is_symlink() else []
-    if any(path.is_symlink() for path in paths):
+    paths = list(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
+    if not all(path.is_file() and not path.is_symlink() for path in paths):
         return {}
     return {path.name: known.get(path.name) or checksum_of(path) for path in paths}
 
