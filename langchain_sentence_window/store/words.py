@@ -4,6 +4,7 @@ Words are those of `langchain_sentence_window.ranking.words.indexed`. There are 
 of a sentence is searched behind its heading path, so a word of a heading counts as one of the sentence.
 """
 
+import os
 import re
 import shutil
 import tempfile
@@ -23,6 +24,7 @@ from langchain_sentence_window.documents.keys import HEADING
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.words import in_other_number, indexed, plain
 
+from . import database
 from .database import Database, OutdatedError
 from .files import WORDS_FOLDER, Checksum, checksum_of
 from .reading import are_in, with_tied
@@ -257,7 +259,8 @@ class LexicalIndex:
         """
         import tantivy  # on use, as a program may search another store
 
-        self._owner, self._library = owner, tantivy
+        self._folder, self._owner, self._library = folder, owner, tantivy
+        self._lock = threading.Lock()
         builder = tantivy.SchemaBuilder()
         # Signed, as a Python int in an unsigned field crashes tantivy's writer.
         builder.add_integer_field(_ROW, indexed=True, fast=True)
@@ -266,10 +269,21 @@ class LexicalIndex:
         self._analyzer = (
             tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.lowercase()).build()
         )
-        self._index = tantivy.Index(self._schema, path=str(folder) if folder else None)
+        self._open()
+        _INDEXES.add(self)
+
+    def _open(self) -> None:
+        self._index = self._library.Index(self._schema, path=str(self._folder) if self._folder else None)
         self._index.register_tokenizer(_TOKENIZER, self._analyzer)
         self._index.config_reader("manual")
         self._index.reload()
+
+    def after_fork(self) -> None:
+        """Begin anew in a child process, if the fork didn't wait for a change to end; an index in memory stays."""
+        self._lock = threading.Lock()
+        if self._folder is not None:
+            with suppress(OSError, ValueError):  # the next use says what is wrong with the files
+                self._open()
 
     def change(self, removed: Rows | None, added: Iterable[tuple[int, str]]) -> None:
         """Remove rows, add pairs of ``(row, text)``, and commit.
@@ -278,26 +292,40 @@ class LexicalIndex:
             removed: The rows; those that don't exist are ignored. ``None`` removes all, and what is remembered of them.
             added: The rows to add, and their texts.
         """
-        writer = self._index.writer(_HEAP, 1)
-        try:
-            if removed is None:
-                writer.delete_all_documents()
-            for row in () if removed is None else removed.tolist():
-                writer.delete_documents_by_term(_ROW, row)
-            for row, text in added:
-                document = self._library.Document()
-                document.add_integer(_ROW, row)
-                document.add_text(_TEXT, indexed(text))
-                writer.add_document(document)
-            writer.commit()
-            writer.wait_merging_threads()
-        finally:
-            writer = None  # it holds tantivy's lock while it exists, and an exception would keep it with this frame
+        with database._CALLS.counted("the lexical index"), self._lock:  # which forks wait for
+            writer = self._index.writer(_HEAP, 1)
+            try:
+                if removed is None:
+                    writer.delete_all_documents()
+                for row in () if removed is None else removed.tolist():
+                    writer.delete_documents_by_term(_ROW, row)
+                for row, text in added:
+                    document = self._library.Document()
+                    document.add_integer(_ROW, row)
+                    document.add_text(_TEXT, indexed(text))
+                    writer.add_document(document)
+                writer.commit()
+                writer.wait_merging_threads()
+            finally:
+                writer = None  # it holds tantivy's lock while it exists, and an exception would keep it with this frame
 
     def searcher(self) -> "LexicalSearcher":
         """Return a searcher of the current state, which later changes don't affect."""
-        self._index.reload()
-        return LexicalSearcher(self._library, self._schema, self._analyzer, self._index.searcher(), self._owner)
+        with database._CALLS.counted("the lexical index"):
+            self._index.reload()
+            return LexicalSearcher(self._library, self._schema, self._analyzer, self._index.searcher(), self._owner)
+
+
+_INDEXES: "weakref.WeakSet[LexicalIndex]" = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for index in list(_INDEXES):
+        index.after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 @dataclass(eq=False)
