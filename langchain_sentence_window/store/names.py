@@ -174,20 +174,20 @@ class Naming:
         self, snapshot: Snapshot, searcher: LexicalSearcher, words: Sequence[str], size: int, allowed: Rows | None
     ) -> dict[str, WordSample]:
         """Look at some of the sentences that hold each word, spread evenly over the store."""
-        found: dict[str, WordSample] = {}
-        if allowed is None and size == _FEW:  # questions repeat words
-            version, found = self._samples
-            if version != snapshot.version or len(found) > _MAX_SENTENCES:
-                found = {}
-                self._samples = snapshot.version, found
+        is_kept = allowed is None and size == _FEW  # questions repeat words
+        version, found = self._samples
+        if not is_kept or version != snapshot.version or len(found) > _MAX_SENTENCES:
+            found = {}
         missing = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words if word not in found}
         if missing:
             rows = np.unique(np.concatenate([rows for _, rows in missing.values()]))
             documents = dict(snapshot.lists(_DOCUMENTS_OF, rows.tolist()))
-            found |= {
+            found = found | {
                 word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
                 for word, (count, of_word) in missing.items()
             }
+            if is_kept:
+                self._samples = snapshot.version, found
         return {word: found[word] for word in words}
 
 
