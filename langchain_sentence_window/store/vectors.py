@@ -208,11 +208,12 @@ class VectorCache:
     def _renew(self, index: "VectorIndex", snapshot: Snapshot) -> None:
         """Make or save the index anew if that is due."""
         due = self._change_due(index)
+        may_save = self._database.folder is not None and not self._database.read_only
         if due is not None and len(index.rows) <= MAX_MADE_AT_ONCE:
             self._index = self._built(snapshot)
         elif due is not None:
             self._begin(self._make_another)
-        elif index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)) and not self._database.read_only:
+        elif may_save and index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)):
             self._begin(self.save)
 
     def _follow(self, index: "VectorIndex", version: Version, snapshot: Snapshot) -> bool:
