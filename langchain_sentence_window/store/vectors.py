@@ -34,7 +34,7 @@ from .database import Database, OutdatedError
 from .faiss_index import EXACT, choose, name_of
 from .files import VECTORS_FILE, Checksum, checksum_of, is_abandoned, new_file, open_regular
 from .reading import Pairs, best_first, exact_cosines, with_tied
-from .tables import Snapshot, Version
+from .tables import ONE_OF, Snapshot, Version, as_json, from_halves
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -247,21 +247,24 @@ class VectorCache:
             return None
         present = 0 if self._index is None else self._index.clusters
         clusters = choose(self.asked, dimension, count, present)
-        made, fine = faiss_index.make_faiss_index(clusters, dimension), None
-        if clusters:
-            faiss_index.train(made, snapshot.sampled_vectors(faiss_index.sample_size(clusters)))
+        sample, fine = _sample(snapshot, faiss_index.sample_size(clusters)) if clusters else None, None
+        if sample is not None and len(sample) < max(faiss_index.MIN_SAMPLE, clusters):
+            clusters = 0  # a damaged database holds fewer vectors than sentences
+        made = faiss_index.make_faiss_index(clusters, dimension)
+        if sample is not None and clusters:
+            faiss_index.train(made, sample)
             fine = FineCodes(dimension, self._database.folder)
-            fine.codec.train(snapshot.sampled_vectors(faiss_index.CODE_SAMPLE))
+            fine.codec.train(sample[:: -(-len(sample) // faiss_index.CODE_SAMPLE)])
         return VectorIndex(clusters, made, count, fine)
 
     def _change_due(self, index: "VectorIndex") -> int | None:
         """Return the clusters of the index that should replace one; ``None`` if it should stay."""
         clusters = choose(self.asked, index.dimension, len(index), index.clusters)
-        was_trained_on_few = index.trained_on < faiss_index.TRAINING_SAMPLE and len(index) > 4 * index.trained_on
+        was_made_for_few = index.made_for < faiss_index.TRAINING_SAMPLE and len(index) > 4 * index.made_for
         is_due = (
             clusters != index.clusters
             or index.tombstones > max(len(index), _MIN_TOMBSTONES)
-            or (clusters and was_trained_on_few)
+            or (clusters and was_made_for_few)
         )
         return clusters if is_due else None
 
@@ -347,7 +350,7 @@ class VectorCache:
             return
         header = {
             "clusters": index.clusters,
-            "trained_on": index.trained_on,
+            "made_for": index.made_for,
             "version": version,
             "weights": self.weights,
         }
@@ -389,6 +392,17 @@ class VectorCache:
         return None, None
 
 
+def _sample(snapshot: Snapshot, size: int) -> Vectors:
+    """Return at least half so many vectors, or half of all, spread evenly."""
+    sample = snapshot.sampled_vectors(size)
+    if 2 * len(sample) < min(size, snapshot.version.sentences):  # there are rows of which most neighbors were removed
+        rows = snapshot.rows(("TRUE", []))
+        asked = as_json(rows[:: -(-len(rows) // size)].tolist())
+        found = snapshot.execute(f"SELECT vector FROM vectors WHERE row {ONE_OF}", [asked])
+        sample = from_halves(vector for (vector,) in found)
+    return sample
+
+
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, RuntimeError, EOFError, zipfile.BadZipFile, AttributeError)
 """What reading a damaged file, or one of another release of FAISS, may raise."""
 
@@ -418,15 +432,15 @@ class VectorIndex:
 
     Attributes:
         clusters: The number of clusters of its codes; 1 for none, and 0 for exact vectors.
-        trained_on: The number of vectors that it was made for.
+        made_for: The number of vectors that it was made for.
         fine: The codes by which candidates are compared again; ``None`` if the index is exact.
         rows: The row of each position, in rising order; also of tombstones.
         tombstones: The number of positions whose row was removed.
     """
 
-    def __init__(self, clusters: int, index: Any, trained_on: int, fine: "FineCodes | None") -> None:
+    def __init__(self, clusters: int, index: Any, made_for: int, fine: "FineCodes | None") -> None:
         """Search a FAISS index, which is empty."""
-        self.clusters, self.trained_on, self.fine = clusters, trained_on, fine
+        self.clusters, self.made_for, self.fine = clusters, made_for, fine
         self._faiss = index
         self.dimension = int(index.d)
         self.rows: Rows = np.empty(0, dtype=np.int64)
@@ -573,7 +587,7 @@ class VectorIndex:
             fine = FineCodes(int(index.d), folder)
             fine.codec = faiss.deserialize_index(codec)
             fine.map(folder / name, len(rows))
-        read = cls(int(header["clusters"]), index, int(header["trained_on"]), fine)
+        read = cls(int(header["clusters"]), index, int(header["made_for"]), fine)
         read.rows, read._is_live = rows, is_live
         read.tombstones = len(rows) - int(np.count_nonzero(is_live))
         return read
