@@ -112,7 +112,7 @@ def test_a_document_of_which_a_filter_lets_through_a_part_is_named_by_that_part(
     )
     handbook, secrets = "When is the fee of the Alpha Handbook due?", query_words("Which fee is in Secrets?")
     for indexes in ([0, 1, 2, 3], [1, 2], [1], [3]):
-        of_indexes = {"sentence_index": {"$in": indexes}}
+        of_indexes: dict[str, object] = {"sentence_index": {"$in": indexes}}
         assert named(store, handbook, filter=of_indexes) == ["Alpha"]
         assert ("secrets" in store.name_evidence(secrets, filter=of_indexes).words) == (2 in indexes)
 
