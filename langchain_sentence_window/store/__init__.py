@@ -13,7 +13,6 @@ Modules, of which each imports only from those before it:
     words: The lexical index at a state of the database, and its folder.
     names: What the index knows of the names in a question.
     state: Searches of one state, by vectors and words.
-    searches: The searches that users call, each a function of one state.
     writing: Embedding new texts, then writing them.
     check: Sizes, and the check of everything.
     backup: Copying and replacing a database.

@@ -6,7 +6,6 @@ lacks is read from the store when a query finds some of it.
 """
 
 import os
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from os import PathLike
@@ -55,7 +54,6 @@ class BM25Index(OpenFiles):
             StoreError: The path can't be used.
         """
         self._path = None if path is None else as_folder(path)
-        self._writing = threading.Lock()
         self._unlisted: set[int] = set()
         try:
             if self._path is not None:
@@ -95,8 +93,7 @@ class BM25Index(OpenFiles):
             texts = [
                 (_row(str(each.id)), with_heading(each.metadata.get(HEADING), each.page_content)) for each in added
             ]
-            with self._writing:
-                self._index.change(rows, texts)
+            self._index.change(rows, texts)
         except (OSError, ValueError) as error:
             raise self._unwritable(error, "add the documents again") from error
 
@@ -128,8 +125,7 @@ class BM25Index(OpenFiles):
         deadline = time.monotonic() + _SECONDS_TO_WAIT
         while listed and self.lacking(lacking):
             try:
-                with self._writing:
-                    self._index.change(np.empty(0, dtype=np.int64), texts())
+                self._index.change(np.empty(0, dtype=np.int64), texts())
             except (OSError, ValueError) as error:
                 is_writable = self._path is None or os.access(self._path, os.W_OK)
                 if not is_writable or time.monotonic() > deadline:

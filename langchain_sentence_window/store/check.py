@@ -1,4 +1,4 @@
-"""Measuring an index, and checking everything that it holds."""
+"""Measuring an index, and checking what it holds."""
 
 import sqlite3
 import zlib
@@ -13,12 +13,13 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
+from langchain_sentence_window.embedding.contextual_vectors import sentence_key
 from langchain_sentence_window.errors import IncompleteWindowError, IndexNotFoundError, SentenceWindowError
 
 from .database import Database
 from .files import DATABASE_FILE, WORDS_FOLDER, size_of
-from .records import read_documents, row_checksum, shared_checksum
-from .tables import EMBEDDED, ONE_OF, RESTORE, WITH_SECTIONS, Snapshot, as_json
+from .records import read_documents, read_metadata, row_checksum, shared_checksum, words_of_names
+from .tables import EMBEDDED, ONE_OF, RESTORE, WITH_SECTIONS, Snapshot, as_json, damaged
 from .vectors import damage_of
 from .words import checksums_in, recorded
 
@@ -140,7 +141,7 @@ def check_folder(folder: Path) -> CheckResult:
     try:
         result = check_database(database)
         with database.reading() as snapshot:
-            is_recorded = recorded(snapshot)
+            of_words = recorded(snapshot)
     except SentenceWindowError:
         return result
     finally:
@@ -152,7 +153,7 @@ def check_folder(folder: Path) -> CheckResult:
         result = result.with_note("the saved FAISS index is damaged; the next search builds it again")
     if (folder / WORDS_FOLDER).exists():
         result = result.with_part("words", [])
-        if is_recorded is None or checksums_in(folder / WORDS_FOLDER) != is_recorded["files"]:
+        if of_words is None or checksums_in(folder / WORDS_FOLDER) != of_words.files:
             result = result.with_note("the index of words is damaged; the next search builds it again")
     return result
 
@@ -172,7 +173,10 @@ def check_database(database: Database) -> CheckResult:
 
 
 def find_damage(snapshot: Snapshot) -> str | None:
-    """Read everything and describe the first damage found; return ``None`` if there is none."""
+    """Read all rows and describe the first damage found; return ``None`` if there is none.
+
+    Ids, and the times at which documents were written, have no checksums.
+    """
     try:
         return next(_damage(snapshot), None)
     except (sqlite3.DatabaseError, UnicodeDecodeError, TypeError) as error:
@@ -187,9 +191,15 @@ def _damage(snapshot: Snapshot) -> Iterator[str]:
         for row, *fields, checksum in snapshot.execute(sql):
             if checksum_of(*fields) != checksum:
                 yield f"row {row} of the {table} isn't as it was written"
-    for what, sql in _LACKING.items():
+    for fault, sql in _FAULTS.items():
         for (row,) in snapshot.execute(sql):
-            yield f"row {row} of the sentences lacks its {what}"
+            yield f"row {row} of the {fault}"
+    for key, metadata in snapshot.execute("SELECT source_key, metadata FROM sources"):
+        words = words_of_names(read_metadata([metadata])[0])
+        found = snapshot.execute("SELECT word FROM names WHERE source_key = ?", [key])
+        # One is enough, as another release of Unicode may find others.
+        if words and words.isdisjoint(word for (word,) in found):
+            yield f"row {key} of the sources lacks the words of its names"
     (count,) = snapshot.execute("SELECT count(*) FROM sentences").fetchone()
     if count != snapshot.version.sentences:
         yield f"it has {count} sentences instead of {snapshot.version.sentences}"
@@ -208,8 +218,9 @@ _CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
 """The rows of each table with the fields that their checksums cover."""
 
 # Where a table is empty, even NULL isn't in it.
-_LACKING = {
-    what: f"SELECT row FROM sentences WHERE {key} IS NOT NULL AND {key} NOT IN (SELECT {key} FROM {table})"
+_FAULTS = {
+    f"sentences lacks its {what}": f"SELECT row FROM sentences WHERE {key} IS NOT NULL "
+    f"AND {key} NOT IN (SELECT {key} FROM {table})"
     for what, key, table in (
         ("vector", "row", "vectors"),
         ("document", "document", "documents"),
@@ -217,6 +228,14 @@ _LACKING = {
         ("section", "section_key", "sections"),
     )
 }
+_FAULTS |= {
+    "vectors is of another length than the others": "SELECT row FROM vectors WHERE length(vector) != "
+    "2 * (SELECT value FROM facts WHERE name = 'dimension')",
+    "sentences is after the last that a write recorded": "SELECT row FROM sentences WHERE row > "
+    "(SELECT last_row FROM writes ORDER BY generation DESC LIMIT 1)",
+}
+
+_KEYS = "SELECT row, doc_id, sentence_index, section FROM sentences JOIN documents USING (document)"
 
 
 def _in_order(snapshot: Snapshot) -> Iterator[Document]:
@@ -224,7 +243,10 @@ def _in_order(snapshot: Snapshot) -> Iterator[Document]:
     for start in range(0, len(rows), _PART_SIZE):
         part = rows[start : start + _PART_SIZE]
         read = read_documents(snapshot, (f"row {ONE_OF}", [as_json(part)]))
-        yield from (read[row] for row in part)
+        for row, *key in snapshot.execute(f"{_KEYS} WHERE row {ONE_OF} ORDER BY row", [as_json(part)]):
+            if sentence_key(read[row].metadata) != tuple(key):
+                raise damaged("sentences at the places that are in their metadata")
+            yield read[row]
 
 
 def _first(problems: Iterable[str]) -> list[str]:

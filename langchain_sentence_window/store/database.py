@@ -303,7 +303,7 @@ class Database:
                 raise
             if self.folder is not None:
                 if transaction.has_changed:
-                    _write_head(self.folder, transaction.fact("birth", int), transaction.version.generation)
+                    _write_head(self.folder, transaction.fact("birth", int) or 0, transaction.version.generation)
                 self._put_back(connection)
 
     @contextmanager

@@ -38,6 +38,9 @@ TRAINING_SAMPLE = 50_000
 CODE_SAMPLE = 5_000
 """Vectors to train with, where there are clusters and where there are none."""
 
+MIN_SAMPLE = 16
+"""With fewer vectors, or fewer than there are clusters, FAISS refuses to train codes."""
+
 _MIN_CLUSTERS, _MAX_CLUSTER_GROWTH = 64, 4
 _MIN_PER_CLUSTER, _MIN_TO_TRAIN = 39, 1_000  # FAISS warns below
 _MIN_FOR_THREADS = 1_000
@@ -71,6 +74,11 @@ def choose(asked: str, dimension: int, count: int, present: int = 0) -> int:
         present: The clusters of the present index. It is kept if the number of vectors is close to a limit.
     """
     numbers = count * dimension
+    # The present index is kept down to half of the limit that it was made above:
+    #   present     compares exactly up to   compares all codes up to
+    #   exact       MAX_EXACT_NUMBERS        MAX_WHOLE_NUMBERS
+    #   codes       half of it               MAX_WHOLE_NUMBERS
+    #   clusters    half of it               half of it
     most_exact = MAX_EXACT_NUMBERS * (KEPT_SHARE if present else 1)
     most_whole = MAX_WHOLE_NUMBERS * (KEPT_SHARE if present > 1 else 1)
     if asked == EXACT or (asked == AUTO and numbers <= most_exact):
@@ -126,8 +134,8 @@ def nearest(index: Any, vector: Vectors, count: int, bits: Any, share: float) ->
         vector: A unit vector of shape ``(dimension,)``.
         count: The number of results; there may be fewer.
         bits: A bit for each position that may be found; ``None`` for all.
-        share: The share of positions that may be found, above 0. The smaller it is, the more clusters are searched, at
-            much the same cost; for 0, all are.
+        share: The share of positions that may be found. The smaller it is, the more clusters are searched, at much the
+            same cost; for 0, all are.
 
     Returns:
         Cosines and positions, best first.

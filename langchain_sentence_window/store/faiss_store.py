@@ -1039,9 +1039,10 @@ class FaissStore(OpenFiles, VectorStore):
     def check(self) -> "CheckResult":
         """Read everything that the store holds, and list what is wrong.
 
-        Each row of the database is compared with its checksum, and the sentences of each document with each other. A
-        saved FAISS index or lexical index that is damaged is noted, and is no problem: the next search builds it again.
-        Nothing is changed or embedded.
+        Each row of the database is compared with its checksum, and the sentences of each document with each other and
+        with the places in their metadata; ids and the times of writing have no checksums. A saved FAISS index or
+        lexical index that is damaged is noted, and is no problem: the next search builds it again. Nothing is changed
+        or embedded.
         """
         folder = self.folder
         return check_database(self._database) if folder is None else check_folder(folder)

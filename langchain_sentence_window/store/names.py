@@ -126,16 +126,10 @@ class Naming:
         named: dict[str, set[int]] = {}
         for word in dict.fromkeys(words):
             if keys:
-                sources = snapshot.lists(_SOURCES, self._names_of_keys(snapshot, tuple(keys)).get(word, []))
-            elif allowed is None:
-                sources = snapshot.execute(_NAMED, [encodable(word), _MAX_PLACES + 1]).fetchall()
+                sources = self._names_of_keys(snapshot, tuple(keys)).get(word, [])
+                documents = _documents_of(snapshot, sources, allowed)
             else:
-                found = snapshot.execute("SELECT source_key FROM names WHERE word = ?", [encodable(word)])
-                sources = snapshot.lists(_SOURCES, [key for (key,) in found])
-            if allowed is not None:
-                is_allowed = are_in(np.array([row for _, row in sources], dtype=np.int64), allowed)
-                sources = [source for source, may in zip(sources, is_allowed.tolist(), strict=True) if may]
-            documents = {document for document, *_ in sources}
+                documents = _documents_with(snapshot, word, _MAX_PLACES + 1, allowed)
             if 0 < len(documents) <= _MAX_PLACES:
                 named[word] = documents
         return named
@@ -174,20 +168,20 @@ class Naming:
         self, snapshot: Snapshot, searcher: LexicalSearcher, words: Sequence[str], size: int, allowed: Rows | None
     ) -> dict[str, WordSample]:
         """Look at some of the sentences that hold each word, spread evenly over the store."""
-        found: dict[str, WordSample] = {}
-        if allowed is None and size == _FEW:  # questions repeat words
-            version, found = self._samples
-            if version != snapshot.version or len(found) > _MAX_SENTENCES:
-                found = {}
-                self._samples = snapshot.version, found
+        is_kept = allowed is None and size == _FEW  # questions repeat words
+        version, found = self._samples
+        if not is_kept or version != snapshot.version or len(found) > _MAX_SENTENCES:
+            found = {}
         missing = {word: searcher.sample(word, size, _MAX_SENTENCES, allowed) for word in words if word not in found}
         if missing:
             rows = np.unique(np.concatenate([rows for _, rows in missing.values()]))
             documents = dict(snapshot.lists(_DOCUMENTS_OF, rows.tolist()))
-            found |= {
+            found = found | {
                 word: WordSample(count, Counter(documents.get(row) or NO_DOCUMENT for row in of_word.tolist()))
                 for word, (count, of_word) in missing.items()
             }
+            if is_kept:
+                self._samples = snapshot.version, found
         return {word: found[word] for word in words}
 
 
@@ -201,12 +195,49 @@ def _are_several(snapshot: Snapshot, allowed: Rows | None) -> bool:
     return len({document for _, document in snapshot.lists(_DOCUMENTS_OF, ends)}) > 1
 
 
+def _documents_with(snapshot: Snapshot, word: str, most: int, allowed: Rows | None) -> set[int]:
+    """Return the documents of which a name holds a word; without a filter, no more than so many."""
+    if allowed is None:
+        return {document for (document,) in snapshot.execute(_NAMED, [encodable(word), most])}
+    sources = snapshot.execute("SELECT source_key FROM names WHERE word = ?", [encodable(word)])
+    return _documents_of(snapshot, [key for (key,) in sources], allowed)
+
+
+def _documents_of(snapshot: Snapshot, sources: Iterable[int], allowed: Rows | None) -> set[int]:
+    """Return the documents of sources, of those that have an allowed row."""
+    keys, documents, first, last = np.array(snapshot.lists(_SOURCES, sources), dtype=np.int64).reshape(-1, 4).T
+    if allowed is None:
+        return set(documents.tolist())
+    counts = _count_between(first, last, allowed)
+    is_whole = counts > last - first
+    # Other rows are read only of sources that are allowed in part, among which may be rows of others of the document.
+    rows = snapshot.lists(_ROWS_OF, keys[(counts > 0) & ~is_whole].tolist())
+    is_allowed = are_in(np.array([row for row, _ in rows], dtype=np.int64), allowed).tolist()
+    return {*documents[is_whole].tolist(), *(each for (_, each), may in zip(rows, is_allowed, strict=True) if may)}
+
+
+def _count_documents(snapshot: Snapshot, allowed: Rows | None) -> int:
+    """Return the number of documents, of those that have an allowed row."""
+    if allowed is None:
+        return int(snapshot.execute("SELECT count(*) FROM documents").fetchone()[0])
+    # The rows of a document are consecutive.
+    first, last = np.array(snapshot.execute(_ENDS).fetchall(), dtype=np.int64).reshape(-1, 2).T
+    return int(np.count_nonzero(_count_between(first, last, allowed)))
+
+
+def _count_between(first: Rows, last: Rows, allowed: Rows) -> Rows:
+    return np.searchsorted(allowed, last, "right") - np.searchsorted(allowed, first)
+
+
 _NAMED = "SELECT DISTINCT document FROM names JOIN sources USING (source_key) WHERE word = ? LIMIT ?"
 _SOURCES = f"""
-    SELECT json_group_array(json_array(document,
-        (SELECT min(row) FROM sentences WHERE sentences.source_key = sources.source_key)))
+    SELECT json_group_array(json_array(source_key, document,
+        (SELECT min(row) FROM sentences WHERE sentences.source_key = sources.source_key),
+        (SELECT max(row) FROM sentences WHERE sentences.source_key = sources.source_key)))
     FROM sources WHERE source_key {ONE_OF}
 """
+_ROWS_OF = f"SELECT json_group_array(json_array(row, document)) FROM sentences WHERE source_key {ONE_OF}"
+_ENDS = "SELECT min(row), max(row) FROM sentences WHERE document >= 0 AND sentence_index >= 0 GROUP BY document"
 
 
 def _are_few(documents: Counter[int], share: float) -> bool:
@@ -255,19 +286,15 @@ def _read_evidence(
         telling = tuple(name for name in own if not _is_shared(name, frozenset(words.all), named))
         common = None
         if document in told:
-            counts = {word: _count_named(snapshot, word) for name in telling for word in words_of(name)}
-            common = common_words(counts, snapshot.execute("SELECT count(*) FROM documents").fetchone()[0])
+            of_words = {word for name in telling for word in words_of(name)}
+            counts = {word: len(_documents_with(snapshot, word, -1, allowed)) for word in of_words}
+            common = common_words(counts, _count_documents(snapshot, allowed))
         every[doc_id] = DocumentNames(head, telling, common)
     known = {
         word: WordUse(count, {doc_ids[each]: of_it for each, of_it in found.items() if each in doc_ids})
         for word, (count, found) in uses.items()
     }
     return Evidence(known, every)
-
-
-def _count_named(snapshot: Snapshot, word: str) -> int:
-    sql = "SELECT count(DISTINCT document) FROM names JOIN sources USING (source_key) WHERE word = ?"
-    return int(snapshot.execute(sql, [encodable(word)]).fetchone()[0])
 
 
 _BEGINNINGS = """

@@ -41,7 +41,7 @@ _MAX_FILTER_LENGTH = 10_000
 
 @dataclass(slots=True)
 class Kept:
-    """What searches keep from one state to the next; replaced as a whole, so it needs no lock.
+    """What searches keep from one state to the next. A value is replaced as a whole, never changed: it needs no lock.
 
     Attributes:
         naming: The names of documents.

@@ -258,11 +258,13 @@ class Snapshot:
         """Return about so many vectors, spread evenly over the rows."""
         _, _, last_row, sentences = self.version
         step = sentences // size + 1
-        rows: Iterable[int] = range(step, last_row + 1, step)
-        if last_row > 2 * sentences:  # most rows were removed, perhaps all of a long stretch
-            every = self.execute("SELECT row FROM sentences ORDER BY row").fetchall()
-            rows = [row for (row,) in every[step - 1 :: step]]
-        found = self.execute(f"SELECT vector FROM vectors WHERE row {ONE_OF}", [as_json(rows)])
+        found = list[tuple[bytes]]()
+        sql = f"SELECT vector FROM vectors WHERE row {ONE_OF}"
+        if last_row <= 2 * sentences:
+            found = self.execute(sql, [as_json(range(step, last_row + 1, step))]).fetchall()
+        if 2 * len(found) < min(size, sentences):  # most of these rows were removed, so all that exist are listed
+            rows = self.execute("SELECT row FROM sentences ORDER BY row").fetchall()[step - 1 :: step]
+            found = self.execute(sql, [as_json(row for (row,) in rows)]).fetchall()
         return from_halves(vector for (vector,) in found)
 
     # Texts

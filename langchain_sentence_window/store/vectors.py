@@ -34,7 +34,7 @@ from .database import Database, OutdatedError
 from .faiss_index import EXACT, choose, name_of
 from .files import VECTORS_FILE, Checksum, checksum_of, is_abandoned, new_file, open_regular
 from .reading import Pairs, best_first, exact_cosines, with_tied
-from .tables import Snapshot, Version
+from .tables import Snapshot, Version, damaged
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -208,11 +208,12 @@ class VectorCache:
     def _renew(self, index: "VectorIndex", snapshot: Snapshot) -> None:
         """Make or save the index anew if that is due."""
         due = self._change_due(index)
+        may_save = self._database.folder is not None and not self._database.read_only
         if due is not None and len(index.rows) <= MAX_MADE_AT_ONCE:
             self._index = self._built(snapshot)
         elif due is not None:
             self._begin(self._make_another)
-        elif index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)) and not self._database.read_only:
+        elif may_save and index.unsaved > max(_MAX_CODES_IN_MEMORY, _SAVED_SHARE * len(index)):
             self._begin(self.save)
 
     def _follow(self, index: "VectorIndex", version: Version, snapshot: Snapshot) -> bool:
@@ -248,19 +249,22 @@ class VectorCache:
         clusters = choose(self.asked, dimension, count, present)
         made, fine = faiss_index.make_faiss_index(clusters, dimension), None
         if clusters:
-            faiss_index.train(made, snapshot.sampled_vectors(faiss_index.sample_size(clusters)))
+            sample = snapshot.sampled_vectors(faiss_index.sample_size(clusters))
+            if len(sample) < max(faiss_index.MIN_SAMPLE, clusters):
+                raise damaged("vectors of its sentences")
+            faiss_index.train(made, sample)
             fine = FineCodes(dimension, self._database.folder)
-            fine.codec.train(snapshot.sampled_vectors(faiss_index.CODE_SAMPLE))
+            fine.codec.train(sample[:: -(-len(sample) // faiss_index.CODE_SAMPLE)])
         return VectorIndex(clusters, made, count, fine)
 
     def _change_due(self, index: "VectorIndex") -> int | None:
         """Return the clusters of the index that should replace one; ``None`` if it should stay."""
         clusters = choose(self.asked, index.dimension, len(index), index.clusters)
-        was_trained_on_few = index.trained_on < faiss_index.TRAINING_SAMPLE and len(index) > 4 * index.trained_on
+        was_made_for_few = index.made_for < faiss_index.TRAINING_SAMPLE and len(index) > 4 * index.made_for
         is_due = (
             clusters != index.clusters
             or index.tombstones > max(len(index), _MIN_TOMBSTONES)
-            or (clusters and was_trained_on_few)
+            or (clusters and was_made_for_few)
         )
         return clusters if is_due else None
 
@@ -346,7 +350,7 @@ class VectorCache:
             return
         header = {
             "clusters": index.clusters,
-            "trained_on": index.trained_on,
+            "made_for": index.made_for,
             "version": version,
             "weights": self.weights,
         }
@@ -417,15 +421,15 @@ class VectorIndex:
 
     Attributes:
         clusters: The number of clusters of its codes; 1 for none, and 0 for exact vectors.
-        trained_on: The number of vectors that it was made for.
+        made_for: The number of vectors that it was made for.
         fine: The codes by which candidates are compared again; ``None`` if the index is exact.
         rows: The row of each position, in rising order; also of tombstones.
         tombstones: The number of positions whose row was removed.
     """
 
-    def __init__(self, clusters: int, index: Any, trained_on: int, fine: "FineCodes | None") -> None:
+    def __init__(self, clusters: int, index: Any, made_for: int, fine: "FineCodes | None") -> None:
         """Search a FAISS index, which is empty."""
-        self.clusters, self.trained_on, self.fine = clusters, trained_on, fine
+        self.clusters, self.made_for, self.fine = clusters, made_for, fine
         self._faiss = index
         self.dimension = int(index.d)
         self.rows: Rows = np.empty(0, dtype=np.int64)
@@ -572,7 +576,7 @@ class VectorIndex:
             fine = FineCodes(int(index.d), folder)
             fine.codec = faiss.deserialize_index(codec)
             fine.map(folder / name, len(rows))
-        read = cls(int(header["clusters"]), index, int(header["trained_on"]), fine)
+        read = cls(int(header["clusters"]), index, int(header["made_for"]), fine)
         read.rows, read._is_live = rows, is_live
         read.tombstones = len(rows) - int(np.count_nonzero(is_live))
         return read

@@ -4,6 +4,8 @@ Words are those of `langchain_sentence_window.ranking.words.indexed`. There are 
 of a sentence is searched behind its heading path, so a word of a heading counts as one of the sentence.
 """
 
+import os
+import re
 import shutil
 import tempfile
 import threading
@@ -13,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from langchain_sentence_window.documents.keys import HEADING
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.words import in_other_number, indexed, plain
 
+from . import database
 from .database import Database, OutdatedError
 from .files import WORDS_FOLDER, Checksum, checksum_of
 from .reading import are_in, with_tied
@@ -37,6 +40,7 @@ FORMAT = 5
 
 _FACT = "words"
 _STATE_FILE = "meta.json"  # tantivy's list of the index's files
+_FILE_NAME = re.compile(r"[\w.-]*\w")
 _REWRITTEN = frozenset({_STATE_FILE, ".managed.json"})  # it never changes other files
 
 
@@ -101,7 +105,8 @@ class WordCache:
             return
         transaction = snapshot
         try:
-            at = self._opened_at(transaction)
+            kept = recorded(transaction)
+            at = self._opened_at(kept)
             changes = None if at is None else transaction.changes_since(at)
             if self._index is None or changes is None:
                 self._index = self._emptied()
@@ -112,7 +117,7 @@ class WordCache:
                 self._index.change(changes.removed, _texts(transaction, changes.last_row))
             if at != version and self._folder is not None:
                 # A file that was damaged since it was written must not get a new checksum.
-                before = (transaction.fact(_FACT, dict) or {}).get("files", {}) if changes is not None else {}
+                before = {} if kept is None or changes is None else kept.files
                 files = checksums_in(self._folder, {name: before[name] for name in before.keys() - _REWRITTEN})
                 transaction.set_fact(_FACT, {"format": FORMAT, "version": version, "files": files})
             self._current = version, self._index.searcher()
@@ -127,40 +132,39 @@ class WordCache:
                 "rebuilds the index if it was damaged"
             ) from error
 
-    def _opened_at(self, transaction: Transaction) -> Version | None:
+    def _opened_at(self, kept: "Recorded | None") -> Version | None:
         """Open the index, if it is as it was recorded, and return the state that it is at; ``None`` if it isn't."""
         folder = self._folder
         if folder is None:
             return self._current[0]
-        kept = recorded(transaction)
         if kept is None:
             return None
-        if self._index is None and checksums_in(folder) == kept["files"]:
+        if self._index is None and checksums_in(folder) == kept.files:
             self._index = LexicalIndex(folder)
-        elif self._index is not None and checksum_of(folder / _STATE_FILE) != kept["files"].get(_STATE_FILE):
+        elif self._index is not None and checksum_of(folder / _STATE_FILE) != kept.files[_STATE_FILE]:
             return None  # another process was killed between changing the index and recording it
-        return None if self._index is None else Version._make(kept["version"])
+        return None if self._index is None else kept.version
 
     def _emptied(self) -> "LexicalIndex":
         if self._folder is not None:
-            if self._folder.is_symlink() or self._folder.is_file():
-                self._folder.unlink()
-            elif self._folder.exists():
+            if self._folder.is_dir() and not self._folder.is_symlink():
                 shutil.rmtree(self._folder)
+            else:  # rmtree would open a pipe, and wait for its other end
+                self._folder.unlink(missing_ok=True)
             self._folder.mkdir()
         return LexicalIndex(self._folder)
 
     def _copied(self, snapshot: Snapshot) -> "LexicalIndex | None":
         """Return a copy of the index, if it is current: tantivy writes lock files beside an index that it reads."""
         kept = recorded(snapshot)
-        if kept is None or self._folder is None or Version._make(kept["version"]) != snapshot.version:
+        if kept is None or self._folder is None or kept.version != snapshot.version:
             return None
         copy = _TemporaryFolder()
         with suppress(OSError):
-            for name in kept["files"]:
+            for name in kept.files:
                 shutil.copyfile(self._folder / name, copy.path / name, follow_symlinks=False)
         # The copy is checked, not the original, which may have changed meanwhile.
-        return LexicalIndex(copy.path, owner=copy) if checksums_in(copy.path) == kept["files"] else None
+        return LexicalIndex(copy.path, owner=copy) if checksums_in(copy.path) == kept.files else None
 
     def forget(self) -> None:
         """Let go of the index and its files."""
@@ -172,21 +176,41 @@ class WordCache:
         self.forget()
 
 
-def recorded(snapshot: Snapshot) -> dict[str, Any] | None:
-    """Return the record of the index from when it was last brought up to date, if it has this format."""
-    kept = snapshot.fact(_FACT, dict)
-    return kept if kept is not None and kept.get("format") == FORMAT else None
+class Recorded(NamedTuple):
+    """The index as it was when it was last brought up to date.
+
+    Attributes:
+        version: The state that it is at.
+        files: The checksums of its files, by name.
+    """
+
+    version: Version
+    files: dict[str, Checksum]
+
+
+def recorded(snapshot: Snapshot) -> Recorded | None:
+    """Return the record of the index; ``None`` if there is none of this format, or it is malformed."""
+    try:
+        kept = snapshot.fact(_FACT, dict) or {}
+        found = Recorded(Version._make(kept["version"]), kept["files"])
+        numbers = [*found.version, *(number for size, crc in found.files.values() for number in (size, crc))]
+        is_valid = kept["format"] == FORMAT and all(type(number) is int for number in numbers)
+        # Files of these names are copied, and the database may come from a stranger.
+        is_valid = is_valid and all(map(_FILE_NAME.fullmatch, found.files))
+    except (StoreError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+    return found if is_valid and _STATE_FILE in found.files else None
 
 
 def checksums_in(folder: Path, known: Mapping[str, Checksum] = MappingProxyType({})) -> dict[str, Checksum | None]:
-    """Return the checksums of all files in a folder, by name; none if one is a link.
+    """Return the checksums of all files in a folder, by name; none if it holds anything else, or if one is a link.
 
     Args:
         folder: The folder.
         known: Checksums of files that don't change once they are written; these aren't read again.
     """
-    paths = [path for path in folder.iterdir() if path.is_file()] if folder.is_dir() and not folder.is_symlink() else []
-    if any(path.is_symlink() for path in paths):
+    paths = list(folder.iterdir()) if folder.is_dir() and not folder.is_symlink() else []
+    if not all(path.is_file() and not path.is_symlink() for path in paths):
         return {}
     return {path.name: known.get(path.name) or checksum_of(path) for path in paths}
 
@@ -235,7 +259,8 @@ class LexicalIndex:
         """
         import tantivy  # on use, as a program may search another store
 
-        self._owner, self._library = owner, tantivy
+        self._folder, self._owner, self._library = folder, owner, tantivy
+        self._lock = threading.Lock()
         builder = tantivy.SchemaBuilder()
         # Signed, as a Python int in an unsigned field crashes tantivy's writer.
         builder.add_integer_field(_ROW, indexed=True, fast=True)
@@ -244,10 +269,21 @@ class LexicalIndex:
         self._analyzer = (
             tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.lowercase()).build()
         )
-        self._index = tantivy.Index(self._schema, path=str(folder) if folder else None)
+        self._open()
+        _INDEXES.add(self)
+
+    def _open(self) -> None:
+        self._index = self._library.Index(self._schema, path=str(self._folder) if self._folder else None)
         self._index.register_tokenizer(_TOKENIZER, self._analyzer)
         self._index.config_reader("manual")
         self._index.reload()
+
+    def after_fork(self) -> None:
+        """Begin anew in a child process, if the fork didn't wait for a change to end; an index in memory stays."""
+        self._lock = threading.Lock()
+        if self._folder is not None:
+            with suppress(OSError, ValueError):  # the next use says what is wrong with the files
+                self._open()
 
     def change(self, removed: Rows | None, added: Iterable[tuple[int, str]]) -> None:
         """Remove rows, add pairs of ``(row, text)``, and commit.
@@ -256,26 +292,40 @@ class LexicalIndex:
             removed: The rows; those that don't exist are ignored. ``None`` removes all, and what is remembered of them.
             added: The rows to add, and their texts.
         """
-        writer = self._index.writer(_HEAP, 1)
-        try:
-            if removed is None:
-                writer.delete_all_documents()
-            for row in () if removed is None else removed.tolist():
-                writer.delete_documents_by_term(_ROW, row)
-            for row, text in added:
-                document = self._library.Document()
-                document.add_integer(_ROW, row)
-                document.add_text(_TEXT, indexed(text))
-                writer.add_document(document)
-            writer.commit()
-            writer.wait_merging_threads()
-        finally:
-            writer = None  # it holds tantivy's lock while it exists, and an exception would keep it with this frame
+        with database._CALLS.counted("the lexical index"), self._lock:  # which forks wait for
+            writer = self._index.writer(_HEAP, 1)
+            try:
+                if removed is None:
+                    writer.delete_all_documents()
+                for row in () if removed is None else removed.tolist():
+                    writer.delete_documents_by_term(_ROW, row)
+                for row, text in added:
+                    document = self._library.Document()
+                    document.add_integer(_ROW, row)
+                    document.add_text(_TEXT, indexed(text))
+                    writer.add_document(document)
+                writer.commit()
+                writer.wait_merging_threads()
+            finally:
+                writer = None  # it holds tantivy's lock while it exists, and an exception would keep it with this frame
 
     def searcher(self) -> "LexicalSearcher":
         """Return a searcher of the current state, which later changes don't affect."""
-        self._index.reload()
-        return LexicalSearcher(self._library, self._schema, self._analyzer, self._index.searcher(), self._owner)
+        with database._CALLS.counted("the lexical index"):
+            self._index.reload()
+            return LexicalSearcher(self._library, self._schema, self._analyzer, self._index.searcher(), self._owner)
+
+
+_INDEXES: "weakref.WeakSet[LexicalIndex]" = weakref.WeakSet()
+
+
+def _after_fork_in_child() -> None:
+    for index in list(_INDEXES):
+        index.after_fork()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 @dataclass(eq=False)

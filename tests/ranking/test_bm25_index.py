@@ -1,5 +1,6 @@
 """An index of words beside a store that has none."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
@@ -20,6 +21,7 @@ from langchain_sentence_window.adapters import StoreAdapter, register
 from langchain_sentence_window.adapters.local_stores import InMemoryAdapter
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from tests.conftest import Invoke
+from tests.interpreters import run_code
 from tests.toys import WordEmbeddings, document
 
 # To the embedder all are the same; "Zanzibar" is no word of its vocabulary.
@@ -274,3 +276,48 @@ async def test_what_is_no_sentence_is_left_out_when_an_index_is_filled(way: Invo
     retriever = filled(store, BM25Index(), filter=lambda stored: "doc_id" in stored.metadata)
     found = await way(retriever, "invoke", "refund Zanzibar")
     assert found[0].metadata["doc_id"] == "z"
+
+
+FORKED = """
+import os, sys, threading
+from langchain_core.documents import Document
+from langchain_sentence_window import BM25Index, SentenceSplitter
+from langchain_sentence_window.documents.sentence_documents import read_sentence
+
+def sentences(text, id):
+    return SentenceSplitter().split_documents([Document(text, id=id)])
+
+index, other = BM25Index(sys.argv[1] or None), sentences("A trial. A card.", "other")
+many, is_over = sentences("A refund is paid. " * 500, "many"), threading.Event()
+
+def change():
+    while not is_over.is_set():
+        index.change([], many)
+
+changing = threading.Thread(target=change)
+changing.start()
+children = []
+for _ in range(3):
+    until_it_is_over, end = os.pipe()
+    child = os.fork()
+    if not child:
+        os.read(until_it_is_over, 1)  # as one process may write at a time
+        index.change([each.id for each in many], other)
+        found = [read_sentence(each) for each in [*many, *other]]
+        os._exit(len(index.lacking(found)) != len(many))
+    children.append((child, end))
+is_over.set()
+changing.join()
+for child, end in children:
+    os.write(end, b"x")
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+@pytest.mark.process
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system doesn't fork")
+@pytest.mark.parametrize("in_folder", [True, False])
+def test_a_child_goes_on_though_a_thread_of_its_parent_was_writing(tmp_path: Path, in_folder: bool) -> None:
+    done = run_code("import warnings; warnings.simplefilter('ignore')" + FORKED, tmp_path if in_folder else "")
+    assert done.returncode == 0, done.stderr

@@ -145,6 +145,23 @@ def test_codes_that_fill_memory_are_saved_in_the_background(tmp_path: Path, monk
         check(store, {number: {1} for number in range(44)})
 
 
+def test_a_store_in_memory_begins_no_thread_that_saves(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = list[str]()
+
+    class Thread(threading.Thread):
+        def start(self) -> None:
+            started.append(self.name)
+            super().start()
+
+    monkeypatch.setattr(threading, "Thread", Thread)
+    store = FaissStore(TextEmbeddings(), None, "codes")
+    for number in (0, 20):
+        fill(store, number, number + 20)
+        search(store)
+    assert in_use(store) == "codes"
+    assert started == []
+
+
 def test_threads_save_while_another_adds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -176,6 +176,12 @@ def test_a_damaged_cache_is_noted_and_built_again(folder: Path, name: str, way: 
         ("UPDATE sentences SET start_index = 5 WHERE row = 2", "row 2 of the sentences isn't as it was written"),
         ("UPDATE sentences SET own = '{}' WHERE row = 2", "row 2 of the sentences isn't as it was written"),
         ("UPDATE sentences SET document = 9 WHERE row = 2", "row 2 of the sentences lacks its document"),
+        ("UPDATE sentences SET section = 5 WHERE row = 2", "lacks sentences at the places that are in their metadata"),
+        ("UPDATE documents SET doc_id = 'other' WHERE document = 1", "lacks sentences at the places that are in their"),
+        ("UPDATE writes SET last_row = 2", "row 3 of the sentences is after the last that a write recorded"),
+        ("DELETE FROM names", "row 1 of the sources lacks the words of its names"),
+        ("UPDATE facts SET value = '7' WHERE name = 'dimension'", "row 1 of the vectors is of another length than the"),
+        ("UPDATE facts SET value = '{' WHERE name = 'dimension'", "row 1 of the vectors is of another length than the"),
         ("UPDATE vectors SET vector = zeroblob(22) WHERE row = 3", "row 3 of the vectors isn't as it was written"),
     ],
 )
@@ -183,13 +189,9 @@ def test_rows_that_are_lost_or_changed_are_a_problem(
     words: WordEmbeddings, tmp_path: Path, sql: str, message: str
 ) -> None:
     with FaissStore(words, tmp_path) as store:
-        places = [("a", 0), ("a", 1), ("b", 0)]
+        places, shared = [("a", 0), ("a", 1), ("b", 0)], {"section_start": 0, "section_end": 2, "title": "A name"}
         sentences = [
-            Document(
-                page_content="card",
-                id=f"{doc_id}{at}",
-                metadata={"doc_id": doc_id, "sentence_index": at, "section_start": 0, "section_end": 2, "n": doc_id},
-            )
+            Document("card", id=f"{doc_id}{at}", metadata={"doc_id": doc_id, "sentence_index": at, **shared})
             for doc_id, at in places
         ]
         store.replace_documents(sentences, ["a", "b"], contexts=["A context."] * 3)

@@ -1,5 +1,7 @@
 """FAISS indexes of each kind: what they find, filters, deletions, equal scores, changes of the kind, files."""
 
+import sqlite3
+from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from langchain_sentence_window.errors import EmbeddingError, StoreError
 # Limits are lowered, so that a few thousand vectors are searched as millions are.
 from langchain_sentence_window.store import faiss_index, vectors
 from tests.recorded import RecordedEmbeddings
+from tests.store.folders import DATABASE
 from tests.torture.corpus import TextEmbeddings
 
 KINDS = ["exact", "codes", "clusters"]
@@ -215,6 +218,27 @@ def test_too_few_vectors_to_train_are_compared_exactly_until_there_are_enough() 
         store.delete([str(n) for n in range(left, 1_000)])
         assert len(found(store, "query")) == 10
         assert store.stats().index_in_use == expected
+
+
+def test_codes_are_trained_with_enough_vectors_wherever_rows_were_removed(tmp_path: Path) -> None:
+    with FaissStore(TextEmbeddings(), tmp_path, "codes") as store:
+        fill(store, documents(1))
+    # As if many were added and removed since.
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as database, database:
+        database.execute("UPDATE writes SET last_row = 600000")
+    with FaissStore.open(tmp_path, TextEmbeddings()) as store:
+        fill(store, documents(1_200)[1:])
+        assert recall(store, [str(n) for n in range(1_200)]) >= LEAST_RECALL["codes"]
+        assert store.stats().index_in_use == "codes"
+
+
+def test_too_few_vectors_of_a_damaged_database_raise_no_error_of_faiss(tmp_path: Path) -> None:
+    filled("codes", tmp_path).close()
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as database, database:
+        database.execute("DELETE FROM vectors WHERE row > 10")
+    with FaissStore.open(tmp_path, TextEmbeddings()) as store:
+        assert found(store, "text 3", 1) == ["3"]
+        assert not store.check().is_sound
 
 
 def test_a_store_that_is_almost_emptied_is_searched_and_filled_again(kind: str) -> None:

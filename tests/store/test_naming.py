@@ -102,6 +102,38 @@ def test_words_are_counted_within_the_filter(words: WordEmbeddings) -> None:
     assert named(store, query, filter={"group": {"$ne": "hidden"}}) == ["zebra-motorola"]
 
 
+def test_a_document_of_which_a_filter_lets_through_a_part_is_named_by_that_part(words: WordEmbeddings) -> None:
+    store = FaissStore(words)
+    # Sentences of one title are before those of the other, and after them.
+    store.add_documents(
+        Document(CLAUSES, metadata={"doc_id": name, "sentence_index": index, "title": f"{name} {title}"})
+        for name in ("Alpha", "Beta")
+        for index, title in enumerate(["Handbook", "Handbook", "Secrets", "Handbook"])
+    )
+    handbook, secrets = "When is the fee of the Alpha Handbook due?", query_words("Which fee is in Secrets?")
+    for indexes in ([0, 1, 2, 3], [1, 2], [1], [3]):
+        of_indexes: dict[str, object] = {"sentence_index": {"$in": indexes}}
+        assert named(store, handbook, filter=of_indexes) == ["Alpha"]
+        assert ("secrets" in store.name_evidence(secrets, filter=of_indexes).words) == (2 in indexes)
+
+
+def test_what_a_filter_forbids_does_not_count(words: WordEmbeddings) -> None:
+    def evidence(others: int, title: str) -> Evidence:
+        store = FaissStore(words)
+        titles = [f"Contract No{number} 2021" for number in range(3)] + [
+            f"{title} {number}" for number in range(others)
+        ]
+        SentenceWindowRetriever(vectorstore=store).add_documents(
+            Document(CLAUSES, id=each, metadata={"title": each, "tenant": int(number > 2)})
+            for number, each in enumerate(titles)
+        )
+        return store.name_evidence(query_words("What is the fee of Contract No1 2021?"), filter={"tenant": 0})
+
+    alone = evidence(0, "")
+    assert alone.documents["Contract No1 2021"].common == {"contract", "2021"}
+    assert evidence(60, "Memo") == evidence(60, "Contract No1") == alone
+
+
 def test_a_single_document_is_not_named(words: WordEmbeddings) -> None:
     store = FaissStore(words)
     assert store.name_evidence(query_words("Who is Zebra?")) == Evidence({}, {})

@@ -1,9 +1,15 @@
 """Lexical search: BM25 computed by hand, filters, changes, damage."""
 
+import json
 import math
+import os
 import re
 import shutil
+import sqlite3
+import tempfile
 from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +24,9 @@ from langchain_sentence_window.ranking.words import indexed
 from langchain_sentence_window.store import words as cache
 from langchain_sentence_window.store.records import with_heading
 from tests.conftest import Invoke
+from tests.store.folders import DATABASE, WORDS, files_of
 from tests.toys import WordEmbeddings
 
-WORDS = "words"
 TEXTS = ["A refund for the annual plan.", "The refund is paid to the card.", "A card, a CARD!", "Nothing at all."]
 
 
@@ -158,17 +164,10 @@ def test_what_is_indexed_belongs_to_its_format() -> None:
     )
 
 
-@pytest.mark.parametrize("damage", ["missing", "a file missing", "flipped", "a file more", "a file instead", "behind"])
-def test_the_lexical_index_is_a_cache(words: WordEmbeddings, tmp_path: Path, damage: str) -> None:
-    folder = tmp_path / WORDS
-    with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
-        store.save()
-        assert folder.is_dir()
-        if damage == "behind":
-            store.delete(["a"])
-            store.add_texts(["A refund."], ids=["e"])
-        expected = ["b", "e"] if damage == "behind" else ["a", "b"]
-    file = max(folder.iterdir(), key=lambda file: file.stat().st_size)
+def be_damaged(folder: Path, damage: str) -> None:
+    if damage.endswith(" instead"):
+        folder.rename(folder.with_name("elsewhere"))
+    file = max(folder.iterdir(), key=lambda file: file.stat().st_size) if folder.exists() else folder
     if damage == "missing":
         shutil.rmtree(folder)
     elif damage == "a file missing":
@@ -176,13 +175,90 @@ def test_the_lexical_index_is_a_cache(words: WordEmbeddings, tmp_path: Path, dam
     elif damage == "flipped":
         content = file.read_bytes()
         file.write_bytes(content[:9] + bytes([content[9] ^ 255]) + content[10:])
-    elif damage == "a file more":
-        (folder / "more").write_text("x")
-    elif damage == "a file instead":
-        shutil.rmtree(folder)
-        folder.write_text("x")
+    elif damage == "a link instead":
+        folder.symlink_to("elsewhere", target_is_directory=True)
+    elif damage.startswith("a file"):
+        (folder / "more" if damage.endswith(" more") else folder).write_text("x")
+    elif damage.startswith("a pipe"):
+        os.mkfifo(folder / "more" if damage.endswith(" more") else folder)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["missing", "a file missing", "flipped", "a file more", "a file instead", "behind", "a link instead"]
+    + ["a pipe more", "a pipe instead"] * hasattr(os, "mkfifo"),
+)
+def test_the_lexical_index_is_a_cache(words: WordEmbeddings, tmp_path: Path, damage: str) -> None:
+    with FaissStore.from_texts(TEXTS, words, ids=list("abcd"), path=tmp_path) as store:
+        store.save()
+        assert (tmp_path / WORDS).is_dir()
+        if damage == "behind":
+            store.delete(["a"])
+            store.add_texts(["A refund."], ids=["e"])
+        expected = ["b", "e"] if damage == "behind" else ["a", "b"]
+    be_damaged(tmp_path / WORDS, damage)
+    before = files_of(tmp_path / "elsewhere")
     with FaissStore.open(tmp_path, words) as store:
         assert sorted(str(each.id) for each, _ in store.lexical_search("refund")) == expected
+    assert not (tmp_path / WORDS).is_symlink()
+    assert files_of(tmp_path / "elsewhere") == before
+
+
+def record_changed(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
+    """Change what the database says of the index of words, as a stranger may who passes it on."""
+    with closing(sqlite3.connect(path / DATABASE)) as database, database:
+        (record,) = database.execute("SELECT value FROM facts WHERE name = 'words'").fetchone()
+        changed = json.dumps(change(json.loads(record)))
+        database.execute("UPDATE facts SET value = ? WHERE name = 'words'", [changed])
+
+
+def with_file(name: str, checksum: object) -> Callable[[dict[str, Any]], Any]:
+    return lambda record: {**record, "files": {**record["files"], name: checksum}}
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: [record],
+        lambda record: {"format": record["format"]},
+        lambda record: {**record, "version": record["version"][:3]},
+        lambda record: {**record, "version": list("1234")},
+        lambda record: {**record, "files": [*record["files"]]},
+        with_file("meta.json", None),
+        with_file("meta.json", "12"),
+        with_file("../other", [1, 2]),
+        with_file("..", [1, 2]),
+        with_file("a\0b", [1, 2]),
+    ],
+)
+def test_a_malformed_record_counts_as_none(words: WordEmbeddings, tmp_path: Path, change: Any, read_only: bool) -> None:
+    path, temporary = tmp_path / "index", tmp_path / "temporary"
+    with FaissStore.from_texts(TEXTS, words, path=path) as store:
+        store.save()
+    (path / "other").write_text("x")
+    temporary.mkdir()
+    record_changed(path, change)
+    with pytest.MonkeyPatch.context() as patch, FaissStore.open(path, words, read_only=read_only) as store:
+        patch.setattr(tempfile, "tempdir", str(temporary))
+        assert store.check().notes == ("the index of words is damaged; the next search builds it again",)
+        assert len(store.lexical_search("refund")) == 2
+    assert not (temporary / "other").exists()
+
+
+@pytest.mark.parametrize("is_link", [False, True])
+def test_no_folder_is_an_index_without_files(words: WordEmbeddings, tmp_path: Path, is_link: bool) -> None:
+    path, elsewhere = tmp_path / "index", tmp_path / "elsewhere"
+    with FaissStore.from_texts(TEXTS, words, path=path) as store:
+        store.save()
+    record_changed(path, lambda record: {**record, "files": {}})
+    shutil.rmtree(path / WORDS)
+    elsewhere.mkdir()
+    if is_link:
+        (path / WORDS).symlink_to(elsewhere, target_is_directory=True)
+    with FaissStore.open(path, words) as store:
+        assert len(store.lexical_search("refund")) == 2
+    assert not any(elsewhere.iterdir())
 
 
 def files(folder: Path) -> dict[str, bytes]:
