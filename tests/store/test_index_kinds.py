@@ -232,12 +232,13 @@ def test_codes_are_trained_with_enough_vectors_wherever_rows_were_removed(tmp_pa
         assert store.stats().index_in_use == "codes"
 
 
-def test_too_few_vectors_of_a_damaged_database_raise_no_error_of_faiss(tmp_path: Path) -> None:
+def test_a_database_that_lacks_most_vectors_is_damaged(tmp_path: Path) -> None:
     filled("codes", tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as database, database:
         database.execute("DELETE FROM vectors WHERE row > 10")
     with FaissStore.open(tmp_path, TextEmbeddings()) as store:
-        assert found(store, "text 3", 1) == ["3"]
+        with pytest.raises(StoreError, match="lacks vectors of its sentences, so it is damaged; restore it"):
+            found(store, "text 3", 1)
         assert not store.check().is_sound
 
 
