@@ -1,8 +1,6 @@
-"""The package as a tree of modules: their lines, and who imports whom."""
+"""The package as a tree of modules, and who imports whom."""
 
 import ast
-import io
-import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -12,10 +10,6 @@ from pathlib import Path
 NAME = "langchain_sentence_window"
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = ROOT / NAME
-
-_NO_CODE = frozenset(
-    {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-)
 
 
 @dataclass(frozen=True)
@@ -58,43 +52,13 @@ class Module:
     def tree(self) -> ast.Module:
         return ast.parse(self.source)
 
-    @property
-    def lines(self) -> int:
-        return len(self.source.splitlines())
-
-    @property
-    def code_lines(self) -> int:
-        """Lines with code: no blank ones, no comments, no docstrings of anything."""
-        code: set[int] = set()
-        for token in tokenize.generate_tokens(io.StringIO(self.source).readline):
-            if token.type not in _NO_CODE:
-                code.update(range(token.start[0], token.end[0] + 1))
-        for node in ast.walk(self.tree):
-            if (
-                isinstance(node, ast.Expr)
-                and isinstance(node.value, ast.Constant)
-                and isinstance(node.value.value, str)
-            ):
-                code.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-        return len(code)
-
     @cached_property
     def imported(self) -> Sequence[tuple[str, str]]:
         """The absolute module and the name of each import, those in functions and for types too."""
-        return list(_imported(self, in_functions=True))
-
-    @cached_property
-    def imported_at_once(self) -> Sequence[tuple[str, str]]:
-        """The same without those in functions, which are made when the function is called."""
-        return list(_imported(self, in_functions=False))
-
-    @cached_property
-    def libraries(self) -> frozenset[str]:
-        """Name what it imports from outside of the package."""
-        return frozenset(each for each, _ in self.imported if each.partition(".")[0] != NAME)
+        return list(_imported(self))
 
 
-def _imported(module: Module, *, in_functions: bool) -> Iterator[tuple[str, str]]:
+def _imported(module: Module) -> Iterator[tuple[str, str]]:
     todo: list[ast.AST] = [module.tree]
     while todo:
         node = todo.pop()
@@ -103,7 +67,7 @@ def _imported(module: Module, *, in_functions: bool) -> Iterator[tuple[str, str]
             yield from ((source, each.name) for each in node.names)
         elif isinstance(node, ast.Import):
             yield from ((each.name, "") for each in node.names)
-        elif in_functions or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        else:
             todo += [each for each in ast.iter_child_nodes(node) if isinstance(each, ast.stmt | ast.ExceptHandler)]
 
 
@@ -129,19 +93,6 @@ def _used(module: Module, imported: Sequence[tuple[str, str]]) -> frozenset[str]
 def _target(module: str, name: str) -> str:
     inner = f"{module}.{name}".lstrip(".")
     return inner if inner in modules() else module
-
-
-@cache
-def imports_on_use() -> frozenset[str]:
-    """The modules of the package that are imported in functions alone, so that they are loaded when they are needed."""
-    at_once = {used for each in modules().values() for used in _used(each, each.imported_at_once)}
-    return frozenset(modules().keys() - at_once)
-
-
-@cache
-def importers() -> Mapping[str, frozenset[str]]:
-    """The modules that import each module of the package."""
-    return {name: frozenset(each for each, used in imports().items() if name in used) for name in modules()}
 
 
 def circles(graph: Mapping[str, frozenset[str]]) -> list[list[str]]:
