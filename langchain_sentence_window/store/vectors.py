@@ -354,22 +354,25 @@ class VectorCache:
             "version": version,
             "weights": self.weights,
         }
-        before, name = _header_of(folder / VECTORS_FILE) or {}, ""
+        before, name, saved = _header_of(folder / VECTORS_FILE) or {}, "", None
         try:
             if index.fine is not None:
                 name = f"vectors.{secrets.token_hex(8)}.codes"
                 header["codes"] = [name, index.fine.write(folder / name, len(content["rows"]))]
+                saved = open_regular(folder / name)  # now, as another process that saves removes it afterwards
             content["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
             with new_file(folder / VECTORS_FILE) as part, part.open("wb") as file:
                 np.savez(file, **content)  # a ZIP file, which has checksums
         except OSError as error:
+            if saved is not None:
+                saved.close()
             raise StoreError(
                 f"{str(folder / VECTORS_FILE)!r} can't be written: {error}; make room, or go on without it, as the "
                 "database has everything"
             ) from error
         with self.lock:
-            if index.fine is not None and index is self._index:
-                index.fine.map(folder / name, len(content["rows"]))
+            if saved is not None and index.fine is not None:
+                index.fine.map(saved, len(content["rows"]))
         replaced = (before.get("codes") or [None])[0]
         for codes in folder.glob("vectors.*.codes*"):
             # Those that were written just now may be of another process, which hasn't saved the rest yet.
@@ -575,7 +578,7 @@ class VectorIndex:
                 raise ValueError(f"{name} isn't as it was written")
             fine = FineCodes(int(index.d), folder)
             fine.codec = faiss.deserialize_index(codec)
-            fine.map(folder / name, len(rows))
+            fine.map(open_regular(folder / name), len(rows))
         read = cls(int(header["clusters"]), index, int(header["made_for"]), fine)
         read.rows, read._is_live = rows, is_live
         read.tombstones = len(rows) - int(np.count_nonzero(is_live))
@@ -672,11 +675,10 @@ class FineCodes:
                     file.write(self._at(np.arange(start, min(count, start + _MAX_CODES_IN_MEMORY))).tobytes())
             return checksum_of(part)
 
-    def map(self, path: Path, count: int) -> None:
+    def map(self, file: BinaryIO, count: int) -> None:
         """Read the first codes from their saved file from now on."""
         in_file, added = self._parts
         rest = self._at(np.arange(count, in_file + len(added)))
-        file = open_regular(path)
         self._finalizer()
         self._open(file)
         self._is_saved, self._mapped = True, None

@@ -56,7 +56,7 @@ class Worker(threading.Thread):
                 if self._call:
                     self._call(self._store, self._chance)
                 else:
-                    self._replace(100 * self._number + self._chance.randrange(5), version)
+                    self._replace(1_000_000 * self._number + self._chance.randrange(5), version)
             except StoreError as error:
                 # An export says so if a child wrote before it could go on; the next one begins again.
                 if "to be read in one state" in str(error):
