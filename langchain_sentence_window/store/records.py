@@ -169,8 +169,6 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
     transaction.insert("sentences", rows)
     transaction.insert("vectors", of_vectors)
     transaction.added(len(rows))
-    if transaction.execute("SELECT 1 FROM staged LIMIT 1").fetchone():
-        transaction.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", [as_json({row[-2] for row in rows})])
 
 
 def row_checksum(start: int | None, end: int | None, text: str | bytes, own: str | None) -> int:

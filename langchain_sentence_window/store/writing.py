@@ -12,13 +12,13 @@ from time import monotonic
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.embedding.embedder import takes_several_calls
-from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
+from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError, StoreChangedError
 
 from .database import Database
 from .filters import Condition
 from .origin import TEXTS_TO_WRITE, Origin, StaleVectorError, UnprovenError
 from .records import Record, add_records, with_ids
-from .tables import stored_text, text_key, to_halves
+from .tables import ONE_OF, as_json, stored_text, text_key, to_halves
 
 MAX_UNSTAGED = 8_192
 """Vectors that are kept in memory alone."""
@@ -27,6 +27,7 @@ MAX_SECONDS_UNSTAGED = 10.0
 """How long vectors are kept in memory alone while others are embedded; so much is lost if the process is killed."""
 
 _BATCH_SIZE = 5_000
+_MAX_ATTEMPTS = 100
 
 
 @dataclass(eq=False, repr=False)
@@ -59,8 +60,14 @@ class Replacement:
         return len(self.records)
 
     async def make(self, io: IO, *, show_progress: bool) -> None:
-        """Embed and write, whatever others write meanwhile; write nothing if there is nothing to change."""
-        while self.records or self.remove:
+        """Embed and write, whatever others write meanwhile; write nothing if there is nothing to change.
+
+        Raises:
+            StoreChangedError: Others delete what it relies on again and again.
+        """
+        for _ in range(_MAX_ATTEMPTS):
+            if not self.records and not self.remove:
+                return
             await self.embed(io, self.vectors, show_progress=show_progress)
             try:
                 await io.in_thread(self.write)
@@ -69,7 +76,8 @@ class Replacement:
             except StaleVectorError:
                 continue
             else:
-                break
+                return
+        raise StoreChangedError(f"{self.database.name} changes too often to be written; call again")
 
     async def embed(self, io: IO, known: Mapping[str, bytes], *, show_progress: bool) -> None:
         """Embed the texts that have no vector.
@@ -147,6 +155,9 @@ class Replacement:
                 except KeyError as error:
                     raise StaleVectorError(*error.args) from None
                 add_records(transaction, part, vectors)
+            # Once all are written, as two texts may have one key.
+            staged = as_json({text_key(each.embedded) for each in self.records})
+            transaction.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", [staged])
         self.finish(len(self.records), is_part=is_part)
 
     def _unknown(self, texts: Sequence[str]) -> list[str]:

@@ -3,9 +3,11 @@
 import sqlite3
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
+from itertools import count as count_from
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,29 @@ async def test_an_interrupted_call_adds_nothing_and_goes_on_where_it_was(
         await way(store, "add_texts", TEXTS)
         assert sorted(words.embedded) == sorted(TEXTS)
         assert (len(store), store.stats().staged_texts) == (len(TEXTS), 0)
+
+
+def texts_of_one_key(count: int) -> list[str]:
+    """Return texts of which the first and the last have the same CRC-32, as two of 200,000 sentences probably have."""
+    keys: dict[int, str] = {}
+    for number in count_from(0):
+        text = f"card {number}"
+        other = keys.setdefault(zlib.crc32(text.encode()), text)
+        if other != text:
+            return [other, *(f"seat {each}" for each in range(count)), text]
+    raise AssertionError
+
+
+def test_staged_texts_with_the_same_checksum_are_each_written(tmp_path: Path) -> None:
+    """They are looked up by it, and written in several parts."""
+    texts = texts_of_one_key(6_000)
+    words = Watched(failing_at(len(texts) // BATCH))
+    with FaissStore(words, tmp_path) as store:
+        with pytest.raises(ZeroDivisionError):
+            store.add_texts(texts)
+        store.add_texts(texts)
+        assert (len(store), store.stats().staged_texts) == (len(texts), 0)
+    assert sorted(words.embedded) == sorted(texts)
 
 
 async def test_what_is_left_of_an_interrupted_call_can_be_dropped(words: WordEmbeddings, tmp_path: Path) -> None:
