@@ -61,7 +61,7 @@ _SETTINGS = (
 )
 _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
-MAX_LOG_BYTES = 16_000_000
+MAX_LOG_BYTES = 32_000_000
 """The size of the write-ahead log from which on it is brought into the database."""
 
 

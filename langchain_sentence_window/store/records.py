@@ -116,7 +116,9 @@ def to_records(
         shared = of_source.write(metadata, source_keys), of_section.write(metadata, section_keys)
         _, start, end = places if is_placed else (None, None, None)
         records.append(Record(id_, text, written, *shared, doc_id, index, section, context, start, end))
-    for name in [*(each.id for each in records), *{each.doc_id: None for each in records if each.doc_id is not None}]:
+    names = [*(each.id for each in records), *{each.doc_id: None for each in records if each.doc_id is not None}]
+    are_storable = all(names) and STORABLE_ID.fullmatch("".join(names))  # all at once, as almost always all are
+    for name in () if are_storable else names:
         if not STORABLE_ID.fullmatch(name):
             raise InvalidInputError(
                 f"{shown(name)} can't be an id, as it is empty or contains a NUL or a lone surrogate; use another"
@@ -308,6 +310,7 @@ def as_time(microseconds: Any) -> datetime | None:
 _ENCODER = json.JSONEncoder(allow_nan=False)
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 _ALIKE = frozenset({str, int, bool, type(None)})
+_STRING = frozenset({str})
 _NUL_MARKS = "\\u0000", "\\ue000", STAND_IN
 """A text of JSON that has none of these contains neither a NUL nor what stands for it."""
 
@@ -364,9 +367,9 @@ def _to_json(metadata: dict[str, Any]) -> str:
     """
     text: str | None = None
     kinds = {*map(type, metadata.values())}
-    # For other numbers, orjson would write null.
-    is_plain = _PLAIN.issuperset(kinds) and all(type(key) is str for key in metadata)
-    if is_plain and all(math.isfinite(each) for each in metadata.values() if type(each) is float):
+    is_plain = _PLAIN.issuperset(kinds) and _STRING.issuperset(map(type, metadata))
+    floats = [each for each in metadata.values() if type(each) is float] if float in kinds else ()
+    if is_plain and all(map(math.isfinite, floats)):  # for other floats, orjson would write null
         try:
             text = orjson.dumps(metadata).decode()
         except TypeError:  # a large integer or a lone surrogate

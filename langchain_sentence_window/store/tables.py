@@ -368,6 +368,14 @@ class Transaction(Snapshot):
             marks = ",".join("?" * len(rows[0]))
             self.connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
 
+    def unstage(self, text_keys: Sequence[int]) -> None:
+        """Delete the vectors that were staged for some texts."""
+        keys = [as_json(text_keys)]
+        if self.execute(f"SELECT 1 FROM staged WHERE text_key NOT {ONE_OF} LIMIT 1", keys).fetchone():
+            self.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", keys)
+        else:
+            self.execute("DELETE FROM staged")  # without a condition, SQLite doesn't look at each row
+
     def added(self, count: int) -> None:
         """Count sentences that were inserted after the last row."""
         self._advance(added=count)

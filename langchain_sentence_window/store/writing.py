@@ -18,7 +18,7 @@ from .database import Database
 from .filters import Condition
 from .origin import TEXTS_TO_WRITE, Origin, StaleVectorError, UnprovenError
 from .records import Record, add_records, with_ids
-from .tables import ONE_OF, as_json, stored_text, text_key, to_halves
+from .tables import stored_text, text_key, to_halves
 
 MAX_UNSTAGED = 8_192
 """Vectors that are kept in memory alone."""
@@ -147,6 +147,7 @@ class Replacement:
                 replaced = [with_ids(each.id for each in self.records), *([self.remove] if self.remove else [])]
                 sql = " OR ".join(sql for sql, _ in replaced)
                 transaction.remove((sql, [value for _, values in replaced for value in values]), stage=stored)
+            last = {text_key(each.embedded): number for number, each in enumerate(self.records)}
             for start in range(0, len(self.records), _BATCH_SIZE):
                 part = self.records[start : start + _BATCH_SIZE]
                 known = transaction.known_vectors([each.embedded for each in part if each.embedded not in self.vectors])
@@ -155,9 +156,9 @@ class Replacement:
                 except KeyError as error:
                     raise StaleVectorError(*error.args) from None
                 add_records(transaction, part, vectors)
-            # Once all are written, as two texts may have one key.
-            staged = as_json({text_key(each.embedded) for each in self.records})
-            transaction.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", [staged])
+                # At once, so that their pages are used again; but a later text may have the same key.
+                keys = {text_key(each.embedded) for each in part}
+                transaction.unstage([key for key in keys if last[key] < start + _BATCH_SIZE])
         self.finish(len(self.records), is_part=is_part)
 
     def _unknown(self, texts: Sequence[str]) -> list[str]:
