@@ -8,7 +8,7 @@ from pathlib import Path
 from langchain_sentence_window.errors import IndexNotFoundError, StoreError
 
 from .check import find_damage
-from .database import Database, begin_epoch, cure_of
+from .database import EMPTY_LOG, Database, begin_epoch, cure_of
 from .files import DATABASE_FILE, HEAD_FILE, LOG_FILE, SIDE_FILES, make_folder, new_file, refuse_links, size_of
 from .tables import RESTORE, Snapshot
 
@@ -104,7 +104,7 @@ def _copy_over(path: Path, snapshot: Snapshot) -> None:
         with suppress(sqlite3.OperationalError):  # another process uses it, and will
             target.execute("PRAGMA journal_mode = WAL")
         begin_epoch(target, is_copy=True)
-        target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        target.execute(EMPTY_LOG)
 
 
 def _write_new(path: Path, snapshot: Snapshot) -> None:

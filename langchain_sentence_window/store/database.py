@@ -18,7 +18,7 @@ import weakref
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -59,7 +59,7 @@ _SETTINGS = (
     "PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA synchronous = FULL; "
     "PRAGMA wal_autocheckpoint = 0;"  # a log begins only after an epoch, see `_before_log`
 )
-_EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
+EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 MAX_LOG_BYTES = 32_000_000
 """The size of the write-ahead log from which on it is brought into the database."""
@@ -144,6 +144,12 @@ class Calls:
 _CALLS = Calls()
 """The calls of all stores in this process. A fork amid one could leave a lock held, of SQLite or FAISS, that no thread
 of the child would release."""
+
+
+def counted_call(name: str) -> AbstractContextManager[None]:
+    """Return a context of a call, for whose end a fork waits."""
+    return _CALLS.counted(name)
+
 
 _DATABASES: "weakref.WeakSet[Database]" = weakref.WeakSet()
 
@@ -742,10 +748,10 @@ def begin_epoch(connection: sqlite3.Connection, *, is_copy: bool = False) -> Non
 def _before_log(connection: sqlite3.Connection, folder: Path) -> None:
     """Bring a long log into the file, and begin another epoch where a new log begins."""
     if size_of(folder / LOG_FILE) > MAX_LOG_BYTES:
-        connection.execute(_EMPTY_LOG)  # not done if others read for long; then the next write tries it again
+        connection.execute(EMPTY_LOG)  # not done if others read for long; then the next write tries it again
     if not size_of(folder / LOG_FILE):
         begin_epoch(connection)
-        connection.execute(_EMPTY_LOG)
+        connection.execute(EMPTY_LOG)
 
 
 # The head file tells how many writes were made, which reveals that a log was lost.

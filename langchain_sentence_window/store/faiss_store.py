@@ -95,7 +95,7 @@ search makes one update for all of them."""
 
 _MAX_ATTEMPTS = 100
 _ATTEMPTS_TOGETHER = 3
-"""Attempts at a read beside others' writes, before it keeps them out."""
+"""Attempts at a read while others may write, before it keeps them out."""
 
 
 class FaissStore(OpenFiles, VectorStore):
@@ -659,9 +659,8 @@ class FaissStore(OpenFiles, VectorStore):
             with its scores.
 
         Raises:
-            InvalidInputError: ``k`` isn't a whole number above 0, ``lexical_weight`` isn't a number of 0 or more,
-                or ``rank`` can't be called with candidates or doesn't return
-                a finite number for each.
+            InvalidInputError: ``k`` isn't a whole number above 0, ``lexical_weight`` isn't a number of 0 or more, or
+                ``rank`` can't be called with candidates or doesn't return a finite number for each.
             FilterError: The filter is invalid.
             EmbeddingError: The query's vector is of another length than the store's.
             IndexMismatchError: The store's vectors are from another embedder.
@@ -722,12 +721,7 @@ class FaissStore(OpenFiles, VectorStore):
         return search
 
     def name_evidence(self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None) -> Evidence:
-        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
-
-        Args:
-            words: The words of the query.
-            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
-            filter: A filter on the metadata; of what it forbids, nothing is told.
+        """Collect what shows which documents a query names; see `IndexState.name_evidence`.
 
         Raises:
             FilterError: The filter is invalid.
@@ -918,7 +912,7 @@ class FaissStore(OpenFiles, VectorStore):
         """Return a context with the store as it is at the first search or read, whatever is written meanwhile.
 
         What searches and fetches there raises a `StoreChangedError` if the state doesn't exist any more: a store in
-        memory was written, or an index caught up with another state. Then begin anew.
+        memory was written, or an index caught up with another state. Then begin again.
 
         Args:
             copies: Whether to copy a store in memory, so that writes don't change what is read.

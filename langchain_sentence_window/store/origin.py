@@ -197,7 +197,7 @@ class Origin:
         known = snapshot.known_vectors(distinct)
         unknown = [text for text in distinct if text not in known]
         may_add = self._may_add(made_with, embeds=bool(unknown) or is_empty)
-        if not may_add and not (is_empty and not _has_staged(snapshot)):
+        if not may_add and not (is_empty and not snapshot.has_staged()):
             raise self._refusal(made_with)
         return unknown
 
@@ -216,7 +216,7 @@ class Origin:
         dimension = len(next(iter(vectors.values()))) // 2 if vectors else None
         made_with, before = recorded(transaction), transaction.fact("dimension", int)
         is_empty = not transaction.version.sentences
-        has_staged = is_empty and _has_staged(transaction)
+        has_staged = is_empty and transaction.has_staged()
         if not self._may_add(made_with, embeds=dimension is not None or made_with.line is None):
             is_own = made_with.line not in self.proofs.foreign or self._has_claimed
             if not is_empty or (has_staged and is_own):
@@ -259,7 +259,3 @@ def recorded(snapshot: Snapshot) -> RecordedEmbedder:
     if len(record) not in (0, len(RecordedEmbedder._fields)):
         raise damaged("a record of its embedder")
     return RecordedEmbedder(*record)
-
-
-def _has_staged(snapshot: Snapshot) -> bool:
-    return snapshot.execute("SELECT 1 FROM staged LIMIT 1").fetchone() is not None

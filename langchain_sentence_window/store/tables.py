@@ -278,6 +278,10 @@ class Snapshot:
             known |= {as_text(text): vector for text, vector in found}
         return {text: known[text] for text in texts if text in known}
 
+    def has_staged(self) -> bool:
+        """Return whether vectors of an interrupted or a running call are staged."""
+        return self.execute("SELECT 1 FROM staged LIMIT 1").fetchone() is not None
+
     def sample_embedded(self, size: int) -> list[tuple[str, Vectors]]:
         """Return up to ``size`` texts as they were embedded, with their vectors, spread evenly over the sentences.
 

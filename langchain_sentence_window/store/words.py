@@ -24,8 +24,7 @@ from langchain_sentence_window.documents.keys import HEADING
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.words import in_other_number, indexed, plain
 
-from . import database
-from .database import Database, OutdatedError
+from .database import Database, OutdatedError, counted_call
 from .files import WORDS_FOLDER, Checksum, checksum_of
 from .reading import are_in, with_tied
 from .records import read_metadata, with_heading
@@ -292,7 +291,7 @@ class LexicalIndex:
             removed: The rows; those that don't exist are ignored. ``None`` removes all, and what is remembered of them.
             added: The rows to add, and their texts.
         """
-        with database._CALLS.counted("the lexical index"), self._lock:  # which forks wait for
+        with counted_call("the lexical index"), self._lock:  # which forks wait for
             writer = self._index.writer(_HEAP, 1)
             try:
                 if removed is None:
@@ -311,7 +310,7 @@ class LexicalIndex:
 
     def searcher(self) -> "LexicalSearcher":
         """Return a searcher of the current state, which later changes don't affect."""
-        with database._CALLS.counted("the lexical index"):
+        with counted_call("the lexical index"):
             self._index.reload()
             return LexicalSearcher(self._library, self._schema, self._analyzer, self._index.searcher(), self._owner)
 

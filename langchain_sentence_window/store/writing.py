@@ -147,7 +147,9 @@ class Replacement:
                 replaced = [with_ids(each.id for each in self.records), *([self.remove] if self.remove else [])]
                 sql = " OR ".join(sql for sql, _ in replaced)
                 transaction.remove((sql, [value for _, values in replaced for value in values]), stage=stored)
-            last = {text_key(each.embedded): number for number, each in enumerate(self.records)}
+            last: dict[int, int] = {}
+            if transaction.has_staged():  # as after a long call, or one that was interrupted
+                last = {text_key(each.embedded): number for number, each in enumerate(self.records)}
             for start in range(0, len(self.records), _BATCH_SIZE):
                 part = self.records[start : start + _BATCH_SIZE]
                 known = transaction.known_vectors([each.embedded for each in part if each.embedded not in self.vectors])
@@ -156,9 +158,10 @@ class Replacement:
                 except KeyError as error:
                     raise StaleVectorError(*error.args) from None
                 add_records(transaction, part, vectors)
-                # At once, so that their pages are used again; but a later text may have the same key.
-                keys = {text_key(each.embedded) for each in part}
-                transaction.unstage([key for key in keys if last[key] < start + _BATCH_SIZE])
+                if last:
+                    # At once, so that their pages are used again; but a later text may have the same key.
+                    keys = {text_key(each.embedded) for each in part}
+                    transaction.unstage([key for key in keys if last[key] < start + _BATCH_SIZE])
         self.finish(len(self.records), is_part=is_part)
 
     def _unknown(self, texts: Sequence[str]) -> list[str]:
