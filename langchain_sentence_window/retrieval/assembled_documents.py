@@ -42,6 +42,7 @@ from .expansion import UNREAD as _UNREAD
 from .expansion import Expansion, Sentences, line_of, read_windows
 from .stored_sentences import fetch_available, wanted_lead_ins
 
+_REACH = 6
 _MAX_ROUNDS = 6
 """The most calls that read what decides about windows. One is usual."""
 
@@ -219,7 +220,12 @@ async def _assemble(
         windows = [each.window for each in assembly.windows]
         lead_ins = wanted_lead_ins(windows, {**given.sentences, **read})
         asked |= reader.wanted | dict.fromkeys([key for window in windows for key in window.keys] + lead_ins)
-        read, _ = await fetch_available(io, given.scope, asked, given.sentences)
+        if given.scope.adapter.reads_one_state:  # else all that decides must come from one call
+            missing = [key for key in asked if key not in read]
+            found, _ = await fetch_available(io, given.scope, missing, given.sentences)
+            read = {**read, **found}
+        else:
+            read, _ = await fetch_available(io, given.scope, asked, given.sentences)
     return assembly, read
 
 
@@ -273,7 +279,9 @@ class _Reader:
         if line is None:
             sentence = self._sentences.get(key)
             if sentence is None:
-                return _UNREAD if self._wants([key]) else None
+                doc_id, index = key
+                around = range(max(0, index - _REACH), index + _REACH + 1)
+                return _UNREAD if self._wants((doc_id, each) for each in around) else None
             line = self._lines[key] = line_of(sentence)
         return line
 
