@@ -42,9 +42,12 @@ from .expansion import UNREAD as _UNREAD
 from .expansion import Expansion, Sentences, line_of, read_windows
 from .stored_sentences import fetch_available, wanted_lead_ins
 
-_REACH = 6
 _MAX_ROUNDS = 6
 """The most calls that read what decides about windows. One is usual."""
+
+_REACH = 6
+"""Sentences on each side of a missing one that are read with it, as a list or a table needs one after the other. Read
+one at a time, manuals took six calls a question, and their long lists were still cut."""
 
 
 @dataclass(frozen=True, slots=True)
