@@ -35,7 +35,6 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore, NeighborMixedEmbeddings, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING
-from langchain_sentence_window.retrieval.search import rank_found
 from tests.live_stores import makers
 from tests.live_stores.postgres import running_postgres
 
@@ -136,8 +135,7 @@ def counted(calls: Counter[str]) -> Iterator[None]:
 
     def noted(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         def calling(blocking: Callable[..., Any], *arguments: Any, **keywords: Any) -> Awaitable[Any]:
-            if blocking is not rank_found:  # it computes in a thread
-                calls[getattr(blocking, "__name__", "call")] += 1
+            calls[getattr(blocking, "__name__", "call")] += 1
             return method(blocking, *arguments, **keywords)
 
         return calling

@@ -2,25 +2,24 @@
 
 import inspect
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import Vectors
+from langchain_sentence_window._io import BLOCKING, IO, run
+from langchain_sentence_window._primitives import SentenceKey, Vectors
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
-from langchain_sentence_window.ranking.relevance import Unrelated
 from langchain_sentence_window.store.filters import compile_filter
 from langchain_sentence_window.store.state import IndexState
 
-from .store_adapter import BulkLoader, Scored, StoreAdapter
+from .store_adapter import BulkLoader, Scored, SearchedCandidates, SearchWork, StoreAdapter
 from .traits import StoreTraits
 
 if TYPE_CHECKING:
@@ -31,9 +30,6 @@ T = TypeVar("T")
 MAX_WITHOUT_COPY = 3
 """Attempts at a query of a store in memory, before its state is copied as others write all the time."""
 
-_IN_ONE_ROUND = ("hybrid_search", "ahybrid_search", "get_by_ids", "get_by_ids_within", "aget_by_ids_within")
-"""The methods in whose place a search in one round comes."""
-
 
 class FaissStoreAdapter(StoreAdapter):
     """`FaissStore` searches by words, replaces documents in a transaction and enforces filters by id."""
@@ -41,7 +37,6 @@ class FaissStoreAdapter(StoreAdapter):
     store: "FaissStore"
     holds_json = True
     is_hybrid = True
-    ranks_candidates = True
     mixes_neighbors = True
     is_whole_index = True
     read_batch_size = sys.maxsize  # one call reads one state
@@ -65,20 +60,26 @@ class FaissStoreAdapter(StoreAdapter):
         taken = inspect.signature(self.store.hybrid_search).parameters
         return {name: parameter for name, parameter in taken.items() if name not in ("rank", "spreads")}
 
-    async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        """Search by meaning and words; ``settings`` may hold ``rank``, see `FaissStore.hybrid_search`."""
-        return await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
+    async def in_search(self, io: IO, query: str, work: SearchWork[T], *, has_words: bool) -> T:
+        """Search and read in one state of the index, again from the beginning whenever a text is to be embedded."""
+        vectors, text = dict[str, Vectors](), query
 
-    @property
-    def reads_index(self) -> bool:
-        """Whether a query reads the index itself; not that of a subclass that searches or reads in its own way."""
-        from langchain_sentence_window.store.faiss_store import FaissStore
+        def in_state(state: IndexState) -> T | _NotEmbedded:
+            try:
+                return run(work(BLOCKING, _StateAdapter(self.store, state, vectors)))
+            except _NotEmbedded as missing:
+                return missing
 
-        return all(getattr(type(self.store), name) is getattr(FaissStore, name) for name in _IN_ONE_ROUND)
+        while True:
+            vectors[text] = await self.store.embed_query(io, text)
+            found = await io.compute(self.store.read, in_state, words=has_words)
+            if not isinstance(found, _NotEmbedded):
+                return found
+            text = found.text
 
-    async def read_index(self, io: IO, work: Callable[[IndexState], T], *, words: bool = True) -> T:
-        """Run a function of one state of the index; see `FaissStore.read`."""
-        return await io.compute(partial(self.store.read, work, words=words))
+    async def sentences(self, io: IO, keys: Sequence[SentenceKey], filter: Any = None) -> SentencesByKey | None:
+        """Read them without making Documents."""
+        return await io.compute(self.store.read_sentences, keys, filter)
 
     @contextmanager
     def at_one_state(self, attempt: int) -> Iterator[Self]:
@@ -91,15 +92,6 @@ class FaissStoreAdapter(StoreAdapter):
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
         """Search by words."""
         return await io.call(self.store.lexical_search, self.store.alexical_search, query, **settings)
-
-    async def unrelated_to(self, io: IO, query: str) -> Unrelated | None:
-        """Look at the store's vectors."""
-        vector = await self.store.embed_query(io, query)
-        return await self.read_index(io, lambda state: state.unrelated_to(vector), words=False)
-
-    async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
-        """Collect it from the lexical index and the database, in a state that vectors can be searched in, too."""
-        return await self.read_index(io, lambda state: state.name_evidence(words, keys, filter=filter))
 
     async def replace_documents(
         self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool, **keywords: Any
@@ -161,3 +153,39 @@ class FaissStoreAdapter(StoreAdapter):
         for each in filters:
             compile_filter(each)
         return super().join(filters)
+
+
+class _NotEmbedded(Exception):  # noqa: N818 - not an error
+    """A text has to be embedded first, which isn't done while a state is read."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class _StateAdapter(FaissStoreAdapter):
+    """A `FaissStore` at the state that a search reads."""
+
+    gives_candidates = True
+    reads_one_state = True
+
+    def __init__(self, store: "FaissStore", state: IndexState, vectors: Mapping[str, Vectors]) -> None:
+        super().__init__(store)
+        self._state, self._vectors = state, vectors
+
+    async def candidates(
+        self, io: IO, text: str, k: int, filter: Any, *, lexical_weight: float, spreads: bool
+    ) -> SearchedCandidates:
+        vector = self._vectors.get(text)
+        if vector is None:
+            # Another read finds the same state only if nobody writes.
+            vector = self._state.origin.queries.kept(text)
+        if vector is None:
+            raise _NotEmbedded(text)
+        return self._state.search(vector, text, k, lexical_weight=lexical_weight, filter=filter, spreads=spreads)
+
+    async def sentences(self, io: IO, keys: Sequence[SentenceKey], filter: Any = None) -> SentencesByKey | None:
+        return self._state.sentences(keys, filter)
+
+    async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
+        return self._state.name_evidence(words, keys, filter=filter)

@@ -1,9 +1,9 @@
 """`Scope`: a store, and the filter that binds everything that a query reads of it."""
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
@@ -12,12 +12,15 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.documents.keys import sentence_id
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.store.state import unknown_keys
 
 from .matchers import Matcher, answering_at_once, key_of, own_copy
 from .registry import adapter_of
 from .store_adapter import StoreAdapter
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,18 @@ class Scope:
             InvalidInputError: The filter can't be enforced when documents are fetched by id.
         """
         return await self.adapter.fetch(io, [sentence_id(*key) for key in keys], own_copy(self.filter))
+
+    async def sentences(self, io: IO, keys: Sequence[SentenceKey]) -> SentencesByKey | None:
+        """Read sentences by document and index, as `fetch` does."""
+        return await self.adapter.sentences(io, keys, own_copy(self.filter))
+
+    async def in_search(self, io: IO, query: str, work: Callable[[IO, "Scope"], Awaitable[T]], *, has_words: bool) -> T:
+        """Run what searches and reads around what it found, with the scope that it is given; see `in_search`."""
+
+        async def within(io: IO, adapter: StoreAdapter) -> T:
+            return await work(io, replace(self, adapter=adapter))
+
+        return await self.adapter.in_search(io, query, within, has_words=has_words)
 
     async def find(self, io: IO, keys: Sequence[SentenceKey], text: str) -> list[Document]:
         """Find sentences as `fetch` does, in a store that can't fetch by id, by a search among them alone.

@@ -6,22 +6,27 @@ override no more than that. A `BulkLoader` is how a store takes many sentences w
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import Vectors
+from langchain_sentence_window._primitives import SentenceKey, Vectors
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, indexed_documents, runs_of
-from langchain_sentence_window.documents.keys import DOC_ID
-from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
+from langchain_sentence_window.documents.keys import DOC_ID, sentence_id
+from langchain_sentence_window.documents.sentence_documents import (
+    SentencesByKey,
+    StoredSentence,
+    by_key,
+    read_sentence,
+)
 from langchain_sentence_window.documents.source_parts import source_of
 from langchain_sentence_window.embedding.contextual_vectors import CarriedVectors, NeighborMixedEmbeddings
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.candidates import Candidates, Numbers
+from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.ranking.relevance import Unrelated
 
@@ -39,8 +44,24 @@ Scored: TypeAlias = list[tuple[Document, float]]
 Read: TypeAlias = list[tuple[StoredSentence, float]]
 """Sentences with their scores, best first. A higher score is better."""
 
-Rank: TypeAlias = Callable[[Candidates], Numbers]
-"""Takes candidates, and returns a score for each; higher is better."""
+
+class SearchedCandidates(Protocol):
+    """The candidates of a search, and the sentences that they are."""
+
+    @property
+    def candidates(self) -> Candidates:
+        """The candidates, best first by the search's own scores."""
+
+    @property
+    def unrelated(self) -> Unrelated | None:
+        """How close sentences are that have little to do with the text; ``None`` if the store can't say."""
+
+    def sentences(self, order: Sequence[int]) -> list[StoredSentence]:
+        """Return the sentences of some candidates, by position."""
+
+
+SearchWork: TypeAlias = Callable[[IO, Any], Awaitable[T]]
+"""Searches and reads, with the interface that makes calls and the adapter that it is given."""
 
 
 class SearchMethods(StoreTraits):
@@ -75,18 +96,37 @@ class SearchMethods(StoreTraits):
         """Search by meaning and words together; ``settings`` hold ``lexical_weight`` too, see `search`."""
         raise NotImplementedError
 
-    @property
-    def reads_index(self) -> bool:
-        """Whether a search may read the index itself, with the store's ``embed_query`` and `read_index`."""
-        return False
-
-    async def read_index(self, io: IO, work: Callable[[Any], T], *, words: bool = True) -> T:
-        """Run a function of one state of the index; works if `reads_index`.
+    async def in_search(self, io: IO, query: str, work: SearchWork[T], *, has_words: bool) -> T:
+        """Run what searches, and reads around what it found, in one state of the store if that is possible.
 
         Args:
-            io: Makes the call.
-            work: The function. It may be called again from its beginning, so it returns all that it finds.
-            words: Whether it searches words, or asks for names.
+            io: Makes the calls.
+            query: The question, whose vector is needed.
+            work: Searches and reads, with the interface and the adapter that it is given. It may be called again from
+                its beginning, so it returns all that it finds.
+            has_words: Whether it searches words, or asks for names.
+        """
+        return await work(io, self)
+
+    async def candidates(
+        self,
+        io: IO,
+        text: str,
+        k: int,
+        filter: Any,
+        *,
+        lexical_weight: float,
+        spreads: bool,
+    ) -> SearchedCandidates:
+        """Search by meaning and words; works if `gives_candidates`.
+
+        Args:
+            io: Makes the calls.
+            text: The text to search for.
+            k: The number of sentences that are enough; `CANDIDATES` are found at least.
+            filter: A filter, in the store's form; ``None`` for no filter.
+            lexical_weight: How much words count.
+            spreads: Whether the words of its neighbors count for a sentence, see `spread`.
         """
         raise NotImplementedError
 
@@ -177,6 +217,18 @@ class ReadMethods(StoreTraits):
         except NotImplementedError:
             return None
         return found if matches is None else [document for document in found if matches(document)]
+
+    async def sentences(self, io: IO, keys: Sequence[SentenceKey], filter: Any = None) -> SentencesByKey | None:
+        """Read sentences by document and index; leave out those that don't exist or that the filter forbids.
+
+        Returns:
+            ``None`` if the store can't fetch by id.
+
+        Raises:
+            InvalidInputError: The filter can't be enforced when documents are fetched by id.
+        """
+        found = await self.fetch(io, [sentence_id(*key) for key in keys], filter)
+        return None if found is None else by_key(map(self.read, found))
 
     async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
         """List the documents of which a filter lets sentences through.

@@ -74,8 +74,8 @@ class StoreTraits(Reachable):
     """Whether the store gives back lists, dicts and ``None`` in metadata as they were given; see `holds`."""
     is_hybrid: ClassVar[bool] = False
     """Whether `hybrid_search` works."""
-    ranks_candidates: ClassVar[bool] = False
-    """Whether `hybrid_search` takes ``rank``, which ranks its candidates anew; see `FaissStore.hybrid_search`."""
+    gives_candidates = False
+    """Whether `candidates` works."""
     mixes_neighbors: ClassVar[bool] = False
     """Whether the store mixes vectors with their neighbors' itself, and `add_vectors` works."""
     is_whole_index: ClassVar[bool] = False

@@ -33,10 +33,11 @@ from langchain_sentence_window._validation import checked_flag
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCES
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit, by_key
-from langchain_sentence_window.documents.window_documents import shown_text, unsearched, window_document
+from langchain_sentence_window.documents.window_documents import shown_text, unsearched
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.stored_sentences import fetch_lead_ins, in_one_state
+from langchain_sentence_window.retrieval.stored_sentences import in_one_state
+from langchain_sentence_window.retrieval.window_reader import WindowReader
 from langchain_sentence_window.windows.geometry import Window
 
 from .citation_format import INVISIBLE, disguised, escaped_offsets, looks, source_number, visible
@@ -329,8 +330,8 @@ async def unsearched_window(io: IO, scope: Scope, window: Window, read: Sentence
         window: The window; the hits that it needs are any of its sentences.
         read: Its sentences.
     """
-    known = {**read}
-    return unsearched(window_document(window, known | await fetch_lead_ins(io, scope, [window], known)))
+    (document,) = await WindowReader(read, read).documents(io, scope, [window])
+    return unsearched(document)
 
 
 def _run_of(found: Sequence[int], sentences: Span, *, bound: bool) -> list[int]:

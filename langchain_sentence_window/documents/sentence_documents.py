@@ -75,27 +75,6 @@ class StoredSentence:
         return self.doc_id, self.index
 
 
-class LateSentence(StoredSentence):
-    """A stored sentence whose rarer fields are read from its metadata when one of them is first asked for.
-
-    A query finds many sentences, and shows few. Of the others it needs the text and the place.
-    """
-
-    __slots__ = ("read",)
-
-    read: Callable[[], StoredSentence]
-    """Reads the whole sentence."""
-
-    def __getattr__(self, name: str) -> Any:
-        """Read the fields that aren't set; called for those alone."""
-        if name == "read" or name not in StoredSentence.__slots__:
-            raise AttributeError(name)
-        whole = self.read()
-        for slot in StoredSentence.__slots__:
-            setattr(self, slot, getattr(whole, slot))
-        return getattr(whole, name)
-
-
 SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
 """Sentences by document and index."""
 
@@ -110,14 +89,25 @@ def read_sentence(document: Document) -> StoredSentence:
     return read_parts(document.metadata, document.page_content, lambda: document.id)
 
 
-def read_parts(metadata: Mapping[str, Any], text: str, id_: Callable[[], str | None]) -> StoredSentence:
-    """Read a sentence from the metadata and the text of its Document, whose id is for messages alone.
+def read_parts(
+    metadata: Mapping[str, Any],
+    text: str,
+    id_: Callable[[], str | None],
+    source: Mapping[str, Any] | None = None,
+) -> StoredSentence:
+    """Read a sentence from the metadata and the text of its Document.
+
+    Args:
+        metadata: The metadata.
+        text: The text.
+        id_: Returns the id of its Document, for messages alone.
+        source: The source document's own metadata; ``None`` to take it from ``metadata``.
 
     Raises:
         IncompleteWindowError: As for `read_sentence`.
     """
     try:
-        sentence = _read(metadata, text)
+        sentence = _read(metadata, text, source)
         return replace(sentence, window=_window_of(sentence, metadata)) if keys.WINDOW_SPANS in metadata else sentence
     except KeyError as error:
         key, id_shown = error.args[0], shown(id_())
@@ -139,13 +129,10 @@ def read_parts(metadata: Mapping[str, Any], text: str, id_: Callable[[], str | N
         ) from None
 
 
-def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
+def _read(metadata: Mapping[str, Any], text: str, source: Mapping[str, Any] | None) -> StoredSentence:
     doc_id, index = checked(metadata, keys.DOC_ID, str), number(metadata, keys.SENTENCE_INDEX)
-    own = own_metadata(metadata)
-    # Without ids from a store. They are told by their length first, as working out the id takes longer than all else.
-    if any(isinstance(value, str) and len(value) == keys.ID_LENGTH for value in own.values()):
-        id_ = keys.sentence_id(doc_id, index)
-        own = {key: value for key, value in own.items() if not (isinstance(value, str) and value == id_)}
+    if source is None:
+        source = _without_id(own_metadata(metadata), doc_id, index)
     sentence = StoredSentence(
         doc_id=doc_id,
         index=index,
@@ -153,15 +140,15 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
         end=number(metadata, keys.END_INDEX),
         section_start=number(metadata, keys.SECTION_START),
         section_end=number(metadata, keys.SECTION_END),
-        separator=checked(metadata, keys.SEPARATOR, str, " "),
-        kind=checked(metadata, keys.KIND, str, PROSE),
-        heading=checked(metadata, keys.HEADING, str, ""),
+        separator=checked(metadata, keys.SEPARATOR, str) if keys.SEPARATOR in metadata else " ",
+        kind=checked(metadata, keys.KIND, str) if keys.KIND in metadata else PROSE,
+        heading=checked(metadata, keys.HEADING, str) if keys.HEADING in metadata else "",
         lead_in=_index(metadata, keys.LEAD_IN) if keys.LEAD_IN in metadata else None,
         text=text,
-        source=own,
+        source=source,
         line=(_index(metadata, keys.START_LINE) or 0) if keys.START_LINE in metadata else 0,
-        level=number(metadata, keys.HEADING_LEVEL) if metadata.get(keys.HEADING_LEVEL) else 0,
-        part_spans=checked(metadata, keys.PART_SPANS, str, ""),
+        level=(_index(metadata, keys.HEADING_LEVEL) or 0) if keys.HEADING_LEVEL in metadata else 0,
+        part_spans=checked(metadata, keys.PART_SPANS, str) if keys.PART_SPANS in metadata else "",
         pieces=_pieces(metadata) if keys.PIECES_START in metadata else None,
     )
     if sentence.start > sentence.end:
@@ -178,9 +165,18 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
         raise ValueError(
             f"{keys.PIECES_START} and {keys.PIECES_END} are {sentence.pieces}, which don't include {index}"
         )
-    if not is_separator(sentence.separator):
+    if sentence.separator != " " and not is_separator(sentence.separator):
         raise ValueError(f"{keys.SEPARATOR} is {shown(sentence.separator)}")
     return sentence
+
+
+def _without_id(metadata: dict[str, Any], doc_id: str, index: int) -> dict[str, Any]:
+    """Return metadata without the sentence's id, which some stores add under keys of their own."""
+    # By the length first, as making the id takes longer than all else.
+    if not any(isinstance(value, str) and len(value) == keys.ID_LENGTH for value in metadata.values()):
+        return metadata
+    id_ = keys.sentence_id(doc_id, index)
+    return {key: value for key, value in metadata.items() if not (isinstance(value, str) and value == id_)}
 
 
 def own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,9 @@
-"""Assemble the windows to return: read what decides about them, join those of equal text, and make their Documents."""
+"""Assemble windows: read what that needs, and make their Documents.
+
+`langchain_sentence_window.windows.assembly` chooses, joins, completes and widens windows of sentences that it looks up.
+Those that it asks for and that aren't read yet are read in one call, and it does it again. Windows of equal text come
+once; whether they are equal shows when their sentences are read.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +14,6 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RELEVANCE, RELEVANCE_SCORE, TEXT
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import (
     better_of,
     rough_key,
@@ -35,19 +39,15 @@ from langchain_sentence_window.windows.assembly import (
     Texts,
     assemble,
 )
-from langchain_sentence_window.windows.completion import Line
-from langchain_sentence_window.windows.geometry import Window
+from langchain_sentence_window.windows.completion import UNREAD, Line
+from langchain_sentence_window.windows.geometry import Hit, Window
 
-from .expansion import UNREAD as _UNREAD
-from .expansion import Expansion, Sentences, line_of, read_windows
-from .stored_sentences import fetch_available, wanted_lead_ins
+from .expansion import REACH, Expansion, line_of
+from .request import Request
+from .window_reader import WindowReader
 
 _MAX_ROUNDS = 6
 """The most calls that read what decides about windows. One is usual."""
-
-_REACH = 6
-"""Sentences on each side of a missing one that are read with it, as a list or a table needs one after the other. Read
-one at a time, manuals took six calls a question, and their long lists were still cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,48 +64,23 @@ class RankedWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class Assembling:
-    """The parts that windows are assembled from.
-
-    Attributes:
-        scope: The store, and what may be read of it.
-        ranked: The windows, best first.
-        expansion: How far hits were expanded.
-        sentences: The sentences that are known.
-        k: The most windows.
-        max_tokens: The most tokens of all windows together; ``None`` for no limit.
-        count_tokens: Counts the tokens of a text.
-    """
-
-    scope: Scope
-    ranked: Sequence[RankedWindow]
-    expansion: Expansion
-    sentences: Sentences
-    k: int
-    max_tokens: int | None
-    count_tokens: Callable[[str], int]
-
-
-@dataclass(frozen=True, slots=True)
 class AssembledDocuments:
     """The windows to return.
 
     Attributes:
         assembly: Which ranked windows they were made of, and why the others were left out.
         documents: A Document for each window, in the same order.
-        sentences: Their sentences, and others that were read.
     """
 
     assembly: Assembly
     documents: Sequence[Document]
-    sentences: SentencesByKey
 
     def supported(self, hits: Collection[SentenceKey]) -> "AssembledDocuments":
         """Return the windows that hold one of some hits."""
         dropped = [
             rank
             for each in self.assembly.windows
-            if not any((hit.doc_id, hit.index) in hits for hit in each.window.hits)
+            if not any(hit.key in hits for hit in each.window.hits)
             for rank in each.ranks
         ]
         return self.without(dropped, IS_UNSUPPORTED)
@@ -114,9 +89,7 @@ class AssembledDocuments:
         """Return the windows with how likely it is that they answer the question, if that is known."""
         if probability is None:
             return self
-        added = {RELEVANCE: probability}
-        documents = [each.model_copy(update={"metadata": each.metadata | added}) for each in self.documents]
-        return replace(self, documents=documents)
+        return replace(self, documents=[_with_metadata(each, {RELEVANCE: probability}) for each in self.documents])
 
     def without(self, ranks: Collection[int], reason: str) -> "AssembledDocuments":
         """Leave out the windows that some ranked windows became part of."""
@@ -127,216 +100,243 @@ class AssembledDocuments:
         return replace(self, assembly=assembly, documents=[document for _, document in kept])
 
 
-async def assemble_documents(io: IO, given: Assembling) -> AssembledDocuments:
-    """Assemble windows, and make their Documents.
+class Assembler:
+    """Assembles the windows of one query.
 
-    Raises:
-        IncompleteWindowError: The store lacks a sentence of a window, or a document changed since the search.
-        InvalidInputError: The budget is too small for any hit.
+    Attributes:
+        scope: The store, and what may be read of it.
+        request: The query.
+        reader: Reads sentences.
+        expansion: How far hits were expanded.
     """
-    ranked: list[Ranked] = []
-    for one in given.ranked:
-        cost = None
-        if one.document is not None and one.document.page_content != window_text(one.window, given.sentences):
-            cost = given.count_tokens(shown_text(one.document))  # the reranker rewrote it
-        is_open = cost is None and given.expansion.sizes[one.window.best.key] is None
-        ranked.append(Ranked(one.window, is_open, cost))
-    if given.k > MAX_JOINED and given.max_tokens is None:  # candidates to choose from, which are left as they are
-        made = await _made(io, given, ranked, None)
-    else:
-        made = await _each_text_once(io, given, ranked)
-    return replace(made, documents=[with_counts(document, given.count_tokens) for document in made.documents])
 
+    def __init__(self, scope: Scope, request: Request, reader: WindowReader, expansion: Expansion) -> None:
+        """Take what the windows are assembled from."""
+        self.scope, self.request, self.reader, self.expansion = scope, request, reader, expansion
+        self.count_tokens = request.count_tokens
+        self._texts = {bare: _KnownTexts(reader, request.count_tokens, is_bare=bare) for bare in (False, True)}
 
-async def _each_text_once(io: IO, given: Assembling, ranked: Sequence[Ranked]) -> AssembledDocuments:
-    """Assemble windows of different texts, each with the places of those that were left out as they equal it."""
-    known: dict[int, Equal] = {}
-    sentences: dict[SentenceKey, StoredSentence] = {}
-    for _ in range(_MAX_ROUNDS):
-        made = await _made(io, given, ranked, known)
-        sentences |= made.sentences  # those of a window that is found to be equal aren't read again
-        windows = made.assembly.windows
-        equal = {
-            rank: Equal(windows[worse].window, windows[better].ranks[0])
-            for worse, better in better_of(made.documents).items()
-            for rank in windows[worse].ranks
-        }
-        if not equal:
-            break
-        known |= equal  # after joining and completing, texts may be equal that were not before
-    if equal:
-        made = made.without(equal, IS_EQUAL)
-        made = replace(made, assembly=replace(made.assembly, equal={**made.assembly.equal, **equal}))
-    others: dict[int, dict[int, Equal]] = {}
-    for rank, left_out in made.assembly.equal.items():
-        others.setdefault(left_out.better, {})[rank] = left_out
-    documents = list[Document]()
-    for each, document in zip(made.assembly.windows, made.documents, strict=True):
-        of_it = {rank: left_out for better in each.ranks for rank, left_out in others.get(better, {}).items()}
-        places = [window_document(of_it[rank].window, sentences) for rank in sorted(of_it)]
-        documents.append(with_places(document, places) if places else document)
-    return replace(made, documents=documents)
+    async def assemble(self, io: IO, windows: Sequence[RankedWindow]) -> AssembledDocuments:
+        """Assemble windows, and make their Documents.
 
+        Args:
+            io: Makes the calls.
+            windows: The windows, best first.
 
-async def _made(
-    io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapping[int, Equal] | None
-) -> AssembledDocuments:
-    """Assemble windows and make their Documents, without those that are known to equal better ones."""
-    assembly, read = await _assemble(io, given, ranked, known)
-    is_bare = bool(ranked) and not assembly.windows
-    if is_bare:
-        # Nothing fits: then hits alone, without what leads them in or completes them.
-        ranked = [_bare(each, one, given) for each, one in zip(ranked, given.ranked, strict=True)]
-        assembly, read = await _assemble(io, given, ranked, known, is_bare=True)
-        _check_taken(assembly, ranked, given)
-    windows = [each.window for each in assembly.windows]
-    made, read = await read_windows(io, given.scope, windows, given.sentences, read)
-    documents: list[Document] = []
-    for each, document in zip(assembly.windows, made, strict=True):
-        rank = each.ranks[0]
-        reranked = given.ranked[rank].document
-        if reranked is None:
-            documents.append(document)
-        elif ranked[rank].fixed_cost is None:
-            documents.append(_with_added(document, reranked))
-        else:  # it was rewritten
-            documents.append(reranked)
-    if is_bare:
-        documents = [without_lead_ins(document) for document in documents]
-    return AssembledDocuments(assembly, documents, {**given.sentences, **read})
-
-
-async def _assemble(
-    io: IO, given: Assembling, ranked: Sequence[Ranked], known: Mapping[int, Equal] | None, *, is_bare: bool = False
-) -> tuple[Assembly, dict[SentenceKey, StoredSentence]]:
-    """Assemble with what is known, read what that would have needed, and do it again until nothing is missing.
-
-    What was read comes from one call, so it is of one state of the store.
-    """
-    read = given.expansion.read
-    asked = dict.fromkeys(given.expansion.asked)
-    for attempt in range(_MAX_ROUNDS + 1):
-        reader = _Reader(given, read, asked, known, is_bare=is_bare, may_want=attempt < _MAX_ROUNDS)
-        assembly = assemble(ranked, given.k, reader.line, reader.budget, reader.texts)
-        if not reader.wanted:
-            break
-        windows = [each.window for each in assembly.windows]
-        lead_ins = wanted_lead_ins(windows, {**given.sentences, **read})
-        asked |= reader.wanted | dict.fromkeys([key for window in windows for key in window.keys] + lead_ins)
-        if given.scope.adapter.reads_one_state:  # else all that decides must come from one call
-            missing = [key for key in asked if key not in read]
-            found, _ = await fetch_available(io, given.scope, missing, given.sentences)
-            read = {**read, **found}
+        Raises:
+            IncompleteWindowError: The store lacks a sentence of a window, or a document changed since the search.
+            InvalidInputError: The budget is too small for any hit.
+        """
+        ranked = [self._ranked(each) for each in windows]
+        if (
+            self.request.k > MAX_JOINED and self.request.max_tokens is None
+        ):  # candidates to choose from, which are left as they are
+            made = await self._made(io, windows, ranked, None)
         else:
-            read, _ = await fetch_available(io, given.scope, asked, given.sentences)
-    return assembly, read
+            made = await self._each_text_once(io, windows, ranked)
+        return replace(made, documents=[with_counts(document, self.count_tokens) for document in made.documents])
 
+    def _ranked(self, one: RankedWindow) -> Ranked:
+        cost = None
+        if one.document is not None and one.document.page_content != window_text(one.window, self.reader.sentences):
+            cost = self.count_tokens(shown_text(one.document))  # the reranker rewrote it
+        return Ranked(one.window, cost is None and self.expansion.sizes[one.window.best.key] is None, cost)
 
-def _check_taken(assembly: Assembly, ranked: Sequence[Ranked], given: Assembling) -> None:
-    """Check that the budget was large enough for something.
+    async def _each_text_once(
+        self, io: IO, windows: Sequence[RankedWindow], ranked: Sequence[Ranked]
+    ) -> AssembledDocuments:
+        """Assemble windows of different texts, each with the places of those that were left out as they equal it."""
+        known: dict[int, Equal] = {}
+        for _ in range(_MAX_ROUNDS):
+            made = await self._made(io, windows, ranked, known)
+            taken = made.assembly.windows
+            equal = {
+                rank: Equal(taken[worse].window, taken[better].ranks[0])
+                for worse, better in better_of(made.documents).items()
+                for rank in taken[worse].ranks
+            }
+            if not equal:
+                break
+            known |= equal  # after joining and completing, texts may be equal that were not before
+        if equal:
+            made = made.without(equal, IS_EQUAL)
+            made = replace(made, assembly=replace(made.assembly, equal={**made.assembly.equal, **equal}))
+        others: dict[int, list[tuple[int, Window]]] = {}
+        for rank, left_out in sorted(made.assembly.equal.items()):
+            others.setdefault(left_out.better, []).append((rank, left_out.window))
+        documents = list[Document]()
+        for each, document in zip(made.assembly.windows, made.documents, strict=True):
+            of_it = sorted((place for rank in each.ranks for place in others.get(rank, [])), key=lambda place: place[0])
+            places = [window_document(window, self.reader.sentences) for _, window in of_it]
+            documents.append(with_places(document, places) if places else document)
+        return replace(made, documents=documents)
 
-    Raises:
-        InvalidInputError: It wasn't.
-    """
-    if assembly.windows or given.max_tokens is None:
-        return
-    hits = (each.window.best for each in ranked if each.fixed_cost is None)
-    least = [
-        (given.count_tokens(given.sentences[hit.doc_id, hit.index].text), "sentence that was found") for hit in hits
-    ]
-    rewritten = [each.fixed_cost for each in ranked if each.fixed_cost is not None]
-    tokens, what = min([*least, *((cost, "text that the reranker returned") for cost in rewritten)])
-    raise InvalidInputError(
-        f"max_tokens is {given.max_tokens}, and the shortest {what} has {tokens} tokens; set it to {tokens} or more"
-    )
-
-
-class _Reader:
-    """Looks sentences up, and notes those that aren't read yet."""
-
-    def __init__(
+    async def _made(
         self,
-        given: Assembling,
-        read: SentencesByKey,
-        asked: Mapping[SentenceKey, None],
+        io: IO,
+        windows: Sequence[RankedWindow],
+        ranked: Sequence[Ranked],
         known: Mapping[int, Equal] | None,
-        *,
-        is_bare: bool,
-        may_want: bool,
-    ) -> None:
+    ) -> AssembledDocuments:
+        """Assemble windows and make their Documents, without those that are known to equal better ones."""
+        assembly = await self._assembly(io, ranked, known, is_bare=False)
+        is_bare = bool(ranked) and not assembly.windows
+        if is_bare:  # nothing fits: then hits alone, without what leads them in or completes them
+            ranked = [self._bare(each, one) for each, one in zip(ranked, windows, strict=True)]
+            assembly = await self._assembly(io, ranked, known, is_bare=True)
+            self._check_taken(assembly, ranked)
+        sentences = await self.reader.settle(io, self.scope, [each.window for each in assembly.windows])
+        documents: list[Document] = []
+        for each in assembly.windows:
+            document = window_document(each.window, sentences)
+            reranked = windows[each.ranks[0]].document
+            if reranked is not None:
+                is_rewritten = ranked[each.ranks[0]].fixed_cost is not None
+                document = reranked if is_rewritten else _with_added(document, reranked)
+            documents.append(without_lead_ins(document) if is_bare else document)
+        return AssembledDocuments(assembly, documents)
+
+    async def _assembly(
+        self, io: IO, ranked: Sequence[Ranked], known: Mapping[int, Equal] | None, *, is_bare: bool
+    ) -> Assembly:
+        """Assemble with what is known, read what that would have needed, and do it again until nothing is missing."""
+        texts = self._texts[is_bare]
+        budget = None if self.request.max_tokens is None else texts.budget(self.request.max_tokens)
+        equal = None if known is None else Texts(texts.rough_key, texts.are_equal, known)
+        for rounds_left in range(_MAX_ROUNDS, -1, -1):
+            texts.begin(may_want=rounds_left > 0)
+            assembly = assemble(ranked, self.request.k, texts.line, budget, equal)
+            wanted = [*texts.wanted, *self.reader.unread(each.window for each in assembly.windows)]
+            if not wanted or not rounds_left:
+                break
+            await self.reader.fetch(io, self.scope, wanted)
+        return assembly
+
+    def _bare(self, each: Ranked, one: RankedWindow) -> Ranked:
+        """Return a window without what leads it in or completes it."""
+        if each.fixed_cost is None or one.document is None:
+            return replace(each, is_open=False)
+        return replace(each, is_open=False, fixed_cost=self.count_tokens(one.document.page_content))
+
+    def _check_taken(self, assembly: Assembly, ranked: Sequence[Ranked]) -> None:
+        """Check that the budget was large enough for something.
+
+        Raises:
+            InvalidInputError: It wasn't.
+        """
+        if assembly.windows or self.request.max_tokens is None:
+            return
+        least = [(each.fixed_cost, "text that the reranker returned") for each in ranked if each.fixed_cost is not None]
+        for each in ranked:
+            if each.fixed_cost is None:
+                text = self.reader.sentences[each.window.best.key].text
+                least.append((self.count_tokens(text), "sentence that was found"))
+        tokens, what = min(least)
+        raise InvalidInputError(
+            f"max_tokens is {self.request.max_tokens}, and the shortest {what} has {tokens} tokens; set it to {tokens} or more"
+        )
+
+
+class _KnownTexts:
+    """Looks up what is known of sentences, and notes those that have to be read.
+
+    Attributes:
+        wanted: The sentences to read.
+    """
+
+    def __init__(self, reader: WindowReader, count_tokens: Callable[[str], int], *, is_bare: bool) -> None:
         self.wanted: dict[SentenceKey, None] = {}
-        self._sentences = {**given.sentences, **read}
-        self.texts: Texts | None = None
-        if known is not None:
-            self.texts = Texts(lambda hit: rough_key(self._sentences[hit.key].text), self._are_equal, known)
-        self._count = given.count_tokens
-        limit = given.max_tokens
-        self.budget = None if limit is None else Budget(limit, self._cost, self._cost_alone)
-        self._asked, self._may_want, self._is_bare = asked, may_want, is_bare
-        self._costs: dict[tuple[str, int, int], int] = {}
-        self._alone: dict[SentenceKey, int] = {}
+        self._reader, self._sentences = reader, reader.sentences
+        self._count, self._is_bare, self._may_want = count_tokens, is_bare, False
         self._lines: dict[SentenceKey, Line] = {}
+        self._costs: dict[tuple[str, int, int], int] = {}
+        self._keys: dict[tuple[str, int, int], list[str]] = {}
+
+    def begin(self, *, may_want: bool) -> None:
+        """Begin a round."""
+        self.wanted.clear()
+        self._may_want = may_want
 
     def line(self, key: SentenceKey) -> Line | None:
+        """Return a sentence; `UNREAD` for one that has to be read first."""
         line = self._lines.get(key)
         if line is None:
             sentence = self._sentences.get(key)
             if sentence is None:
                 doc_id, index = key
-                around = range(max(0, index - _REACH), index + _REACH + 1)
-                return _UNREAD if self._wants((doc_id, each) for each in around) else None
+                around = range(max(0, index - REACH), index + REACH + 1)
+                return UNREAD if self._want([(doc_id, each) for each in around]) else None
             line = self._lines[key] = line_of(sentence)
         return line
 
-    def _are_equal(self, one: Window, other: Window) -> bool:
+    def budget(self, limit: int) -> Budget:
+        """Return a budget in tokens."""
+        return Budget(limit, self._cost, self._cost_alone)
+
+    def rough_key(self, hit: Hit) -> str:
+        """Return what the texts of equal sentences share."""
+        return rough_key(self._sentences[hit.key].text)
+
+    def are_equal(self, one: Window, other: Window) -> bool:
+        """Return whether two windows have the same text and the same lead-ins."""
         missing = [key for key in (*one.keys, *other.keys) if key not in self._sentences]
         if missing:
-            return self._wants(missing)  # taken for equal until they are read, so that one call reads all of them
-        if text_key(window_text(one, self._sentences)) != text_key(window_text(other, self._sentences)):
+            return self._want(missing)  # taken for equal until they are read, so that one call reads all of them
+        if self._text_keys(one)[0] != self._text_keys(other)[0]:
             return False
-        self._wants(wanted_lead_ins([one, other], self._sentences))
-        led = [[text_key(each[TEXT]) for each in lead_ins(window, self._sentences)] for window in (one, other)]
-        return led[0] == led[1]
+        self._want([key for window in (one, other) for key in self._reader.missing_lead_ins(window)])
+        return self._text_keys(one) == self._text_keys(other)
+
+    def _text_keys(self, window: Window) -> list[str]:
+        """Return what the texts of equal windows share: of the window, then of its lead-ins."""
+        place = window.doc_id, window.first, window.last
+        keys = self._keys.get(place)
+        if keys is None:
+            led = [text_key(each[TEXT]) for each in lead_ins(window, self._sentences)]
+            keys = [text_key(window_text(window, self._sentences)), *led]
+            if all(key in self._reader.asked for key in self._reader.missing_lead_ins(window)):
+                self._keys[place] = keys
+        return keys
 
     def _cost_alone(self, key: SentenceKey) -> int:
-        if key not in self._alone:
-            self._alone[key] = self._count((self.line(key) or _UNREAD).text)
-        return self._alone[key]
+        doc_id, index = key
+        return self._cost_of((doc_id, index, -1), lambda: (self.line(key) or UNREAD).text)
 
     def _cost(self, window: Window) -> int:
-        place = window.doc_id, window.first, window.last
-        if place not in self._costs:
-            self._costs[place] = self._count(self._shown(window))
-        return self._costs[place]
+        return self._cost_of((window.doc_id, window.first, window.last), lambda: self._shown(window))
+
+    def _cost_of(self, place: tuple[str, int, int], text: Callable[[], str]) -> int:
+        cost = self._costs.get(place)
+        if cost is None:
+            wanted = len(self.wanted)
+            cost = self._count(text())
+            if len(self.wanted) == wanted:  # else it is of another text once all of it is read
+                self._costs[place] = cost
+        return cost
 
     def _shown(self, window: Window) -> str:
         """Return what is shown of a window, with its lead-ins, as far as it is read."""
-        keys = window.keys
-        if self._sentences.keys() >= set(keys):
+        found = [self._sentences.get(key) for key in window.keys]
+        if all(found):
             if self._is_bare:
                 return window_text(window, self._sentences)
-            self._wants(wanted_lead_ins([window], self._sentences))
+            self._want(self._reader.missing_lead_ins(window))
             return shown_window(window, self._sentences)
-        found = [self._sentences.get(key) for key in keys]
-        self._wants(key for key, sentence in zip(keys, found, strict=True) if sentence is None)
-        return " ".join(_UNREAD.text if sentence is None else sentence.text for sentence in found)
+        self._want([key for key, sentence in zip(window.keys, found, strict=True) if sentence is None])
+        return " ".join(UNREAD.text if sentence is None else sentence.text for sentence in found)
 
-    def _wants(self, keys: Iterable[SentenceKey]) -> bool:
+    def _want(self, keys: Iterable[SentenceKey]) -> bool:
         """Note sentences to read; return whether there is one that wasn't asked for before."""
-        new = [key for key in keys if key not in self._asked] if self._may_want else []
+        new = [key for key in keys if key not in self._reader.asked] if self._may_want else []
         self.wanted |= dict.fromkeys(new)
         return bool(new)
-
-
-def _bare(each: Ranked, ranked: RankedWindow, given: Assembling) -> Ranked:
-    """Return a window without what leads it in or completes it."""
-    if each.fixed_cost is None or ranked.document is None:
-        return replace(each, is_open=False)
-    return replace(each, is_open=False, fixed_cost=given.count_tokens(ranked.document.page_content))
 
 
 def _with_added(document: Document, reranked: Document) -> Document:
     """Return a window's Document with the metadata that a reranker added to its best part."""
     ours = CONTRACT_KEYS - {RELEVANCE_SCORE}
-    added = {key: value for key, value in reranked.metadata.items() if key not in ours}
-    return document.model_copy(update={"metadata": document.metadata | added})
+    return _with_metadata(document, {key: value for key, value in reranked.metadata.items() if key not in ours})
+
+
+def _with_metadata(document: Document, added: Mapping[str, object]) -> Document:
+    return document.model_copy(update={"metadata": {**document.metadata, **added}})

@@ -21,9 +21,11 @@ from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
 from .expansion import read_expansion
-from .query import Request, checked_query
-from .search import Search
+from .request import Request, checked_query
 from .settings import OF_CALL, RELATED_NAMES, SETTINGS, CallSettings, RetrieverSettings
+
+_AS_SET = ("k", "fetch_k", "max_tokens", "order", "min_score", "lexical_weight", "ranking", "names", "min_relevance")
+"""The settings that a request has as they are set."""
 
 _GIVEN = frozenset({"query", "k", "lexical_weight"})
 """Arguments of a search that the retriever gives."""
@@ -209,21 +211,16 @@ class QueryMethods(RetrieverSettings):
         }
         count = now["count_tokens"]
         return Request(
+            query=checked_query(query),
             scope=scope,
-            search=Search(
-                checked_query(query),
-                now["lexical_weight"],
-                now["ranking"],
-                arguments,
-                self.bm25_index,
-                names=now["names"],
-                min_relevance=now["min_relevance"],
-            ),
-            policy=read_expansion(now["window"], now["window_key"]),
+            expansion=read_expansion(now["window"], now["window_key"]),
             count_tokens=count if count is estimate_tokens else checking_counter("count_tokens", count),
+            search_kwargs=arguments,
+            bm25_index=self.bm25_index,
+            reranker=self.reranker,
             name=self.name,
             settings=now,
-            **{name: now[name] for name in ("k", "fetch_k", "max_tokens", "order", "min_score")},
+            **{name: now[name] for name in _AS_SET},
         )
 
 

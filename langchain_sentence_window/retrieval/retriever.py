@@ -22,7 +22,8 @@ from langchain_sentence_window.store.files import as_folder
 from .call_settings import QueryMethods, with_configured
 from .document_methods import DocumentMethods
 from .index_settings import read_files, read_index_settings, write_files
-from .query import Query, Request
+from .query import Query
+from .request import Request
 from .settings import CallSettings
 from .telemetry import observed, search_params
 
@@ -390,7 +391,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         """
         from .tracing.explanation import explain
 
-        return run(explain(BLOCKING, self._configured_request(query, config, settings), self.reranker))
+        return run(explain(BLOCKING, self._configured_request(query, config, settings)))
 
     async def aexplain(
         self, query: str, config: RunnableConfig | None = None, **settings: Unpack[CallSettings]
@@ -398,7 +399,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         """Async version of `explain`."""
         from .tracing.explanation import explain
 
-        return await arun(lambda io: explain(io, self._configured_request(query, config, settings), self.reranker))
+        return await arun(lambda io: explain(io, self._configured_request(query, config, settings)))
 
     def why(
         self,
@@ -430,7 +431,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
 
         key = checked_key(doc_id, sentence)
         request = self._configured_request(query, config, settings)
-        return run(why(BLOCKING, request, self.scope(), self.reranker, key))
+        return run(why(BLOCKING, request, self.scope(), key))
 
     async def awhy(
         self,
@@ -445,12 +446,12 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
 
         key = checked_key(doc_id, sentence)
         request = self._configured_request(query, config, settings)
-        return await arun(lambda io: why(io, request, self.scope(), self.reranker, key))
+        return await arun(lambda io: why(io, request, self.scope(), key))
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
-        asked = Query(BLOCKING, self._request(query, settings), self.reranker, run_manager.get_child())
+        asked = Query(BLOCKING, self._request(query, settings), run_manager.get_child())
         with observed(asked):
             run(asked.run())
         return asked.documents
@@ -459,7 +460,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **settings: Unpack[CallSettings]
     ) -> list[Document]:
         async def ask(io: IO) -> list[Document]:
-            asked = Query(io, self._request(query, settings), self.reranker, run_manager.get_child())
+            asked = Query(io, self._request(query, settings), run_manager.get_child())
             with observed(asked):
                 await asked.run()
             return asked.documents

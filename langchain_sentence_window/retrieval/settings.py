@@ -38,7 +38,7 @@ from langchain_sentence_window.store.bm25_index import BM25Index
 from langchain_sentence_window.windows.assembly import ORDERS, Order
 
 from .expansion import WindowSetting
-from .search import MinRelevance
+from .request import MinRelevance
 from .setting_rows import (
     NOT_SETTINGS,
     CallSetting,

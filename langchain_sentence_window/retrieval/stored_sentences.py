@@ -1,4 +1,4 @@
-"""Read sentences from any store, in one state of it: around others, what leads windows in, and whole documents.
+"""Read whole documents from any store, in one state of it.
 
 And tell what sentences that were found say of the names of their documents.
 """
@@ -12,20 +12,17 @@ from typing import Any, TypeVar
 from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import sentence_id
-from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
+from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.documents.window_documents import source_document
-from langchain_sentence_window.documents.window_fields import lead_in_indexes
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
 from langchain_sentence_window.ranking.names import HEAD_CHARS, DocumentNames, Evidence, WordUse
 from langchain_sentence_window.ranking.names_apart import MAX_NAMED, closest, common_words, keys_of_name
 from langchain_sentence_window.ranking.words import words_of
-from langchain_sentence_window.windows.geometry import Window
 
 T = TypeVar("T")
 
@@ -59,133 +56,6 @@ async def in_one_state(scope: Scope, read: Callable[[Scope], Awaitable[T]]) -> T
             except IncompleteWindowError:
                 if adapter.reads_one_state or attempt == MAX_ATTEMPTS:
                     raise
-
-
-async def fetch_sentences(
-    io: IO, scope: Scope, keys: Sequence[SentenceKey], known: SentencesByKey, *, also: Sequence[SentenceKey] = ()
-) -> dict[SentenceKey, StoredSentence]:
-    """Read sentences by document and index, in one call; leave out those that don't exist.
-
-    Under a filter all are fetched within it, also those of inline windows, which don't hold their sentences' metadata.
-
-    Args:
-        io: Makes the calls.
-        scope: Where they are, and which of them may be read. The others are left out.
-        keys: Which to read, each once.
-        known: The sentences that the search found. Those of their inline windows needn't be fetched.
-        also: Others to read if a call is made anyway and the store can fetch by id.
-
-    Raises:
-        IncompleteWindowError: The store can't fetch by id, and no inline window holds a sentence; or it returns
-            none of those that the search found.
-    """
-    inline = by_key(sentence for hit in known.values() for sentence in hit.window)
-    # A sentence that was found itself knows its own page, kind and lead-in.
-    inline |= {key: hit for key, hit in known.items() if key in inline}
-    if scope.filter is None:
-        read = {key: inline[key] for key in keys if key in inline}
-        missing = [key for key in keys if key not in inline]
-    else:
-        read, missing = {}, list(keys)
-    if not missing:
-        return read
-    fetched = await scope.fetch(io, list(dict.fromkeys([*missing, *also])))
-    if fetched is None:
-        fetched = await _found_again(io, scope, missing, inline)
-    if not fetched and known.keys() & set(missing):
-        raise IncompleteWindowError(
-            f"{scope.adapter.name} returned none of {len(missing)} sentences by their ids, though its search had "
-            "found some of them; they were deleted just now, or the store doesn't keep the ids it is given: add "
-            "documents through the retriever, or split them with SentenceSplitter(inline_window=2)"
-        )
-    return read | by_key(map(scope.adapter.read, fetched))
-
-
-async def fetch_available(
-    io: IO, scope: Scope, keys: Collection[SentenceKey], known: SentencesByKey
-) -> tuple[dict[SentenceKey, StoredSentence], bool]:
-    """Read sentences in one call, as far as they can be read; never raise for those that can't.
-
-    Returns:
-        The sentences; and whether those that are missing don't exist or are forbidden. Otherwise the store may hold
-        them, but can't fetch by id, or not within the filter.
-    """
-    inline = by_key(sentence for hit in known.values() for sentence in hit.window)
-    held = {} if scope.filter is not None else {key: known.get(key, inline[key]) for key in keys if key in inline}
-    missing = [key for key in keys if key not in held]
-    try:
-        fetched = await scope.fetch(io, missing) if missing else []
-    except InvalidInputError:  # the filter can't be enforced by id
-        fetched = None
-    return held | by_key(map(scope.adapter.read, fetched or [])), fetched is not None
-
-
-async def _found_again(io: IO, scope: Scope, missing: Sequence[SentenceKey], inline: SentencesByKey) -> list[Document]:
-    """Find sentences of inline windows by a search within the filter, in a store that can't fetch by id."""
-    if scope.filter is None or not inline.keys() >= set(missing):
-        beyond = [key for key in missing if key not in inline]
-        raise IncompleteWindowError(_neither(scope.adapter.name, beyond[0], has_inline=bool(inline)))
-    return await scope.find(io, missing, inline[missing[0]].text)
-
-
-def _neither(name: str, missing: SentenceKey, *, has_inline: bool) -> str:
-    doc_id, index = missing
-    if has_inline:
-        return (
-            f"{name} can't fetch documents by id, and no inline window holds sentence {index} of document {doc_id!r}; "
-            "ask with a smaller window, or index with a larger inline_window of SentenceSplitter"
-        )
-    return (
-        f"{name} can't fetch documents by id, and its sentences carry no inline windows; use a store with get_by_ids, "
-        "or index with SentenceWindowRetriever(splitter=SentenceSplitter(inline_window=2), ...)"
-    )
-
-
-def wanted_lead_ins(windows: Iterable[Window], sentences: SentencesByKey) -> list[SentenceKey]:
-    """Return which lead-ins of windows aren't at hand, each once."""
-    keys = ((window.doc_id, index) for window in windows for index in lead_in_indexes(window, sentences))
-    return [key for key in dict.fromkeys(keys) if key not in sentences or not sentences[key].kind]
-
-
-async def fetch_lead_ins(
-    io: IO, scope: Scope, windows: Sequence[Window], sentences: Mapping[SentenceKey, StoredSentence]
-) -> dict[SentenceKey, StoredSentence]:
-    """Read the lead-ins that aren't at hand; leave out those that can't be read or that the filter forbids.
-
-    Args:
-        io: Makes the calls.
-        scope: The store, and what may be read of it. No call is made if all lead-ins are at hand.
-        windows: The windows.
-        sentences: Their sentences, and others at hand.
-
-    Raises:
-        IncompleteWindowError: A document changed since its window was read.
-    """
-    found: dict[SentenceKey, StoredSentence] = {}
-    asked: set[SentenceKey] = set()
-    while True:
-        have = {**sentences, **found}
-        wanted = [key for key in wanted_lead_ins(windows, have) if key not in asked]
-        if not wanted:
-            return found
-        asked.update(wanted)
-        # The windows' first sentences tell whether the documents are still those that the windows are from.
-        names = {doc_id for doc_id, _ in wanted}
-        starts = ((window.doc_id, window.first) for window in windows if window.doc_id in names)
-        first = [key for key in dict.fromkeys(starts) if key in sentences]
-        try:
-            documents = await scope.fetch(io, [*wanted, *first])
-        except InvalidInputError:  # the filter can't be enforced by id
-            return found
-        if documents is None:
-            return found
-        read = by_key(map(scope.adapter.read, documents))
-        for key in first:
-            if key not in read or (read[key].text, read[key].start) != (sentences[key].text, sentences[key].start):
-                raise IncompleteWindowError(
-                    f"document {key[0]!r} changed between the reading of a window and of what leads it in; ask again"
-                )
-        found |= {key: read[key] for key in wanted if key in read}
 
 
 ASK_BATCH_SIZE = 256

@@ -30,7 +30,8 @@ from langchain_sentence_window.embedding.contextual_vectors import NeighborMixed
 from langchain_sentence_window.ranking.names import Heard
 from langchain_sentence_window.ranking.relevance import Relevance
 
-from .query import Query, Request
+from .query import Query
+from .request import Request
 
 
 @contextmanager
@@ -101,7 +102,7 @@ def _record_content(span: Any, query: Query) -> None:
     """Record the question and what was found, if content may be recorded."""
     if os.environ.get(CAPTURE_CONTENT, "").lower() in _ON_SPANS:
         found = [{"id": document.id, "score": document.metadata.get(SCORE)} for document in query.documents]
-        span.set_attribute("gen_ai.retrieval.query.text", query.request.search.query)
+        span.set_attribute("gen_ai.retrieval.query.text", query.request.query)
         span.set_attribute("gen_ai.retrieval.documents", json.dumps(found))
 
 
@@ -132,7 +133,7 @@ def _log_query(query: Query) -> None:
     request, found = query.request, query.found
     LOGGER.debug(
         "the query %s%s returned %s, of %s around %s, in %s%s%s",
-        shown(request.search.query),
+        shown(request.query),
         " under a filter" if request.scope.filter is not None else "",
         _count(len(query.documents), "window"),
         f"{len(query.windows):,} found",

@@ -26,7 +26,7 @@ from langchain_sentence_window._arguments import (
 )
 from langchain_sentence_window._display import shown, summary_repr
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, OpenFiles, run, with_arguments_of
-from langchain_sentence_window._primitives import Vectors
+from langchain_sentence_window._primitives import SentenceKey, Vectors
 from langchain_sentence_window._validation import (
     as_number,
     checked_callback,
@@ -39,7 +39,7 @@ from langchain_sentence_window._validation import (
 )
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, SentenceRun, indexed_documents
 from langchain_sentence_window.documents.keys import HEADING, checked_ids
-from langchain_sentence_window.documents.sentence_documents import own_metadata
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, own_metadata
 from langchain_sentence_window.embedding.embedder import unit_vector, unit_vectors
 from langchain_sentence_window.embedding.named_embedders import checked_embedding
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
@@ -60,7 +60,7 @@ from .faiss_index import AUTO, checked_kind
 from .files import DATABASE_FILE, as_folder
 from .filters import Condition, Filter, compile_filter, for_few
 from .origin import TEXTS_TO_READ, TEXTS_TO_WRITE, Origin, UnprovenError
-from .reading import Pairs, Rank
+from .reading import Pairs, Rank, RowReader, sentences_at
 from .records import (
     Record,
     add_records,
@@ -822,6 +822,11 @@ class FaissStore(OpenFiles, VectorStore):
         """Async version of `get_by_ids_within`."""
         return await run_in_executor(None, self.get_by_ids_within, ids, filter)
 
+    def read_sentences(self, keys: Iterable[SentenceKey], filter: Filter | None = None) -> SentencesByKey:
+        """Read sentences by document and index; leave out those that don't exist or that the filter forbids."""
+        where = condition_of(filter)
+        return self._read(lambda snapshot: sentences_at(RowReader(snapshot), keys, where))
+
     def list_documents(self, filter: Filter | None = None) -> list[IndexedDocument]:
         """List the documents that a retriever added, in the order in which they were last written.
 
@@ -956,7 +961,7 @@ class FaissStore(OpenFiles, VectorStore):
         for attempt in range(_MAX_ATTEMPTS):
             try:
                 with self._reading_for_search(words=words, alone=attempt >= _ATTEMPTS_TOGETHER) as snapshot:
-                    parts = self._vectors, self._words, self._origin, self._kept
+                    parts = self._vectors, self._words, self._origin, self._kept, RowReader(snapshot)
                     return work(IndexState(snapshot, *parts))
             except UnprovenError:
                 run(self._origin.prove(BLOCKING, TEXTS_TO_READ))

@@ -5,26 +5,27 @@ Equal scores are ordered by document and index, so that no result depends on whe
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._primitives import Rows, SentenceKey, Vectors
+from langchain_sentence_window._primitives import STORABLE_ID, Rows, SentenceKey, Vectors
 from langchain_sentence_window.documents import keys
 from langchain_sentence_window.documents.keys import sentence_id
-from langchain_sentence_window.documents.metadata_values import number, own_values
+from langchain_sentence_window.documents.metadata_values import number
 from langchain_sentence_window.documents.sentence_documents import (
-    LateSentence,
     SentencesByKey,
     StoredSentence,
+    own_metadata,
     read_parts,
 )
 from langchain_sentence_window.embedding.vectors import mix_some
 from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates, DocumentFrequency, Numbers
+from langchain_sentence_window.ranking.relevance import Unrelated
 from langchain_sentence_window.splitting.blocks import PROSE
 
+from .filters import Condition, for_few
 from .records import read_metadata, read_shared, row_checksum
 from .tables import ONE_OF, Snapshot, as_json, as_text, damaged, stored_text
 
@@ -132,25 +133,26 @@ class RowReader:
 
     def __init__(self, snapshot: Snapshot) -> None:
         """Read in a state."""
-        self._snapshot = snapshot
+        self.snapshot = snapshot
         self._sources: dict[int, dict[str, Any]] = {}
+        self._shown: dict[int, dict[str, Any]] = {}
         self._sections: dict[int, dict[str, Any]] = {}
         self._bounds: dict[int, Section] = {}
 
     def rows(self, wanted: Iterable[int]) -> dict[int, Row]:
         """Read rows by number; those that don't exist are left out."""
-        found = {line[0]: Row._make(line) for line in self._snapshot.lists(_ROWS, wanted)}
+        found = {line[0]: Row._make(line) for line in self.snapshot.lists(_ROWS, wanted)}
         for row, text in self._odd_texts(row for row, each in found.items() if each.text is None):
             found[row] = found[row]._replace(text=text)
         missing = {each.section_key for each in found.values()} - self._sections.keys() - {NONE}
-        for key, metadata in read_shared(self._snapshot, "sections", missing).items():
+        for key, metadata in read_shared(self.snapshot, "sections", missing).items():
             self._sections[key] = metadata
             self._bounds[key] = _section_of(metadata)
         return found
 
     def beside(self, rows: Iterable[int]) -> list[tuple[int, int, int, int, str]]:
         """Read the row, the document, the section, the index and the text of sentences."""
-        found = self._snapshot.lists(_BESIDE, rows)
+        found = self.snapshot.lists(_BESIDE, rows)
         odd = dict(self._odd_texts(line[0] for line in found if line[4] is None))
         return [(*numbers, odd[numbers[0]] if text is None else text) for *numbers, text in found]
 
@@ -162,66 +164,53 @@ class RowReader:
         return Section(row.sentence_index, row.sentence_index + 1, section.heading)
 
     def sentences(self, rows: Sequence[Row]) -> list[StoredSentence]:
-        """Return the sentences of rows, whose rarer fields are read when they are asked for.
+        """Return the sentences of rows.
 
         Raises:
             IncompleteWindowError: The metadata of one isn't what the splitter writes.
             StoreError: One isn't as it was written.
         """
         missing = {row.source_key for row in rows} - self._sources.keys() - {NONE}
-        self._sources |= read_shared(self._snapshot, "sources", missing)
-        return [self._sentence(row) for row in rows]
+        for key, metadata in read_shared(self.snapshot, "sources", missing).items():
+            self._sources[key], self._shown[key] = metadata, own_metadata(metadata)
+        owns = read_metadata([row.own or "{}" for row in rows])
+        return [self._sentence(row, own) for row, own in zip(rows, owns, strict=True)]
 
     def _odd_texts(self, rows: Iterable[int]) -> list[tuple[int, str]]:
         """Read texts with lone surrogates; see `stored_text`."""
         asked = list(rows)
         sql = f"SELECT row, text FROM sentences WHERE row {ONE_OF}"
-        found = self._snapshot.execute(sql, [as_json(asked)]) if asked else ()
+        found = self.snapshot.execute(sql, [as_json(asked)]) if asked else ()
         return [(row, as_text(text)) for row, text in found]
 
-    def _sentence(self, row: Row) -> StoredSentence:
+    def _sentence(self, row: Row, own: dict[str, Any]) -> StoredSentence:
         if row_checksum(row.start, row.end, stored_text(row.text), row.own) != row.checksum:
             raise damaged("sentences as they were written")
-        read, section = partial(self._whole, row), self.section(row)
-        if row.section_key == NONE or section.end == section.start + 1:
-            return read()  # perhaps no sentence, or one whose section can't be right, which is told now
-        # Without __init__, as most fields aren't known yet.
-        sentence = LateSentence.__new__(LateSentence)
-        sentence.read = read
-        sentence.doc_id, sentence.index, sentence.text = row.name, row.sentence_index, row.text
-        sentence.section_start, sentence.section_end, sentence.heading = section
-        if row.start is not None and row.end is not None and 0 <= row.start <= row.end:
-            sentence.start, sentence.end = row.start, row.end
-        if row.own is None or not any(key in row.own for key in _RARE_IN_JSON):
-            sentence.separator, sentence.kind, sentence.lead_in = " ", PROSE, None
-            sentence.level, sentence.part_spans, sentence.pieces, sentence.window = 0, "", None, ()
-            if row.own is None or _LINE_IN_JSON not in row.own:  # else it is read of the few that are shown
-                sentence.line = 0
-        return sentence
-
-    def _whole(self, row: Row) -> StoredSentence:
-        """Read a sentence as its Document would be read, whose own metadata comes last."""
-        (own,) = read_metadata([row.own or "{}"])
+        start, end, bounds = row.start, row.end, self._bounds.get(row.section_key, _NO_SECTION)
+        is_placed = start is not None and end is not None and 0 <= start <= end
+        if not own and is_placed and bounds.start <= row.sentence_index < bounds.end:  # as most sentences of prose
+            return StoredSentence(
+                doc_id=row.name,
+                index=row.sentence_index,
+                start=start,
+                end=end,
+                section_start=bounds.start,
+                section_end=bounds.end,
+                separator=" ",
+                kind=PROSE,
+                heading=bounds.heading,
+                lead_in=None,
+                text=row.text,
+                source=self._shown[row.source_key],
+            )
+        # As its Document would be read, whose own metadata comes last.
         source, section = self._sources.get(row.source_key, {}), self._sections.get(row.section_key, {})
         places: dict[str, Any] = {}
         if row.start is not None:
             places = {keys.SENTENCE_INDEX: row.sentence_index, keys.START_INDEX: row.start, keys.END_INDEX: row.end}
-        return read_parts(own_values(source) | section | places | own, row.text, lambda: row.id)
+        return read_parts(source | section | places | own, row.text, lambda: row.id, self._shown.get(row.source_key))
 
 
-_RARE_IN_JSON = tuple(
-    f'"{key}"'
-    for key in (
-        keys.KIND,
-        keys.LEAD_IN,
-        keys.SEPARATOR,
-        keys.HEADING_LEVEL,
-        keys.PART_SPANS,
-        keys.PIECES_START,
-        keys.WINDOW_SPANS,
-    )
-)
-_LINE_IN_JSON = f'"{keys.START_LINE}"'
 _KIND_IN_JSON = f'"{keys.KIND}"'
 
 
@@ -232,51 +221,63 @@ class FoundCandidates:
     Attributes:
         candidates: What ranking reads; no candidate is left out.
         rows: Their rows.
+        unrelated: How close sentences are that have little to do with the question; ``None`` if that isn't known.
     """
 
     candidates: Candidates
     rows: Sequence[Row]
-    _snapshot: Snapshot
+    unrelated: Unrelated | None
     _reader: RowReader
-    _allowed: Rows | None
 
     def sentences(self, order: Iterable[int]) -> list[StoredSentence]:
         """Return the sentences of some candidates, by position; see `RowReader.sentences`."""
         return self._reader.sentences([self.rows[at] for at in order])
 
-    def sentences_at(self, wanted: Iterable[SentenceKey]) -> SentencesByKey:
-        """Read sentences of the candidates' documents by document and index, also those that are candidates.
 
-        Those that don't exist or that the filter forbids are left out.
+def sentences_at(reader: RowReader, wanted: Iterable[SentenceKey], where: Condition | None = None) -> SentencesByKey:
+    """Read sentences by document and index.
 
-        Raises:
-            IncompleteWindowError: The metadata of one isn't what the splitter writes.
-        """
-        numbers = {row.name: row.document for row in self.rows if row.section_key != NONE}
-        asked = dict.fromkeys(wanted)
-        places = [(numbers[name], index) for name, index in asked if name in numbers]
-        found = {row for (row,) in self._snapshot.execute(_ROWS_AT, [as_json(places)])} if places else set[int]()
-        if self._allowed is not None:
-            found = set(_among(found, self._allowed))
-        read = self._reader.sentences([row for row in self._reader.rows(found).values() if row.section_key != NONE])
-        return {sentence.key: sentence for sentence in read if sentence.key in asked}
+    Args:
+        reader: Reads one state of the database.
+        wanted: Which to read. Those that don't exist are left out.
+        where: A condition that they must meet; ``None`` for none.
+
+    Raises:
+        IncompleteWindowError: The metadata of one isn't what the splitter writes.
+    """
+    by_document: dict[str, list[int]] = {}
+    for doc_id, index in wanted:
+        if STORABLE_ID.fullmatch(doc_id):
+            by_document.setdefault(doc_id, []).append(index)
+    if not by_document:
+        return {}
+    sql, parameters = f"row IN ({_ROWS_AT}) AND section_key IS NOT NULL", [as_json(by_document.items())]
+    if where is not None:
+        condition, values = for_few(where)
+        sql, parameters = f"{sql} AND ({condition})", [*parameters, *values]
+    rows = [row for (row,) in reader.snapshot.execute(f"SELECT row FROM sentences WHERE {sql}", parameters)]
+    return {sentence.key: sentence for sentence in reader.sentences(list(reader.rows(rows).values()))}
 
 
 _ROWS_AT = """
-    SELECT row FROM json_each(?) AS asked CROSS JOIN sentences
-        ON document = json_extract(asked.value, '$[0]') AND sentence_index = json_extract(asked.value, '$[1]')
+    SELECT row FROM json_each(?) AS asked
+    CROSS JOIN documents ON doc_id = json_extract(asked.value, '$[0]')
+    CROSS JOIN json_each(json_extract(asked.value, '$[1]')) AS place
+    CROSS JOIN sentences ON sentences.document = documents.document AND sentence_index = place.value
 """
 
 
-def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) -> FoundCandidates:
+def read_candidates(
+    reader: RowReader, scores: Scores, allowed: Rows | None, unrelated: Unrelated | None
+) -> FoundCandidates:
     """Make candidates of what a search found, and of the texts of the sentences beside them in their sections.
 
     Args:
-        snapshot: The state of the database that was searched.
+        reader: Reads the state of the database that was searched.
         scores: The rows and their scores.
         allowed: The rows that may be read, in order; ``None`` for all.
+        unrelated: How close sentences are that have little to do with the question, to be passed on.
     """
-    reader = RowReader(snapshot)
     read = reader.rows(scores.rows.tolist())
     if len(read) < len(scores.rows):
         raise damaged("sentences that its index contains")
@@ -310,7 +311,7 @@ def read_candidates(snapshot: Snapshot, scores: Scores, allowed: Rows | None) ->
         scores=scores.fused,
         documents=stands[:, 1],
     )
-    return FoundCandidates(candidates, rows, snapshot, reader, allowed)
+    return FoundCandidates(candidates, rows, unrelated, reader)
 
 
 def _places_beside(stands: Rows, every: Rows, step: int) -> Rows:
@@ -344,11 +345,6 @@ def are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
         return np.zeros(len(rows), dtype=np.bool_)
     at = np.minimum(np.searchsorted(others, rows), len(others) - 1)
     return np.asarray(others[at] == rows)
-
-
-def _among(rows: Iterable[int], allowed: Rows) -> list[int]:
-    found = np.array(sorted(rows), dtype=np.int64)
-    return list(found[are_in(found, allowed)].tolist())
 
 
 def neighbors_of(snapshot: Snapshot, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:

@@ -1,16 +1,17 @@
 """One state of an open store, as a read sees it: searches of the database, the vectors and the words together."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from langchain_core.documents import Document
 
-from langchain_sentence_window._primitives import Rows, Vectors
+from langchain_sentence_window._primitives import Rows, SentenceKey, Vectors
 from langchain_sentence_window._validation import checked_count, checked_weight, finite_numbers, listed
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RENAMED
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, fused_scores, spread
 from langchain_sentence_window.ranking.names import Evidence, QueryWords
@@ -23,12 +24,14 @@ from .reading import (
     FoundCandidates,
     Pairs,
     Rank,
+    RowReader,
     Scores,
     are_in,
     best_first,
     best_pairs,
     neighbors_of,
     read_candidates,
+    sentences_at,
 )
 from .records import read_documents
 from .tables import ONE_OF, Snapshot, Version, as_json, damaged, from_halves
@@ -66,6 +69,7 @@ class IndexState:
         words: The lexical index.
         origin: Knows the embedder that questions are embedded with.
         kept: What searches keep.
+        reader: Reads rows of the state.
     """
 
     snapshot: Snapshot
@@ -73,6 +77,7 @@ class IndexState:
     words: WordCache
     origin: Origin
     kept: Kept
+    reader: RowReader
 
     def search(
         self,
@@ -108,7 +113,7 @@ class IndexState:
         scores = self._scored(vector, text, depth, lexical_weight, allowed, spreads=spreads)
         if not len(scores.rows):
             self.warn_of_unknown_keys(filter)
-        return read_candidates(self.snapshot, scores, allowed)
+        return read_candidates(self.reader, scores, allowed, self.unrelated_to(vector))
 
     def ranked(self, rank: Rank | None, vector: Vectors, text: str, k: int, **settings: Any) -> Pairs:
         """Find the ``k`` rows that match best by meaning and words together, with their scores, best first.
@@ -148,6 +153,10 @@ class IndexState:
         """Find the ``k`` rows that match a text's words best, with their BM25 scores, best first."""
         found = self.words.searcher(self.snapshot).search(text, k, self.allowed(where))
         return best_pairs(self.snapshot, found, k)
+
+    def sentences(self, keys: Iterable[SentenceKey], filter: Filter | None = None) -> SentencesByKey:
+        """Read sentences by document and index; leave out those that don't exist or that the filter forbids."""
+        return sentences_at(self.reader, keys, condition_of(filter))
 
     def documents(self, found: Pairs, filter: Filter | None = None) -> list[tuple[Document, float]]:
         """Read what was found; warn if that is nothing because no document has the filter's keys."""

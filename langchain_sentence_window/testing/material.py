@@ -16,7 +16,6 @@ from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.search import rank_found
 
 DIMENSION = 64
 """Numbers of each vector."""
@@ -173,7 +172,7 @@ def _replaces(adapter: StoreAdapter) -> bool:
     return run(adapter.replace_documents(BLOCKING, [], [], **settings))
 
 
-_NO_ROUND_TRIPS = {"embed_query", rank_found.__name__}
+_NO_ROUND_TRIPS = {"embed_query"}
 
 
 def count_calls(monkeypatch: pytest.MonkeyPatch) -> list[object]:

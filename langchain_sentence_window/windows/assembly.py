@@ -4,7 +4,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from typing import Literal, TypeAlias, TypeVar
 
 from langchain_sentence_window._display import shown
@@ -14,11 +13,14 @@ from langchain_sentence_window.errors import InvalidInputError
 
 from .completion import (
     MAX_COMPLETED,
+    NO_LINE,
     Lookup,
+    SectionLines,
     complete,
     ending_well,
     is_heading_alone,
     says_something,
+    section_of,
     with_whole_sentences,
 )
 from .geometry import Hit, Window, in_order, smaller
@@ -224,23 +226,19 @@ def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", e
                 _put_whole(found, item, rank)
                 equal.add(item, rank)
             continue
-        grown, joined = found.grown(_ended(item, found.lookup))
+        grown, joined = found.grown(found.ended(item))
         if joined and rank - len(equal.found) >= k:
             left_out[rank] = IS_NEAR
             equal.add(item, rank)
         elif not joined and found.count == k:
             is_full = True
-        elif item.is_open and not says_something(grown, found.lookup):
+        elif item.is_open and not says_something(grown, found.lines(grown)):
             left_out[rank] = IS_LABEL
         else:
             found.put(grown, joined, rank)
             equal.add(item, rank)
     _fill(found, ranked, left_out, k)
     return left_out
-
-
-def _ended(item: Ranked, lookup: Lookup) -> Ranked:
-    return replace(item, window=ending_well(item.window, lookup)) if item.is_open else item
 
 
 def _put_whole(found: "_GrowingWindows", item: Ranked, rank: int) -> None:
@@ -255,7 +253,7 @@ def _fill(found: "_GrowingWindows", ranked: Sequence[Ranked], left_out: Mapping[
     """Add windows that say little, but are more than headings, if there are too few others."""
     for rank, reason in left_out.items():
         item = ranked[rank]
-        is_label = reason == IS_LABEL and not is_heading_alone(item.window, found.lookup)
+        is_label = reason == IS_LABEL and not is_heading_alone(item.window, found.lines(item.window))
         if is_label and found.count < k and not found.holds(item, rank):
             found.put(*found.grown(item), rank)
     if not found.count and ranked:  # headings are better than nothing
@@ -275,7 +273,7 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
             continue
         if equal.leaves_out(item, rank):
             continue
-        item = _ended(item, found.lookup)
+        item = found.ended(item)
         reason = _take(found, item, rank, k)
         if reason is not None:
             left_out[rank] = reason
@@ -288,7 +286,7 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
                 tight = []
     for rank, reason in left_out.items():
         item = ranked[rank]
-        is_label = reason == IS_LABEL and not is_heading_alone(item.window, found.lookup)
+        is_label = reason == IS_LABEL and not is_heading_alone(item.window, found.lines(item.window))
         if is_label and not found.holds(item, rank):
             _take(found, item, rank, k, may_say_little=True)
     _widen(found, tight)
@@ -309,7 +307,7 @@ def _take(found: "_GrowingWindows", item: Ranked, rank: int, k: int, *, may_say_
             grown, joined = found.grown(replace(item, window=part), gap)
             if found.count - len(joined) == k:
                 reason = IS_BEYOND_K
-            elif item.is_open and not may_say_little and not says_something(grown, found.lookup):
+            elif item.is_open and not may_say_little and not says_something(grown, found.lines(grown)):
                 return IS_LABEL  # a smaller part says no more
             elif found.afford(grown, joined, rank):
                 return None
@@ -385,7 +383,22 @@ class _GrowingWindows:
     left: float
     count: int = 0
     sections: dict[SentenceKey, list[_Run]] = field(default_factory=dict)
+    _lines: dict[tuple[str, int, int], SectionLines] = field(default_factory=dict)
     _complete: dict[tuple[bool, str, int, int, int], tuple[int, int]] = field(default_factory=dict)
+
+    def lines(self, window: Window) -> SectionLines:
+        """Return the sentences of the section of a window."""
+        place = window.doc_id, *section_of(window)
+        lines = self._lines.get(place)
+        if lines is None:
+            lines = self._lines[place] = SectionLines(*place, self.lookup)
+        return lines
+
+    def ended(self, item: Ranked) -> Ranked:
+        """Return an open window without an end that points to what isn't in it, see `ending_well`."""
+        if not item.is_open or item.window.last == item.window.best.index:
+            return item
+        return replace(item, window=ending_well(item.window, self.lines(item.window)))
 
     def holds(self, item: Ranked, rank: int) -> bool:
         """Check whether a window that was taken holds the best hit of another; then that one's hits are its own."""
@@ -414,7 +427,10 @@ class _GrowingWindows:
         """
         gap = gap if item.is_open else min(gap, 0)
         window = self.completed(item)
-        runs = self.sections.get(window.section, [])  # none, as for most windows
+        runs = self.sections.get(window.section)
+        if not runs:  # as for most windows
+            return window, []
+        lines = self.lines(window)
         while joined := [
             run
             for run in runs
@@ -422,7 +438,7 @@ class _GrowingWindows:
             and window.first <= run.window.last + 1 + gap
             and window.last >= run.window.first - 1 - gap
             and all(
-                self.lookup((window.doc_id, index)) is not None
+                lines[index] is not NO_LINE
                 for index in range(min(window.last, run.window.last) + 1, max(window.first, run.window.first))
             )
         ]:
@@ -441,10 +457,10 @@ class _GrowingWindows:
         place = item.is_open, *window.section, window.first, window.last
         if place not in self._complete:
             if not item.is_open:
-                completed = with_whole_sentences(window, self.lookup)
+                completed = with_whole_sentences(window, self.lines(window))
                 completed = completed if self._is_cheap(completed, window) else window
             else:
-                completed = complete(window, self.lookup)
+                completed = complete(window, self.lines(window))
                 if self.budget is not None and completed is not window:
                     completed = self._completed_cheaply(completed, window)
             self._complete[place] = completed.first, completed.last
@@ -452,10 +468,11 @@ class _GrowingWindows:
 
     def _completed_cheaply(self, opened: Window, window: Window) -> Window:
         """Return as much of a completed window as costs little of the budget."""
-        closed = complete(window, self.lookup, opens_backward=False)
+        lines = self.lines(window)
+        closed = complete(window, lines, opens_backward=False)
         if opened.first != closed.first and self._is_cheap(opened, closed):
             return opened
-        cut = complete(window, self.lookup, opens_backward=False, keeps_sentences_whole=False)
+        cut = complete(window, lines, opens_backward=False, keeps_sentences_whole=False)
         return closed if self._is_cheap(closed, cut) else cut
 
     def _is_cheap(self, larger: Window, window: Window) -> bool:
@@ -502,13 +519,17 @@ class _GrowingWindows:
                 return False
         last = self._readable(window, range(window.last + 1, last + 1), window.last)
         first = self._readable(window, range(window.first - 1, first - 1, -1), window.first)
-        wider = replace(item, window=ending_well(window.widened(first, last), self.lookup))
+        wider = replace(item, window=ending_well(window.widened(first, last), self.lines(window)))
         return any(self.afford(*self.grown(wider, gap), rank) for gap in (NEAR, 0))
 
     def _readable(self, window: Window, indexes: range, reached: int) -> int:
         """Return how far the sentences of a section can be read."""
-        readable = takewhile(lambda index: self.lookup((window.doc_id, index)) is not None, indexes)
-        return [reached, *readable][-1]
+        lines = self.lines(window)
+        for index in indexes:
+            if lines[index] is NO_LINE:
+                break
+            reached = index
+        return reached
 
 
 @dataclass(slots=True)
@@ -533,13 +554,13 @@ class _EqualTexts:
         """Leave a window out if it equals one that was taken, or is part of one that was left out."""
         if self.texts is None or item.fixed_cost is not None:
             return False
-        best, lookup = item.window.best, self.windows.lookup
+        best = item.window.best
         for equal in self._left_out.get(best.doc_id, []):
             if equal.window.first <= best.index <= equal.window.last:
                 self.found[rank] = equal
                 return True
         for taken, better in self._taken.get(self.texts.key(best), []):
-            window, other = (self.windows.completed(_ended(each, lookup)) for each in (item, taken))
+            window, other = (self.windows.completed(self.windows.ended(each)) for each in (item, taken))
             if self.texts.are_equal(other, window):
                 self.leave_out(rank, Equal(window, better))
                 return True

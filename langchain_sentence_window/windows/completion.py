@@ -12,8 +12,7 @@ Everything stays inside the section. How far ``auto`` expands a hit, and which h
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from operator import attrgetter
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from langchain_sentence_window._primitives import COLONS, ENDS_OF_SENTENCES, SentenceKey, Span
@@ -157,10 +156,11 @@ refers_back = re.compile(
 ).match
 """Matches a sentence that begins with a word that refers to what stands before it."""
 
-_begins_item = re.compile(r"\s*(?:[-*+•–]\s|\(?[0-9]{1,2}[.)]\s|\(?[a-z][.)]\s|\|)").match
+begins_item = re.compile(r"\s*(?:[-*+•–]\s|\(?[0-9]{1,2}[.)]\s|\(?[a-z][.)]\s|\|)").match
+"""Matches a sentence that begins with a mark of a list or a table."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Line:
     """A sentence, as far as it matters for the windows around it.
 
@@ -171,6 +171,11 @@ class Line:
         in_table: Whether it is a row of a table.
         has_lead_in: Whether a lead-in is shown above a window that begins with it.
         pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
+        size: The characters of its text.
+        refers_back: Whether it begins with a word that refers to what stands before it.
+        begins_item: Whether it begins with a mark of a list, such as "-" or "2.", or of a table.
+        announces: Whether it ends with a colon.
+        is_label: Whether it only names what follows: a heading, or lines that are short and don't end as sentences do.
     """
 
     text: str
@@ -179,20 +184,94 @@ class Line:
     in_table: bool = False
     has_lead_in: bool = False
     pieces: Span | None = None
+    size: int = field(init=False)
+    refers_back: bool = field(init=False)
+    begins_item: bool = field(init=False)
+    announces: bool = field(init=False)
+    is_label: bool = field(init=False)
 
+    def __post_init__(self) -> None:
+        """Look at the text once, as the rules ask for the same again and again."""
+        text = self.text
+        self.size = len(text)
+        self.refers_back = refers_back(text) is not None
+        self.begins_item = begins_item(text) is not None
+        if text[-1:] in _USUAL_ENDS:  # as most sentences end
+            self.announces, self.is_label = False, self.is_heading
+        else:
+            self.announces = text.rstrip().endswith(COLONS)
+            self.is_label = self.is_heading or (not self.begins_item and _names_what_follows(text))
+
+
+def _names_what_follows(text: str) -> bool:
+    if text.rstrip().endswith(_ENDS_OF_LINES):
+        return False
+    lines = [each for each in map(str.strip, text.splitlines()) if each]
+    return all(len(each) < MAX_LABEL_CHARS and not each.endswith(_ENDS_OF_LINES) for each in lines)
+
+
+NO_LINE = Line("")
+"""Stands for a sentence outside of the section, or one that can't be read."""
 
 Lookup: TypeAlias = Callable[[SentenceKey], Line | None]
 """Returns a sentence by document and index; ``None`` for one that can't be read, which ends windows."""
 
 
+class SectionLines(dict[int, Line]):
+    """The sentences of a section by index, each looked up when a rule first asks for it.
+
+    Any index can be asked for: there is `NO_LINE` at those outside of the section. A line that has to be read first is
+    looked up again each time, until it is there.
+    """
+
+    __slots__ = ("doc_id", "end", "lookup", "start")
+
+    def __init__(self, doc_id: str, start: int, end: int, lookup: Lookup) -> None:
+        """Begin without a line.
+
+        Args:
+            doc_id: The document.
+            start: Index of the first sentence of the section.
+            end: One past the index of its last sentence.
+            lookup: Returns sentences.
+        """
+        super().__init__()
+        self.doc_id, self.start, self.end, self.lookup = doc_id, start, end, lookup
+
+    def __missing__(self, index: int) -> Line:
+        """Look a line up."""
+        line = self.lookup((self.doc_id, index)) if self.start <= index < self.end else None
+        line = NO_LINE if line is None else line
+        if line is not UNREAD:
+            self[index] = line
+        return line
+
+
+UNREAD = Line("A sentence of the usual length stands for one that isn't read yet, as its text decides about little.")
+
+
+def section_lines(window: Window, lookup: Lookup) -> SectionLines:
+    """Return the sentences of the section of a window."""
+    return SectionLines(window.doc_id, *section_of(window), lookup)
+
+
+def section_of(window: Window) -> Span:
+    """Return the bounds of the section of a window; what the sections of all hits share if they differ."""
+    start, end = window.hits[0].section_start, window.hits[0].section_end
+    for hit in window.hits[1:]:
+        if (hit.section_start, hit.section_end) != (start, end):
+            start, end = max(start, hit.section_start), min(end, hit.section_end)
+    return start, end
+
+
 def complete(
-    window: Window, lookup: Lookup, *, opens_backward: bool = True, keeps_sentences_whole: bool = True
+    window: Window, lines: SectionLines, *, opens_backward: bool = True, keeps_sentences_whole: bool = True
 ) -> Window:
     """Add what a window needs so that it reads well; see the module.
 
     Args:
         window: The window.
-        lookup: Returns sentences of its document.
+        lines: The sentences of its section.
         opens_backward: Whether a sentence that refers back gets what stands before it.
         keeps_sentences_whole: Whether a piece of a long sentence gets the others, and a short table or list is whole.
 
@@ -200,25 +279,27 @@ def complete(
         A window that holds the given one, in the same section. A rule adds `MAX_ADDED` sentences on a side at most,
         beside the rest of a short table or list, and is applied three times at most.
     """
-    around = _Around(window, lookup)
     first, last = window.first, window.last
-    if needs_nothing(around.line(first), around.line(last)):
+    if needs_nothing(lines[first], lines[last]):
         return window
     for _ in range(_MAX_ROUNDS):  # what one rule adds may need another
         before = first, last
         if keeps_sentences_whole:
-            first, last = _whole_structures(around, *_whole_sentences(around, first, last))
-        first, last = _whole_items(around, first, last)
-        last = _past_what_announces(around, first, last)
-        first = _before_what_refers(around, first, opens_backward=opens_backward)
+            first, last = _whole_sentences(lines, first, last)
+            hits = [lines[hit.index] for hit in window.hits]
+            for in_table in (True, False):
+                first, last = _whole_structure(lines, first, last, hits, in_table=in_table)
+        first, last = _whole_items(lines, first, last)
+        last = _past_what_announces(lines, first, last)
+        first = _before_what_refers(lines, first, opens_backward=opens_backward)
         if (first, last) == before:
             break
     return window.widened(first, last)
 
 
-def with_whole_sentences(window: Window, lookup: Lookup) -> Window:
+def with_whole_sentences(window: Window, lines: SectionLines) -> Window:
     """Add the other pieces of the sentences at both ends of a window."""
-    return window.widened(*_whole_sentences(_Around(window, lookup), window.first, window.last))
+    return window.widened(*_whole_sentences(lines, window.first, window.last))
 
 
 def needs_nothing(first: Line, last: Line) -> bool:
@@ -230,48 +311,49 @@ def needs_nothing(first: Line, last: Line) -> bool:
         or last.in_list
         or first.in_table
         or last.in_table
-        or refers_back(first.text)
-        or _begins_item(first.text)
-        # Of most sentences, the last character tells that they neither announce something nor are a label.
-        or ((last.is_heading or last.text[-1:] not in _USUAL_ENDS) and (_announces(last) or _is_label(last)))
+        or first.refers_back
+        or first.begins_item
+        or last.announces
+        or last.is_label
     )
 
 
-def says_something(window: Window, lookup: Lookup) -> bool:
+def says_something(window: Window, lines: SectionLines) -> bool:
     """Return whether a window is more than headings and labels, and doesn't end at a colon.
 
     Short lines that make up a whole section without a heading are its content, such as a row of a table file.
     """
-    around = _Around(window, lookup)
-    lines = [around.line(index) for index in range(window.first, window.last + 1)]
-    if _announces(lines[-1]):
+    held = [lines[index] for index in range(window.first, window.last + 1)]
+    if held[-1].announces:
         return False
-    is_all = window.first <= around.start and window.last >= around.end - 1
-    return not all(map(_is_label, lines)) or (is_all and not any(line.is_heading for line in lines))
+    has_heading = False
+    for line in held:
+        if not line.is_label:
+            return True
+        has_heading = has_heading or line.is_heading
+    return not has_heading and window.first <= lines.start and window.last >= lines.end - 1
 
 
-def is_heading_alone(window: Window, lookup: Lookup) -> bool:
+def is_heading_alone(window: Window, lines: SectionLines) -> bool:
     """Return whether a window is nothing but headings."""
-    around = _Around(window, lookup)
-    return all(around.line(index).is_heading for index in range(window.first, window.last + 1))
+    return all(lines[index].is_heading for index in range(window.first, window.last + 1))
 
 
-def ending_well(window: Window, lookup: Lookup) -> Window:
+def ending_well(window: Window, lines: SectionLines) -> Window:
     """Cut what ends a window after its best hit and only points to what isn't in it.
 
     That is a sentence that announces, with a colon, what isn't in the section any more; and a short line alone between
     others, such as a heading without marks, unless it was hit.
     """
-    around, last, best = _Around(window, lookup), window.last, window.best.index
-    while last > best and _announces(around.line(last)):
+    last, best = window.last, window.best.index
+    while last > best and lines[last].announces:
         last -= 1
-    if last < window.last and around.line(window.last + 1) is not _NO_LINE:
+    if last < window.last and lines[window.last + 1] is not NO_LINE:
         return window
     if last > best:
-        line = around.line(last)
-        # Its last character tells of most sentences that they are no label.
-        is_short = line.text[-1:] not in _USUAL_ENDS and not line.in_list and _is_label(line)
-        is_alone = is_short and not _is_label(around.line(last - 1)) and around.line(last + 1) is not _NO_LINE
+        line = lines[last]
+        is_short = line.is_label and not line.in_list and line.text[-1:] not in _USUAL_ENDS
+        is_alone = is_short and not lines[last - 1].is_label and lines[last + 1] is not NO_LINE
         if is_alone and all(hit.index != last for hit in window.hits):
             last -= 1
     if last == window.last:
@@ -279,114 +361,99 @@ def ending_well(window: Window, lookup: Lookup) -> Window:
     return replace(window, last=last, hits=tuple(hit for hit in window.hits if hit.index <= last))
 
 
-_NO_LINE = Line("")
-"""Stands for a sentence outside of the section, or one that can't be read."""
+# Lines are asked for only where a rule needs them, as looking one up may take a call of the store.
 
 
-class _Around:
-    """The sentences of a section, by index."""
-
-    def __init__(self, window: Window, lookup: Lookup) -> None:
-        self._doc_id, self._lookup = window.doc_id, lookup
-        self.hits = [hit.index for hit in window.hits]
-        first, *others = window.hits
-        self.start, self.end = first.section_start, first.section_end
-        for hit in others:
-            self.start, self.end = max(self.start, hit.section_start), min(self.end, hit.section_end)
-
-    def line(self, index: int) -> Line:
-        """Return a sentence; `_NO_LINE` outside the section, or if it can't be read."""
-        return (self._lookup((self._doc_id, index)) if self.start <= index < self.end else None) or _NO_LINE
+def _are_readable(lines: SectionLines, first: int, end: int) -> bool:
+    return all(lines[index] is not NO_LINE for index in range(first, end))
 
 
-# Sentences are looked up only where a rule asks for them, as a look may take a call of the store.
-
-
-def _whole_sentences(around: _Around, first: int, last: int) -> tuple[int, int]:
+def _whole_sentences(lines: SectionLines, first: int, last: int) -> tuple[int, int]:
     """Add the other pieces of the sentences at both ends."""
-    start, end = around.line(first).pieces, around.line(last).pieces
-    if start is not None and all(around.line(index) is not _NO_LINE for index in range(start[0], first)):
+    start, end = lines[first].pieces, lines[last].pieces
+    if start is not None and _are_readable(lines, start[0], first):
         first = min(first, start[0])
-    if end is not None and all(around.line(index) is not _NO_LINE for index in range(last + 1, end[1])):
+    if end is not None and _are_readable(lines, last + 1, end[1]):
         last = max(last, end[1] - 1)
     return first, last
 
 
-def _whole_structures(around: _Around, first: int, last: int) -> tuple[int, int]:
-    """Add the rest of a table or a list that is short for the number of its rows or items that were hit."""
-    for is_part in (attrgetter("in_table"), attrgetter("in_list")):
-        limit = SHORT_CHARS * sum(is_part(around.line(index)) for index in around.hits if first <= index <= last)
-        if not limit:
+def _whole_structure(
+    lines: SectionLines, first: int, last: int, hits: Sequence[Line], *, in_table: bool
+) -> tuple[int, int]:
+    """Add the rest of a table, or a list, that is short for the number of its rows or items that were hit."""
+    limit = 0
+    for line in hits:
+        limit += SHORT_CHARS * _is_part(line, in_table)
+    if not limit:
+        return first, last
+    low, high, size = first, last, 0
+    for index in range(first, last + 1):
+        size += lines[index].size
+    while size <= limit:
+        before = lines[low - 1] if _is_part(lines[low], in_table) else NO_LINE
+        if _is_part(before, in_table):
+            low -= 1
+            size += 1 + before.size
             continue
-        low, high = first, last
-        size = sum(len(around.line(index).text) for index in range(first, last + 1))
-        while size <= limit:
-            if is_part(around.line(low)) and is_part(around.line(low - 1)):
-                low = added = low - 1
-            elif is_part(around.line(high)) and is_part(around.line(high + 1)):
-                high = added = high + 1
-            else:
-                first, last = low, high
-                break
-            size += 1 + len(around.line(added).text)
+        after = lines[high + 1] if _is_part(lines[high], in_table) else NO_LINE
+        if not _is_part(after, in_table):
+            return low, high
+        high += 1
+        size += 1 + after.size
     return first, last
 
 
-def _whole_items(around: _Around, first: int, last: int) -> tuple[int, int]:
+def _is_part(line: Line, in_table: bool) -> bool:  # noqa: FBT001 - asked for each line
+    return line.in_table if in_table else line.in_list
+
+
+def _whole_items(lines: SectionLines, first: int, last: int) -> tuple[int, int]:
     """Add the rest of an item of which a part is in the window."""
     for _ in range(MAX_ADDED):
-        line = around.line(first)
-        if not line.in_list or _begins_item(line.text) or not around.line(first - 1).in_list:
+        line = lines[first]
+        if not line.in_list or line.begins_item or not lines[first - 1].in_list:
             break
         first -= 1
     for _ in range(MAX_ADDED):
-        if not around.line(last).in_list or not (after := around.line(last + 1)).in_list or _begins_item(after.text):
+        if not lines[last].in_list:
+            break
+        after = lines[last + 1]
+        if not after.in_list or after.begins_item:
             break
         last += 1
     return first, last
 
 
-def _past_what_announces(around: _Around, first: int, last: int) -> int:
+def _past_what_announces(lines: SectionLines, first: int, last: int) -> int:
     """Add what stands below a window of labels alone, then what its last sentence announces."""
-    for _ in range(MAX_ADDED):
-        if not all(_is_label(around.line(index)) for index in range(last, first - 1, -1)):
+    are_labels = True
+    for index in range(last, first - 1, -1):
+        if not lines[index].is_label:
+            are_labels = False
             break
-        if around.line(last + 1) is _NO_LINE:
-            break
+    end = last + MAX_ADDED
+    while are_labels and last < end and lines[last + 1] is not NO_LINE:
         last += 1
-    for _ in range(MAX_ADDED):
-        if not _announces(around.line(last)) or around.line(last + 1) is _NO_LINE:
-            break
+        are_labels = lines[last].is_label
+    end = last + MAX_ADDED
+    while last < end and lines[last].announces and lines[last + 1] is not NO_LINE:
         last += 1
     return last
 
 
-def _before_what_refers(around: _Around, first: int, *, opens_backward: bool) -> int:
+def _before_what_refers(lines: SectionLines, first: int, *, opens_backward: bool) -> int:
     """Add what the first sentence refers to; open an item without a lead-in to what is before the list, if near."""
-    for _ in range(MAX_ADDED if opens_backward else 0):
-        if not refers_back(around.line(first).text) or around.line(first - 1) is _NO_LINE:
-            break
+    lowest = first - MAX_ADDED
+    while opens_backward and first > lowest and lines[first].refers_back and lines[first - 1] is not NO_LINE:
         first -= 1
-    line = around.line(first)
-    if line.has_lead_in or not _begins_item(line.text):
+    line = lines[first]
+    if line.has_lead_in or not line.begins_item:
         return first
     for index in range(first - 1, first - 1 - MAX_ADDED, -1):
-        before = around.line(index)
-        if before is _NO_LINE:
+        before = lines[index]
+        if before is NO_LINE:
             break
-        if before.has_lead_in or not (before.in_list or _begins_item(before.text)):
+        if before.has_lead_in or not (before.in_list or before.begins_item):
             return index
     return first
-
-
-def _announces(line: Line) -> bool:
-    return line.text.rstrip().endswith(COLONS)
-
-
-def _is_label(line: Line) -> bool:
-    if line.is_heading:
-        return True
-    if line.text.rstrip().endswith(_ENDS_OF_LINES) or _begins_item(line.text):
-        return False
-    lines = [each for each in map(str.strip, line.text.splitlines()) if each]
-    return all(len(each) < MAX_LABEL_CHARS and not each.endswith(_ENDS_OF_LINES) for each in lines)

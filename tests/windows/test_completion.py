@@ -6,16 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from langchain_sentence_window.windows import completion
 from langchain_sentence_window.windows.completion import (
     MAX_ADDED,
     MAX_LABEL_CHARS,
     SHORT_CHARS,
     Line,
-    complete,
-    ending_well,
-    is_heading_alone,
     refers_back,
-    says_something,
+    section_lines,
 )
 from langchain_sentence_window.windows.geometry import Hit, Window
 from tests.windows.sections import (
@@ -35,6 +33,22 @@ from tests.windows.sections import (
     searches,
     window,
 )
+
+def complete(each: Window, lines: Lines, **how: bool) -> Window:
+    return completion.complete(each, section_lines(each, lines), **how)
+
+
+def ending_well(each: Window, lines: Lines) -> Window:
+    return completion.ending_well(each, section_lines(each, lines))
+
+
+def says_something(each: Window, lines: Lines) -> bool:
+    return completion.says_something(each, section_lines(each, lines))
+
+
+def is_heading_alone(each: Window, lines: Lines) -> bool:
+    return completion.is_heading_alone(each, section_lines(each, lines))
+
 
 SHORT_ITEM = Line("- the audit.", in_list=True, has_lead_in=True)
 

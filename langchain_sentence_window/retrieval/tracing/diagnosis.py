@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from langchain_core.documents import BaseDocumentCompressor
-
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey, Span
@@ -21,7 +19,8 @@ from langchain_sentence_window.documents.window_documents import read_lead_ins
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.expansion import read_expansion
-from langchain_sentence_window.retrieval.query import Query, Request
+from langchain_sentence_window.retrieval.query import Query
+from langchain_sentence_window.retrieval.request import Request
 from langchain_sentence_window.retrieval.telemetry import observed
 from langchain_sentence_window.windows.assembly import IS_EQUAL, IS_UNSUPPORTED
 from langchain_sentence_window.windows.geometry import Window
@@ -32,19 +31,16 @@ from .sentence_outcome import AdvisedSettings, Outcome, OwnRanks, RankedSentence
 _MISSING = "there is no such sentence in what the retriever's filter lets through"
 
 
-async def why(
-    io: IO, request: Request, allowed: Scope, reranker: BaseDocumentCompressor | None, key: SentenceKey
-) -> SentenceFate:
+async def why(io: IO, request: Request, allowed: Scope, key: SentenceKey) -> SentenceFate:
     """Return what became of a sentence.
 
     Args:
         io: Makes the calls.
         request: The query.
         allowed: What the retriever's own filter lets through; of nothing else anything is told.
-        reranker: Ranks the windows; ``None`` for no reranking.
         key: The document and the index of the sentence.
     """
-    query, (doc_id, index) = request.search.query, key
+    query, (doc_id, index) = request.query, key
     sentence = await _read(io, allowed, key, query)
     if sentence is None:
         cure = "Look for its name with documents(), and for its sentences with explain()."
@@ -63,12 +59,12 @@ async def why(
     )
     if await _read(io, request.scope, key, query) is None:
         found = replace(found, outcome="filtered", reason="the filter of this call doesn't let it through")
-        if await _Trials(io, reranker, key).returns(replace(request, scope=allowed)) is None:
+        if await _Trials(io, key).returns(replace(request, scope=allowed)) is None:
             advice = "Without the filter of this call it isn't returned, either: ask why without it."
             return replace(found, advice=advice)
         without = AdvisedSettings("no filter", {"filter": None})
         return replace(found, advice="Without the filter of this call it is returned.", advised=(without,))
-    asked = Query(io, request, reranker)
+    asked = Query(io, request)
     with observed(asked):
         await asked.run()
     ranks = await own_ranks(io, request, sentence)
@@ -92,7 +88,7 @@ async def _read(io: IO, scope: Scope, key: SentenceKey, query: str) -> StoredSen
 
 def _ranked(found: SentenceFate, query: Query, ranks: OwnRanks) -> SentenceFate:
     """Add how the sentence ranked, and the candidates to compare it with: the hits if nothing reordered them."""
-    key, hits, searches = (found.doc_id, found.index), list(query.found.hits), query.found.candidates
+    key, hits, searches = (found.doc_id, found.index), list(query.found.hits), query.found.searches
     signals: dict[str, tuple[float, float]] = {}
     if searches:
         candidates, result = next((each for each in reversed(searches) if key in each[0].keys), searches[-1])
@@ -292,7 +288,7 @@ async def _advised(found: SentenceFate, asked: Query, ranks: OwnRanks) -> Senten
         ranks: How it ranks.
     """
     key = found.doc_id, found.index
-    trials = _Trials(asked.io, asked.reranker, key)
+    trials = _Trials(asked.io, key)
     good = [trial async for trial in trials.successful(_trials(asked.request, key, found.outcome, ranks, asked))]
     if good:
         text = f"With {' or '.join(each.written for each in good)} it is returned."
@@ -310,8 +306,8 @@ async def _advised(found: SentenceFate, asked: Query, ranks: OwnRanks) -> Senten
 class _Trials:
     """Runs a query with other settings, and keeps which."""
 
-    def __init__(self, io: IO, reranker: BaseDocumentCompressor | None, key: SentenceKey) -> None:
-        self._io, self._reranker, self._key = io, reranker, key
+    def __init__(self, io: IO, key: SentenceKey) -> None:
+        self._io, self._key = io, key
         self.tried: list[str] = []
 
     async def successful(self, trials: Iterator[_Trial]) -> AsyncIterator[_Trial]:
@@ -335,7 +331,7 @@ class _Trials:
     async def returns(self, request: Request) -> int | None:
         """Return the position at which a query returns the sentence, best first; ``None`` if it doesn't."""
         try:
-            query = Query(self._io, replace(request, order="relevance"), self._reranker)
+            query = Query(self._io, replace(request, order="relevance"))
             await query.run()
         except SentenceWindowError:  # such as a budget that is too small
             return None
@@ -345,9 +341,8 @@ class _Trials:
 
 def _trials(request: Request, key: SentenceKey, outcome: Outcome, ranks: OwnRanks, query: Query) -> Iterator[_Trial]:
     """Yield what may return a sentence, the most likely first."""
-    search = request.search
     if outcome == "min_relevance":
-        yield _Trial({"min_relevance": None}, replace(request, search=replace(search, min_relevance=None)))
+        yield _Trial({"min_relevance": None}, replace(request, min_relevance=None))
     if outcome == "min_score":
         hits = {hit.key: hit for hit in query.found.hits}
         lower = math.floor(1_000 * (hits[key].similarity or 0.0)) / 1_000
@@ -361,10 +356,10 @@ def _trials(request: Request, key: SentenceKey, outcome: Outcome, ranks: OwnRank
         return
     yield from _more(request)
     if query.found.named is not None:
-        yield _Trial({"names": False}, replace(request, search=replace(search, names=False)))
+        yield _Trial({"names": False}, replace(request, names=False))
     yield from _other_weights(request, ranks)
-    if search.ranking is not None:
-        yield _Trial({"ranking": None}, replace(request, search=replace(search, ranking=None)))
+    if request.ranking is not None:
+        yield _Trial({"ranking": None}, replace(request, ranking=None))
 
 
 def _wider(request: Request, key: SentenceKey, query: Query) -> Iterator[_Trial]:
@@ -379,7 +374,7 @@ def _wider(request: Request, key: SentenceKey, query: Query) -> Iterator[_Trial]
     nearest = min(reaches, key=abs, default=0)
     if 0 < abs(nearest) <= MAX_REACH:
         size = (max(nearest, 0), max(-nearest, 0))
-        yield _Trial({"window": size}, replace(request, policy=read_expansion(size)))
+        yield _Trial({"window": size}, replace(request, expansion=read_expansion(size)))
 
 
 def _more(request: Request) -> Iterator[_Trial]:
@@ -405,10 +400,9 @@ def _other_weights(request: Request, ranks: OwnRanks) -> Iterator[_Trial]:
     """Yield more weight for words or less, as the sentence ranks better by words or by meaning."""
     if ranks.lexical_score is None:
         return
-    weight, dense, lexical = request.search.lexical_weight, ranks.dense_rank, ranks.lexical_rank
+    weight, dense, lexical = request.lexical_weight, ranks.dense_rank, ranks.lexical_rank
     is_of_words = lexical is not None and (dense is None or lexical < dense)
     weights = (2 * weight, 4 * weight) if is_of_words else (0.0,)
     for each in weights:
         if each != weight:
-            changed = replace(request.search, lexical_weight=each)
-            yield _Trial({"lexical_weight": each}, replace(request, search=changed))
+            yield _Trial({"lexical_weight": each}, replace(request, lexical_weight=each))

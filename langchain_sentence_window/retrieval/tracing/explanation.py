@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
@@ -15,15 +15,17 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import shown_lead_ins, shown_text
-from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
+from langchain_sentence_window.errors import StoreChangedError
 from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
 from langchain_sentence_window.ranking.ranking import Reordered
+from langchain_sentence_window.retrieval.candidates import fill_bm25_index
 from langchain_sentence_window.retrieval.expansion import Expansion
-from langchain_sentence_window.retrieval.query import Query, Request
-from langchain_sentence_window.retrieval.search import NAME_BONUS, Found, fill_bm25_index, find_sentences
+from langchain_sentence_window.retrieval.query import Query
+from langchain_sentence_window.retrieval.request import Request
+from langchain_sentence_window.retrieval.search import NAME_BONUS, Hits, find_hits
 from langchain_sentence_window.retrieval.settings import SETTINGS
-from langchain_sentence_window.retrieval.stored_sentences import fetch_sentences
 from langchain_sentence_window.retrieval.telemetry import observed
+from langchain_sentence_window.retrieval.window_reader import WindowReader
 from langchain_sentence_window.windows.assembly import (
     DOES_NOT_FIT,
     IS_BEYOND_K,
@@ -40,9 +42,9 @@ Ranks: TypeAlias = Mapping[SentenceKey, tuple[int, float]]
 """Ranks, from 1, and scores by sentence."""
 
 
-async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | None) -> Trace:
+async def explain(io: IO, request: Request) -> Trace:
     """Run a query and return a trace of it."""
-    query = _ExplainedQuery(io, request, reranker)
+    query = _ExplainedQuery(io, request)
     with observed(query):
         await query.run()
     found, dense, lexical, outcomes = query.found, query.dense, query.lexical, Outcomes(query)
@@ -50,7 +52,7 @@ async def explain(io: IO, request: Request, reranker: BaseDocumentCompressor | N
     named = [] if found.named is None else found.named.documents
     windows = [_window(query, outcomes, number, window) for number, window in enumerate(query.windows, 1)]
     return Trace(
-        request.search.query,
+        request.query,
         {name: row.traced(request.settings[name]) for name, row in SETTINGS.items() if row.traced is not None},
         hits,
         windows,
@@ -91,20 +93,20 @@ class _ExplainedQuery(Query):
     lexical: Ranks
     around: SentencesByKey
 
-    async def run_in(self, scope: Scope) -> bool:
+    async def run_in(self, scope: Scope, fetch_k: int) -> bool:
         """Run all steps in a scope, then search by meaning and by words alone, and read around windows."""
-        if not await super().run_in(scope):
+        if not await super().run_in(scope, fetch_k):
             return False
         depth = max(CANDIDATES, len(self.expansion.hits))
         try:
             self.dense, self.lexical = await _rankings(self.io, replace(self.request, scope=scope), depth)
         except StoreChangedError:  # then ranks are of a later state than windows, as no index of theirs is left
             self.dense, self.lexical = await _rankings(self.io, self.request, depth)
-        also = dict.fromkeys(key for candidates, _ in self.found.candidates for key in candidates.keys)
-        try:
-            self.around = await fetch_sentences(self.io, scope, self._keys_around(), self.sentences, also=list(also))
-        except (IncompleteWindowError, InvalidInputError):
-            self.around = {}
+        keys = dict.fromkeys(self._keys_around())
+        keys |= dict.fromkeys(key for candidates, _ in self.found.searches for key in candidates.keys)
+        reader = WindowReader(self.reader.sentences)
+        await reader.fetch(self.io, scope, keys)
+        self.around = reader.read
         return True
 
     def _keys_around(self) -> list[SentenceKey]:
@@ -131,10 +133,14 @@ def _ranked(found: Sequence[tuple[SentenceKey, float]]) -> Ranks:
     return {key: (rank, score) for rank, (key, score) in enumerate(found, 1)}
 
 
-async def found_by_meaning(io: IO, request: Request, depth: int) -> Found:
+async def found_by_meaning(io: IO, request: Request, depth: int) -> Hits:
     """Search by meaning alone."""
-    alone = replace(request.search, lexical_weight=0.0, ranking=None, bm25_index=None, names=False, min_relevance=None)
-    return await find_sentences(io, request.scope, alone, depth)
+    alone = replace(request, lexical_weight=0.0, ranking=None, bm25_index=None, names=False, min_relevance=None)
+
+    async def find(io: IO, scope: Scope) -> Hits:
+        return await find_hits(io, scope, alone, depth)
+
+    return await request.scope.in_search(io, request.query, find, has_words=False)
 
 
 async def scored_by_words(
@@ -145,18 +151,18 @@ async def scored_by_words(
     Returns:
         The sentences with their scores, best first; and whether the store was searched.
     """
-    adapter, search = request.scope.adapter, request.search
-    found = await adapter.lexical_search(io, search.query, {"k": depth, **request.scope.search_settings})
+    adapter, index = request.scope.adapter, request.bm25_index
+    found = await adapter.lexical_search(io, request.query, {"k": depth, **request.scope.search_settings})
     if found is not None:
         return [(adapter.read(document).key, score) for document, score in found], True
-    if search.bm25_index is None:
+    if index is None:
         return [], False
-    await fill_bm25_index(io, adapter, search.bm25_index, known)
-    scores: list[tuple[int, float]] = await io.in_thread(search.bm25_index.scores, search.query, known)
+    await fill_bm25_index(io, adapter, index, known)
+    scores: list[tuple[int, float]] = await io.in_thread(index.scores, request.query, known)
     return [(known[number].key, score) for number, score in scores], False
 
 
-def contributions_of(found: Found) -> dict[SentenceKey, Mapping[str, float]]:
+def contributions_of(found: Hits) -> dict[SentenceKey, Mapping[str, float]]:
     """Return the part of each signal in the score of each candidate, in the search that its score is from."""
     signals: dict[SentenceKey, Mapping[str, float]] = {}
     is_mentioned = found.named is not None and not found.named.is_limited
@@ -169,7 +175,7 @@ def contributions_of(found: Found) -> dict[SentenceKey, Mapping[str, float]]:
 
 def candidate_traces(query: _ExplainedQuery) -> list[CandidateTrace]:
     """Return the traces of all candidates, in their new order; of the hits alone if nothing reordered them."""
-    found, known = query.found, {**query.around, **query.sentences}
+    found, known = query.found, {**query.around, **query.reader.sentences}
     hits = {hit.key: rank for rank, hit in enumerate(query.expansion.hits, 1)}
     dropped = {hit.key for hit in found.hits} - hits.keys()
     is_unsupported = found.relevance is not None and not found.relevance.supported
@@ -196,7 +202,7 @@ def candidate_traces(query: _ExplainedQuery) -> list[CandidateTrace]:
     return list(traces.values())
 
 
-def _in_order(found: Found) -> list[tuple[SentenceKey, str, float, int]]:
+def _in_order(found: Hits) -> list[tuple[SentenceKey, str, float, int]]:
     """Return the key, the text, the score and the rank in its search of each candidate, in their new order."""
     searches = _searches(found)
     if not searches:
@@ -216,10 +222,10 @@ def _in_order(found: Found) -> list[tuple[SentenceKey, str, float, int]]:
     return rows
 
 
-def _searches(found: Found) -> Sequence[tuple[Candidates, Reordered]]:
+def _searches(found: Hits) -> Sequence[tuple[Candidates, Reordered]]:
     """Return the searches that the hits came from: in the documents that the question names, then everywhere."""
     named = set() if found.named is None else {each.doc_id for each in found.named.documents}
-    return sorted(found.candidates, key=lambda each: not {doc_id for doc_id, _ in each[0].keys} <= named)
+    return sorted(found.searches, key=lambda each: not {doc_id for doc_id, _ in each[0].keys} <= named)
 
 
 BEYOND_FETCH_K = "fetch_k"
@@ -314,7 +320,7 @@ def hit_traces(query: _ExplainedQuery, outcomes: Outcomes) -> list[HitTrace]:
     traces = list[HitTrace]()
     for rank, hit in enumerate(expansion.hits, 1):
         key = hit.key
-        sentence = query.sentences[key]
+        sentence = query.reader.sentences[key]
         window = outcomes.alone[key]
         before, after = cut_by(hit, expansion, query.around)
         dense_rank, dense_score = query.dense.get(key, (None, None))
@@ -372,7 +378,7 @@ SURROUNDING_SENTENCES = 4
 
 def _window(query: _ExplainedQuery, outcomes: Outcomes, number: int, window: Window) -> WindowTrace:
     expansion, around, count_tokens = query.expansion, query.around, query.request.count_tokens
-    reranked = query.reranker is not None
+    reranked = query.request.reranker is not None
     rank, back = outcomes.ranked.get(number), outcomes.returned.get(number)
     kept = None if back is None else back.sentences
     hit_ranks = sorted(outcomes.ranks[hit.key] for hit in window.hits)
@@ -390,7 +396,7 @@ def _window(query: _ExplainedQuery, outcomes: Outcomes, number: int, window: Win
         sentences=(window.first, window.last),
         start=held[0].start,
         end=held[-1].end,
-        heading=query.sentences[window.best.key].heading,
+        heading=query.reader.sentences[window.best.key].heading,
         text=text,
         score=window.score,
         hits=tuple(hit_ranks),
@@ -415,9 +421,9 @@ def _window(query: _ExplainedQuery, outcomes: Outcomes, number: int, window: Win
 
 def _held(window: Window, query: Query, around: SentencesByKey) -> list[StoredSentence]:
     """Return the sentences of a window, or its best hit if others can't be read: a window that was left out isn't."""
-    found = [query.sentences.get(key) or around.get(key) for key in window.keys]
+    found = [query.reader.sentences.get(key) or around.get(key) for key in window.keys]
     held = [each for each in found if each is not None]
-    return held if len(held) == len(found) else [query.sentences[window.best.key]]
+    return held if len(held) == len(found) else [query.reader.sentences[window.best.key]]
 
 
 def _change(window: Window, kept: tuple[int, int], joined: Sequence[int]) -> str | None:

@@ -8,7 +8,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.ranking.candidates import CANDIDATES
-from langchain_sentence_window.retrieval.query import Request
+from langchain_sentence_window.retrieval.request import Request
 
 from .explanation import found_by_meaning, scored_by_words
 
@@ -256,8 +256,8 @@ def _joined(parts: Sequence[str]) -> str:
 
 async def own_ranks(io: IO, request: Request, sentence: StoredSentence) -> OwnRanks:
     """Search by meaning alone and by words alone for a sentence's ranks, and for its scores among no others."""
-    adapter, query = request.scope.adapter, request.search.query
-    depth = MAX_RANK if adapter.ranks_candidates else max(CANDIDATES, request.fetch_k, request.k)
+    adapter, query = request.scope.adapter, request.query
+    depth = MAX_RANK if adapter.is_whole_index else max(CANDIDATES, request.fetch_k, request.k)
     searched = await found_by_meaning(io, request, depth)
     at = next((at for at, each in enumerate(searched.sentences) if each.key == sentence.key), None)
     rank, cosine = (None, None) if at is None else (at + 1, searched.hits[at].score)

@@ -1,0 +1,216 @@
+"""`WindowReader`: the sentences that the windows of one query need, read in as few calls as the store allows.
+
+A store that can be read in one state is asked for what is missing alone. Of any other, all sentences that decide about
+windows come from one call, as its documents may change between two calls.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._io import IO
+from langchain_sentence_window._primitives import SentenceKey
+from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, by_key
+from langchain_sentence_window.documents.window_documents import window_document
+from langchain_sentence_window.documents.window_fields import lead_in_indexes
+from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
+from langchain_sentence_window.windows.geometry import Window, best_windows
+
+from .expansion import Expansion, Surroundings, changed
+
+
+class WindowReader:
+    """Reads the sentences around hits.
+
+    Attributes:
+        found: The sentences that the search found.
+        read: The sentences that were read, all of one state of the store.
+        sentences: Both together, by document and index; what was read comes first.
+        asked: The sentences that were asked for. Those of them that weren't read don't exist, or may not be read.
+    """
+
+    def __init__(self, found: SentencesByKey, read: SentencesByKey | None = None) -> None:
+        """Begin with what is known.
+
+        Args:
+            found: The sentences that the search found.
+            read: Sentences that were read in one call; ``None`` for none.
+        """
+        self.found = found
+        self.read: dict[SentenceKey, StoredSentence] = dict(read or {})
+        self.sentences: dict[SentenceKey, StoredSentence] = {**found, **self.read}
+        self.asked: dict[SentenceKey, None] = {}
+        self._reads_one_state = False
+        self._inline: dict[SentenceKey, StoredSentence] | None = None
+
+    @property
+    def inline(self) -> SentencesByKey:
+        """The sentences of inline windows."""
+        if self._inline is None:
+            inline = by_key(sentence for hit in self.found.values() for sentence in hit.window)
+            # A sentence that was found itself knows its own page, kind and lead-in.
+            self._inline = {key: self.found.get(key, sentence) for key, sentence in inline.items()}
+        return self._inline
+
+    async def read_around(self, io: IO, scope: Scope, expansion: Expansion, around: Surroundings) -> Expansion:
+        """Read what the windows of hits will probably need; return the expansion with what ends windows.
+
+        Raises:
+            IncompleteWindowError: The store can't read what decides how far hits are expanded, or a hit may not be read
+                any more.
+        """
+        can_fetch = await self.fetch(io, scope, [*around.needed, *around.likely])
+        missing = [key for key in around.needed if key not in self.read]
+        if missing and not can_fetch and scope.filter is None and self.inline:
+            return expansion.without(missing)  # what a hit needs is taken as far as inline windows hold it
+        if missing and not (can_fetch and self.read):
+            await self.require(io, scope, missing)
+            missing = [key for key in missing if key not in self.read]
+        if scope.filter is None:
+            return expansion
+        while True:  # a window that ends before a forbidden sentence may need others
+            expansion = expansion.without(missing) if missing else expansion
+            windows = best_windows(expansion.hits, None, expansion.window, expansion.widens)
+            keys = [key for window in windows if window.first < window.last for key in window.keys]
+            missing = [key for key in keys if key not in self.read]
+            if not missing:
+                return expansion
+            await self.require(io, scope, missing)
+            missing = [key for key in missing if key not in self.read]
+
+    async def documents(self, io: IO, scope: Scope, windows: Sequence[Window]) -> list[Document]:
+        """Read windows and what leads them in, and return a Document for each.
+
+        Raises:
+            IncompleteWindowError: The store lacks a sentence, or a document changed since the search.
+        """
+        while unread := self.unread(windows):  # what leads a window in may have a lead-in of its own
+            await self.fetch(io, scope, unread)
+        sentences = await self.settle(io, scope, windows)
+        return [window_document(window, sentences) for window in windows]
+
+    async def fetch(self, io: IO, scope: Scope, keys: Iterable[SentenceKey]) -> bool:
+        """Read sentences, as far as they can be read.
+
+        Returns:
+            Whether the store could be asked for all of them.
+        """
+        wanted = self._wanted(scope, keys)
+        if not wanted:
+            return True
+        try:
+            found = await scope.sentences(io, wanted)
+        except InvalidInputError:  # the filter can't be enforced by id
+            found = None
+        self._keep_fetched(wanted, found)
+        return found is not None
+
+    async def require(self, io: IO, scope: Scope, keys: Sequence[SentenceKey]) -> None:
+        """Read sentences, of which those may be missing that don't exist or that the filter forbids.
+
+        Raises:
+            IncompleteWindowError: The store can't fetch by id, and no inline window holds a sentence; or it returns
+                none of those that the search found.
+            InvalidInputError: The store can't enforce its filter by id.
+        """
+        wanted = self._wanted(scope, keys, again=True)
+        if not wanted:
+            return
+        found = await scope.sentences(io, wanted)
+        if found is None and scope.filter is not None and self.inline.keys() >= set(wanted):
+            read = await scope.find(io, wanted, self.inline[wanted[0]].text)
+            found = by_key(map(scope.adapter.read, read))
+        if found is None:
+            beyond = next(key for key in wanted if key not in self.inline)
+            raise IncompleteWindowError(_cannot_fetch(scope.adapter.name, beyond, has_inline=bool(self.inline)))
+        if not found and self.found.keys() & set(wanted):
+            raise IncompleteWindowError(
+                f"{scope.adapter.name} returned none of {len(wanted)} sentences by their ids, though its search had "
+                "found some of them; they were deleted just now, or the store doesn't keep the ids it is given: add "
+                "documents through the retriever, or split them with SentenceSplitter(inline_window=2)"
+            )
+        self._keep_fetched(wanted, found)
+
+    def unread(self, windows: Iterable[Window]) -> list[SentenceKey]:
+        """Return the sentences of windows, and what leads them in, that weren't asked for yet."""
+        keys: dict[SentenceKey, None] = {}
+        for window in windows:
+            lead_ins = [key for key in self.missing_lead_ins(window) if key not in self.asked]
+            if lead_ins or not self._is_at_hand(window):
+                # Together, so that both are of one state.
+                keys |= dict.fromkeys([*lead_ins, *window.keys])
+        return [key for key in keys if key not in self.asked]
+
+    async def settle(self, io: IO, scope: Scope, windows: Sequence[Window]) -> SentencesByKey:
+        """Return the sentences that windows are made of, with their lead-ins as far as they can be read.
+
+        Raises:
+            IncompleteWindowError: The store lacks a sentence, or a document changed since the search.
+        """
+        missing = [key for window in windows if not self._is_at_hand(window) for key in window.keys]
+        missing = [key for key in dict.fromkeys(missing) if key not in self.read]
+        if missing:
+            await self.require(io, scope, missing)
+        if self._reads_one_state:
+            return self.sentences
+        settled = dict(self.read)
+        for window in windows:
+            keys = window.keys if self._is_of_search(window) else []
+            lead_ins = ((window.doc_id, index) for index in lead_in_indexes(window, self.sentences))
+            settled |= {key: self.found[key] for key in keys}
+            settled |= {key: self.found[key] for key in lead_ins if key in self.found and key not in settled}
+            for hit in window.hits:
+                if hit.key in settled and settled[hit.key].text != self.found[hit.key].text:
+                    raise changed(hit)
+        return settled
+
+    def missing_lead_ins(self, window: Window) -> list[SentenceKey]:
+        """Return what leads a window in and isn't at hand."""
+        keys = [(window.doc_id, index) for index in lead_in_indexes(window, self.sentences)]
+        return [key for key in keys if key not in self.sentences or not self.sentences[key].kind]
+
+    def _is_at_hand(self, window: Window) -> bool:
+        """Return whether a window can be made of sentences that are of one state."""
+        known = self.sentences if self._reads_one_state else self.read
+        return all(key in known for key in window.keys) or self._is_of_search(window)
+
+    def _is_of_search(self, window: Window) -> bool:
+        """Return whether all that a window needs came from the search."""
+        keys = window.keys
+        return len(keys) == 1 or ({hit.key for hit in window.hits} >= set(keys) and not self.read.keys() & set(keys))
+
+    def _wanted(self, scope: Scope, keys: Iterable[SentenceKey], *, again: bool = False) -> list[SentenceKey]:
+        """Note what is asked for, take what inline windows hold, and return what has to be fetched."""
+        self._reads_one_state = scope.adapter.reads_one_state
+        new = [key for key in dict.fromkeys(keys) if again or key not in self.asked]
+        self.asked |= dict.fromkeys(new)
+        if scope.filter is None and self.inline:
+            self._keep({key: self.inline[key] for key in new if key in self.inline})
+        missing = [key for key in new if key not in self.read]
+        if not missing or self._reads_one_state:
+            return missing
+        return [key for key in self.asked if scope.filter is not None or key not in self.inline]
+
+    def _keep_fetched(self, wanted: Iterable[SentenceKey], found: SentencesByKey | None) -> None:
+        if found is not None and not self._reads_one_state:
+            for key in wanted:  # of an earlier call, perhaps of another state
+                self.read.pop(key, None)
+        self._keep(found or {})
+
+    def _keep(self, sentences: SentencesByKey) -> None:
+        self.read.update(sentences)
+        self.sentences.update(sentences)
+
+
+def _cannot_fetch(name: str, missing: SentenceKey, *, has_inline: bool) -> str:
+    doc_id, index = missing
+    if has_inline:
+        return (
+            f"{name} can't fetch documents by id, and no inline window holds sentence {index} of document {doc_id!r}; "
+            "ask with a smaller window, or index with a larger inline_window of SentenceSplitter"
+        )
+    return (
+        f"{name} can't fetch documents by id, and its sentences carry no inline windows; use a store with get_by_ids, "
+        "or index with SentenceWindowRetriever(splitter=SentenceSplitter(inline_window=2), ...)"
+    )
