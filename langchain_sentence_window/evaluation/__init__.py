@@ -3,7 +3,6 @@
     report = evaluate(retriever, read_questions("questions.jsonl"))
     print(compare({"windows": retriever, "chunks": other}, questions))
     print(sweep(retriever, questions, window=[0, 1, (0, 2)], k=[20, 40]))
-    print(fit_ranking(retriever, questions))
 
 Each question names the spans of a document that answer it. A retriever's Documents are read in their order until a
 budget of characters or tokens is spent; the last one is cut. The score is how much of the gold lies in the text that
@@ -11,7 +10,6 @@ was read. A question without results scores 0. Every question is scored whose go
 now; the others are named.
 """
 
-from .fitted_ranking import FittedRanking, afit_ranking, fit_ranking
 from .gold import LostGold
 from .measurement import acompare, aevaluate, asweep, compare, evaluate, sweep
 from .metrics import Averages, MeanCI, Passage, Score
@@ -21,7 +19,6 @@ from .report import Comparison, QuestionResult, Report
 __all__ = [
     "Averages",
     "Comparison",
-    "FittedRanking",
     "LostGold",
     "MeanCI",
     "Passage",
@@ -31,11 +28,9 @@ __all__ = [
     "Score",
     "acompare",
     "aevaluate",
-    "afit_ranking",
     "asweep",
     "compare",
     "evaluate",
-    "fit_ranking",
     "read_questions",
     "sweep",
     "write_questions",

@@ -1,7 +1,7 @@
 """`Ranking`: how much each signal counts, and the reordering of candidates by it.
 
 A ranking is a few named numbers that a reader can check and change in a text file. The default one holds for any
-collection; `langchain_sentence_window.evaluation` fits one to yours.
+collection.
 
 A signal says one thing about a candidate that a reader can check, such as the share of the query's words around it. No
 signal needs a vector, so they are the same for every embedder and store.

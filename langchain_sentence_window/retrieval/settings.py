@@ -250,7 +250,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
         ),
     ] = DEFAULT_RANKING
     """How the candidates of a search are reordered: a `Ranking`, or the path of a JSON file with a ranking, as
-    `fit_ranking` writes. ``None`` keeps the order of the search."""
+    `Ranking.save` writes. ``None`` keeps the order of the search."""
     filter: Annotated[
         Any,
         CallSetting(

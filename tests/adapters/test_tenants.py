@@ -34,7 +34,7 @@ from langchain_sentence_window import (
     create_tools,
 )
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
-from langchain_sentence_window.evaluation import Question, aevaluate, afit_ranking, evaluate, fit_ranking
+from langchain_sentence_window.evaluation import Question, aevaluate, evaluate
 from langchain_sentence_window.retrieval.telemetry import CAPTURE_CONTENT
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 from tests.adapters.test_scope import BY_ID, INLINE, Case, Mapped, function, mapping
@@ -353,9 +353,8 @@ async def a_document_index(at: Road) -> None:
 @road
 async def evaluations(at: Road) -> None:
     asked = [Question(query, doc_id, ((0, 5),)) for query in QUERIES for doc_id in ("m-0001", "both")]
-    for both in (Functions(evaluate, aevaluate), Functions(fit_ranking, afit_ranking)):
-        found = await at.ask(both, "run", at.retriever, asked)
-        at.told.add([each.passages for each in getattr(found, "results", ())])
+    report = await at.ask(Functions(evaluate, aevaluate), "run", at.retriever, asked)
+    at.told.add([each.passages for each in report.results])
 
 
 @pytest.fixture

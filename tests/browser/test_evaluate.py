@@ -379,19 +379,6 @@ def test_questions_that_others_change_are_shown_as_they_are(opened: Opened, path
     assert texts(path) == ["Mine?", "Theirs?"]
 
 
-def test_a_ranking_is_fitted(opened: Opened) -> None:
-    page = opened(ALL[:24])
-    page.get_by_role("tab", name="Results").click()
-    page.get_by_role("button", name="Fit the ranking").click()
-    panel = page.get_by_role("region", name="The fitted ranking")
-    panel.wait_for(timeout=60_000)
-    expect(panel).to_contain_text("24 questions", use_inner_text=True)
-    expect(panel).to_contain_text("ecommended", use_inner_text=True)
-    expect(panel.get_by_text("Mean recall:")).to_contain_text("points")
-    assert axe(page) == []
-    shot(page, "evaluate-fit")
-
-
 def test_a_page_that_is_read_only_measures_and_changes_nothing(opened: Opened) -> None:
     page = opened(ALL[:2], read_only=True)
     page.get_by_text("read-only").wait_for()

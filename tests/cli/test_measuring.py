@@ -1,4 +1,4 @@
-"""``evaluate``, ``sweep`` and ``fit``."""
+"""``evaluate`` and ``sweep``."""
 
 import shutil
 from dataclasses import replace
@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from langchain_sentence_window.evaluation.questions import Question, write_questions
-from langchain_sentence_window.ranking.ranking import Ranking
 from tests.cli.conftest import FILES, only, run_forked, run_here
 
 ASKED = {
@@ -101,29 +100,6 @@ def test_settings_are_swept(here: Path, asked: Path) -> None:
     assert run_here("sweep", asked, "--set", "speed=3").code == 2
 
 
-def test_a_ranking_is_fitted_saved_and_used(own: Path, tmp_path: Path) -> None:
-    path = tmp_path / "questions.jsonl"
-    write_questions(path, questions() * 3)
-    modest = run_here("fit", path, "--budgets", "100", "--use")
-    assert modest.code == 0
-    assert "Not recommended" in modest.out
-    assert modest.err == "Nothing was saved.\n"
-    assert not (own / ".sentence-window" / "ranking.json").exists()
-    Ranking({"dense_rank": -1.0, "coverage": -1.0}).save(own / "bad.json")
-    assert run_here("config", "ranking=bad.json", "--json").json["remembered"]["retriever"] == {
-        "ranking": str(own / "bad.json")
-    }
-    done = run_here("fit", path, "--budgets", "100", "--use")
-    assert "Use the fitted ranking." in done.out
-    assert done.err == "The ranking is in .sentence-window/ranking.json, and is used from now on.\n"
-    remembered = run_here("config", "--json").json["remembered"]["retriever"]
-    assert remembered == {"ranking": "ranking.json"}
-    assert Ranking.read(own / ".sentence-window" / "ranking.json") != Ranking.read(own / "bad.json")
-    again = run_here("fit", path, "--budgets", "100", "-o", own / "other.json", "--json").json
-    assert (own / "other.json").exists() == again["recommended"]
-    assert again["used"] is False
-
-
 def test_questions_that_cannot_be_read_are_refused(here: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_text('{"question": "\x1b[2J')
@@ -133,7 +109,7 @@ def test_questions_that_cannot_be_read_are_refused(here: Path, tmp_path: Path) -
         assert words in done.err
         assert "\x1b" not in done.err
     write_questions(tmp_path / "one.jsonl", questions()[:1])
-    for arguments in (["fit"], ["evaluate", "--budgets", "0"], ["evaluate", "--budgets", "a"], ["sweep", "-k", ""]):
+    for arguments in (["evaluate", "--budgets", "0"], ["evaluate", "--budgets", "a"], ["sweep", "-k", ""]):
         assert run_here(arguments[0], tmp_path / "one.jsonl", *arguments[1:]).code == 2, arguments
 
 
@@ -143,9 +119,6 @@ def test_measuring_as_processes(here: Path, asked: Path, tmp_path: Path) -> None
     measured = run_forked("evaluate", asked, "--budgets", "400", cwd=here)
     assert (measured.code, measured.out.partition(",")[0]) == (0, "8 questions")
     assert len(run_forked("sweep", asked, "-k", "1,3", "--budgets", "100", "--json", cwd=here).json) == 2
-    write_questions(asked, questions() * 3)
-    fitted = run_forked("fit", asked, "--budgets", "100", "-o", tmp_path / "ranking.json", cwd=here)
-    assert (fitted.code, fitted.err) == (0, "Nothing was saved.\n")
 
 
 def test_questions_about_documents_that_are_not_there_are_told(here: Path, tmp_path: Path) -> None:

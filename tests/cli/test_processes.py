@@ -25,7 +25,7 @@ from tests.patience import PATIENCE
 
 COMMANDS = (
     *("index", "sync", "ask", "explain", "why", "ls", "show", "rm", "stats", "check", "backup", "restore"),
-    *("evaluate", "sweep", "fit", "serve", "mcp", "config"),
+    *("evaluate", "sweep", "serve", "mcp", "config"),
 )
 ON_WINDOWS = sys.platform == "win32"
 

@@ -143,24 +143,18 @@ report("documents")
 @on_linux
 def test_measuring_and_reranking_run_in_the_thread_of_the_caller() -> None:
     program = f"""{THREADS_OF_THE_BLAS}
-from langchain_sentence_window.evaluation.fitting_objective import Stack, smoothed_recall
 from langchain_sentence_window.evaluation.metrics import mean_cis
 from langchain_sentence_window.reranking.token_matching import Tokens, soft_maxsim
 
 rng = np.random.default_rng(1)
 mean_cis(rng.random((500, 6)), None)
 report("intervals")
-present = np.ones((400, 100), dtype=bool)
-holders = np.arange(100) == np.arange(400)[:, None] % 100
-stack = Stack(rng.random((400, 100, 30)), present, np.full((400, 100), 300.0), np.arange(400), np.ones(400), holders)
-smoothed_recall(stack, np.ones(30), [400])
-report("a step of fitting")
 tokens = Tokens(np.arange(200), rng.standard_normal((200, 384)).astype(np.float32))
 soft_maxsim(tokens, tokens, np.ones(200, dtype=np.float32))
 report("tokens")
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert ran.stdout == "intervals woke none 0\na step of fitting woke none 0\ntokens woke none 0\n"
+    assert ran.stdout == "intervals woke none 0\ntokens woke none 0\n"
 
 
 CHANGES: list[tuple[str, Any]] = [

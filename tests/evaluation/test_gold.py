@@ -11,7 +11,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever, evaluation
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.evaluation import LostGold, Question, Report, read_questions, write_questions
+from langchain_sentence_window.evaluation import Question, Report, read_questions, write_questions
 from tests.conftest import Invoke
 from tests.evaluation.test_evaluation import Fixed
 from tests.toys import WordEmbeddings, document
@@ -243,27 +243,6 @@ async def test_a_store_that_cannot_be_read_is_measured_by_offsets(way: Invoke) -
     retriever.add_documents([policy()])
     report = await way(evaluation, "evaluate", retriever, [question()], [200])
     assert (report.at(200).recall.mean, report.wrong_section, report.lost) == (1, None, ())
-
-
-async def test_a_ranking_is_fitted_to_gold_as_it_is_now(way: Invoke) -> None:
-    """Documents that moved, with a line above their gold; one is gone."""
-    facts = [
-        f"The refund of plan {name} is {7 * number} euros." for number, name in enumerate("abcdefghijklmnopqrstuvwx")
-    ]
-    old = [
-        question(fact, f"# Fees\n\n{fact} The card is free.", f"/srv/2025/{at}.md", f"How much is plan {fact[19]}?")
-        for at, fact in enumerate(facts)
-    ]
-    now = [
-        document(f"# Fees\n\nThe trial is free. {fact} The card is free.", f"/srv/2026/{at}.md")
-        for at, fact in enumerate(facts[1:], 1)
-    ]
-    retriever = SentenceWindowRetriever.from_documents(now, WordEmbeddings())
-    with pytest.warns(SentenceWindowWarning, match="1 of 24 questions aren't counted"):
-        fitted = await way(evaluation, "fit_ranking", retriever, old)
-    assert (fitted.questions, fitted.without_gold) == (23, 0)
-    assert fitted.lost == (LostGold(old[0], "missing", facts[0]),)
-    assert "1 more aren't counted" in str(fitted)
 
 
 async def test_samples_for_other_frameworks_hold_the_gold_as_it_was_measured(way: Invoke) -> None:

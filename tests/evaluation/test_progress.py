@@ -1,4 +1,4 @@
-"""How far an evaluation, a sweep and a fit are, as they tell it, and that they can be ended."""
+"""How far an evaluation and a sweep are, as they tell it, and that they can be ended."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +11,9 @@ from langchain_sentence_window.evaluation import (
     Question,
     acompare,
     aevaluate,
-    afit_ranking,
     asweep,
     compare,
     evaluate,
-    fit_ranking,
     sweep,
 )
 from tests.toys import BY_COSINE, WordEmbeddings, document
@@ -46,11 +44,6 @@ CALLS: dict[str, tuple[Callable[..., Any], Callable[..., Any], int]] = {
         lambda given, told: sweep(given, QUESTIONS, on_progress=told, window=[0, 1, 2]),
         lambda given, told: asweep(given, QUESTIONS, on_progress=told, window=[0, 1, 2]),
         6,
-    ),
-    "fit": (
-        lambda given, told: fit_ranking(given, QUESTIONS * 12, on_progress=told),
-        lambda given, told: afit_ranking(given, QUESTIONS * 12, on_progress=told),
-        24,
     ),
 }
 

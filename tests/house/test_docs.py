@@ -86,7 +86,6 @@ PARAMETERS: dict[str, Callable[..., Any]] = {
     "sync_files": folders.sync_files,
     "watch_files": folders.watch_files,
     "evaluate": evaluation.evaluate,
-    "fit_ranking": evaluation.fit_ranking,
     "Ranking": Ranking,
     "SentenceWindowRetriever.from_documents": SentenceWindowRetriever.from_documents,
 }

@@ -1,4 +1,4 @@
-"""Questions measured on the page, settings tried on them, and a ranking fitted to them; on the real examples."""
+"""Questions measured on the page and settings tried on them; on the real examples."""
 
 import json
 from collections.abc import Iterator
@@ -11,14 +11,13 @@ from langchain_core.embeddings import Embeddings
 from starlette.testclient import TestClient
 
 from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.evaluation import evaluate, fit_ranking, read_questions, write_questions
-from langchain_sentence_window.ranking.ranking import Ranking
+from langchain_sentence_window.evaluation import evaluate, read_questions, write_questions
 from langchain_sentence_window.studio import create_studio
 from tests.toys import BY_COSINE, WordEmbeddings, document
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 ASKED = EXAMPLES / "questions.jsonl"
-QUESTIONS = read_questions(ASKED)[::2] + read_questions(ASKED)[1:8:2]  # enough to fit a ranking, and quick
+QUESTIONS = read_questions(ASKED)[::2]
 TEXT = "A refund is quick. It takes days.\n\nEach seat has a card. A trial ends."
 
 
@@ -86,17 +85,6 @@ def test_the_page_says_what_evaluate_says(client: TestClient, retriever: Sentenc
     assert [each["recall"] for each in found["questions"]] == expected.values("recall", 1600)
 
 
-@pytest.mark.slow
-def test_a_fit_says_what_fit_ranking_says(client: TestClient, retriever: SentenceWindowRetriever) -> None:
-    expected = fit_ranking(retriever, QUESTIONS, [400, 800, 1600, 3200])
-    job = ended(client, "/api/fit")
-    found = job["result"]
-    assert job["status"] == "done"
-    assert found["gain"] == {"mean": expected.gain.mean, "low": expected.gain.low, "high": expected.gain.high}
-    assert found["is_recommended"] is expected.is_recommended
-    assert Ranking(found["ranking"]).weights == expected.ranking.weights
-
-
 def test_a_question_says_what_was_missed(toy: TestClient) -> None:
     lines = [{"question": "refund", "doc_id": "b", "spans": [[0, 22], [23, 30]]}]  # which words don't lead to
     call(toy, "/api/questions/import", {"text": "\n".join(map(json.dumps, lines))})
@@ -121,7 +109,6 @@ def test_a_question_says_what_was_missed(toy: TestClient) -> None:
         ("/api/trial", {"other": {"ranking": "/etc/passwd"}}, "ranking is"),
         ("/api/trial", {"other": {"vectorstore": 1}}, "vectorstore"),
         ("/api/trial", {"settings": {"splitter": 1}, "other": {}}, "splitter"),
-        ("/api/fit", {"settings": {}}, "settings"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(toy: TestClient, path: str, given: object, message: str) -> None:
@@ -132,18 +119,12 @@ def test_what_cannot_be_measured_is_refused(toy: TestClient, path: str, given: o
 def test_without_questions_nothing_is_measured() -> None:
     retriever = SentenceWindowRetriever.from_documents([document(TEXT, "a")], WordEmbeddings(), **BY_COSINE)
     client = TestClient(create_studio(retriever), base_url="http://127.0.0.1")
-    for path in ("/api/evaluate", "/api/fit", "/api/trial"):
+    for path in ("/api/evaluate", "/api/trial"):
         given: dict[str, Any] = {"other": {}} if path == "/api/trial" else {}
         assert "there are none" in call(client, path, given, 409)["error"]["message"]
     lost = {"question": "Gone?", "doc_id": "gone", "spans": [[0, 5]]}
     call(client, "/api/questions/import", {"text": json.dumps(lost)})
     assert "is in the index" in call(client, "/api/evaluate", {}, 409)["error"]["message"]
-
-
-def test_a_fit_with_few_questions_fails_and_says_why(toy: TestClient) -> None:
-    job = ended(toy, "/api/fit")
-    assert job["status"] == "failed"
-    assert "give at least 20" in job["error"]["message"]
 
 
 def test_a_filter_that_is_tried_narrows_that_of_the_retriever() -> None:

@@ -21,7 +21,7 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowEr
 
 from . import options
 from .output import FAILED, MISSING_EXTRA, USAGE, Output, above_bars, counted, in_commands, laid_out, one_line
-from .query_commands import ask, evaluate, explain, fit, mcp, serve, sweep, why
+from .query_commands import ask, evaluate, explain, mcp, serve, sweep, why
 
 if TYPE_CHECKING:
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
@@ -374,7 +374,7 @@ _GROUPS = {
     "Make and change an index": (index, sync, rm, config),
     "Ask": (ask, explain, why),
     "Look into an index": (ls, show, stats),
-    "Measure and tune": (evaluate, sweep, fit),
+    "Measure": (evaluate, sweep),
     "Serve": (serve, mcp),
     "Check and back up": (check, backup, restore),
 }

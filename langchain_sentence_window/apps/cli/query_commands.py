@@ -1,6 +1,6 @@
 """The commands that query an index, measure it, and serve it.
 
-``ask``, ``explain`` and ``why``; ``evaluate``, ``sweep`` and ``fit``; ``serve`` to people, ``mcp`` to agents.
+``ask``, ``explain`` and ``why``; ``evaluate`` and ``sweep``; ``serve`` to people, ``mcp`` to agents.
 """
 
 from collections.abc import Iterator
@@ -149,9 +149,6 @@ def _settings(
     return settings if filter is None else settings | {"filter": read_filter(filter)}
 
 
-_FITTED = ("budgets", "recall_before", "recall_after", "gain", "gains", "questions", "without_gold")
-"""The attributes of a fitted ranking that are written as JSON."""
-
 MEASURED_K = 40
 """The windows that are asked for when a context of several thousand characters is measured."""
 
@@ -238,56 +235,6 @@ def sweep(
     with open_index(out, existing_index(index), embedding, filter=read_filter(filter)) as retriever:
         compared = measure(retriever, _named(out, retriever, asked), sizes, show_progress=out.shows_progress, **tried)
     _show(out, compared, plot)
-
-
-def fit(
-    questions: options.Questions,
-    *,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: ranking.json in the index.")
-    ] = None,
-    use: Annotated[bool, typer.Option("--use", help="Use the ranking from now on, if it gains.")] = False,
-    budgets: options.Budgets = None,
-    index: options.Index = None,
-    embedding: options.Embedding = None,
-    as_json: options.AsJson = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Fit the ranking to a few dozen questions.
-
-    The ranking is saved if it gains on questions that it wasn't fitted to.
-    """
-    from langchain_sentence_window.evaluation.fitted_ranking import fit_ranking
-    from langchain_sentence_window.evaluation.questions import read_asked
-
-    from .opened_index import existing_index, open_index, remember
-    from .typed_values import RANKING_FILE, changed_settings
-
-    out = Output(as_json=as_json, quiet=quiet)
-    asked, sizes, folder = read_asked(questions), _budgets(budgets), existing_index(index)
-    with open_index(out, folder, embedding) as retriever:
-        fitted = fit_ranking(retriever, _named(out, retriever, asked), sizes, show_progress=out.shows_progress)
-    saved = None
-    if fitted.is_recommended:
-        saved = folder / RANKING_FILE if output is None else output
-        fitted.save(saved)
-        if use:
-            remember(folder, **changed_settings(folder, [f"ranking={saved}"], []))
-    out.line(str(fitted))
-    out.document(
-        {
-            "recommended": fitted.is_recommended,
-            "saved": saved,
-            "used": saved is not None and use,
-            **{name: getattr(fitted, name) for name in _FITTED},
-            "lost": [each.to_dict() for each in fitted.lost],
-            "weights": fitted.fitted.weights,
-        }
-    )
-    if saved is None:
-        out.note("Nothing was saved.")
-    else:
-        out.note(f"The ranking is in {saved}" + (", and is used from now on." if use else "; use it with --use."))
 
 
 def _show(out: Output, measured: "Report | Comparison", plot: Path | None) -> None:

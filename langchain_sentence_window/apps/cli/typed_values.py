@@ -139,9 +139,6 @@ def _json(text: str) -> Any:
         return _UNREADABLE
 
 
-RANKING_FILE = "ranking.json"
-"""The file beside an index that holds its fitted ranking."""
-
 _EMBEDDING, _SOURCES, _RANKING = "embedding", "sources", "ranking"
 
 

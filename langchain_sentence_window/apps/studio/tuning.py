@@ -1,9 +1,9 @@
-"""Tune settings and fit the ranking: try them, write them as a program, and make them the index's default."""
+"""Tune settings: try them, write them as a program, and make them the index's default."""
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +13,14 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.folders.file_sync import index_folder
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.evaluation.fitted_ranking import afit_ranking
-from langchain_sentence_window.evaluation.measurement import BUDGETS
-from langchain_sentence_window.evaluation.questions import Question
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.settings import REMEMBERED
 from langchain_sentence_window.store.files import SETTINGS_FILE, replace_file
 
-from .measured_questions import OnProgress, start_asking
 from .page_state import Before, Changed, Studio, calling, changing, check_writable, reading
 from .queries import NO_SETTINGS, Settings
-from .replies import Refused, fields_of
+from .replies import Refused
 from .setting_form import FORM, RERANKER, as_json_value, default_of, described, to_ask
 
 MAX_KEYS = 100
@@ -51,7 +47,6 @@ def routes() -> list[BaseRoute]:
         calling("/api/settings/changes", list_changes),
         changing("/api/settings/default", make_default),
         changing("/api/settings/undo", undo_default),
-        calling("/api/fit", fit),
     ]
 
 
@@ -169,20 +164,6 @@ def _version(folder: Path | None) -> str:
     """Return a name for what an index remembers."""
     known = "" if folder is None else read_index_settings(folder).to_json()
     return hashlib.sha256(known.encode(errors="surrogateescape")).hexdigest()[:16]
-
-
-async def fit(studio: Studio) -> object:
-    """Start to fit the retriever's ranking; the job's result holds its weights, and what they gain."""
-
-    async def work(_: object, questions: Sequence[Question], report: OnProgress) -> Mapping[str, Any]:
-        fitted = await afit_ranking(studio.retriever, questions, BUDGETS, on_progress=report)
-        return {
-            **fields_of(fitted, "is_recommended without_gold groups"),
-            "ranking": dict(fitted.ranking.weights),
-            "gain": asdict(fitted.gain),
-        }
-
-    return await start_asking(studio, "fit", work)
 
 
 def call_of(query: str, settings: Mapping[str, Any]) -> str:

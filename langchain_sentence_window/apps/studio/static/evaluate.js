@@ -21,7 +21,7 @@ export function mount(container, app) {
     onAsk: ask, onWhy: why, onSave: save, onDelete: (row) => remove(row).catch(complain), onMark, onStep: step,
     onPlace: (start) => reader.scrollTo(start), onCancel() { panel.hide(); open(current).catch(complain); },
   });
-  const results = createResults({ canChange, onMeasured() {
+  const results = createResults({ onMeasured() {
     list.score((each) => results.of(each));
     if (current !== null && !panel.isWriting()) open(current, { stay: true }).catch(complain);
   } });
