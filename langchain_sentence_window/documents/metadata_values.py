@@ -45,6 +45,16 @@ def number(metadata: Mapping[str, Any], key: str) -> int:
     return read
 
 
+def numbers(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[int]:
+    """Read indexes, see `number`."""
+    found = list[int]()
+    for key in keys:
+        value = metadata[key]
+        # In line, as a query reads hundreds of sentences.
+        found.append(value if type(value) is int and 0 <= value < MAX_INDEX else number(metadata, key))
+    return found
+
+
 def checked(metadata: Mapping[str, Any], key: str, kind: type[T], default: T | None = None) -> T:
     """Read a value of a type.
 

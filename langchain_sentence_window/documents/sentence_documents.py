@@ -22,7 +22,7 @@ from langchain_sentence_window.windows.geometry import Hit
 
 from . import keys
 from .joined_document import PartSpan, cut_spans, read_spans
-from .metadata_values import checked, number
+from .metadata_values import checked, number, numbers
 from .source_parts import line_breaks
 
 
@@ -79,6 +79,9 @@ SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
 """Sentences by document and index."""
 
 
+_PLACES = keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END
+
+
 def read_sentence(document: Document) -> StoredSentence:
     """Read a sentence Document.
 
@@ -130,16 +133,17 @@ def read_parts(
 
 
 def _read(metadata: Mapping[str, Any], text: str, source: Mapping[str, Any] | None) -> StoredSentence:
-    doc_id, index = checked(metadata, keys.DOC_ID, str), number(metadata, keys.SENTENCE_INDEX)
+    doc_id = checked(metadata, keys.DOC_ID, str)
+    index, start, end, section_start, section_end = numbers(metadata, _PLACES)
     if source is None:
         source = _without_id(own_metadata(metadata), doc_id, index)
     sentence = StoredSentence(
         doc_id=doc_id,
         index=index,
-        start=number(metadata, keys.START_INDEX),
-        end=number(metadata, keys.END_INDEX),
-        section_start=number(metadata, keys.SECTION_START),
-        section_end=number(metadata, keys.SECTION_END),
+        start=start,
+        end=end,
+        section_start=section_start,
+        section_end=section_end,
         separator=checked(metadata, keys.SEPARATOR, str) if keys.SEPARATOR in metadata else " ",
         kind=checked(metadata, keys.KIND, str) if keys.KIND in metadata else PROSE,
         heading=checked(metadata, keys.HEADING, str) if keys.HEADING in metadata else "",
@@ -261,6 +265,8 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
 
 def is_separator(text: str) -> bool:
     """Return whether what stands between two sentences is only white space, markup of any format and data URIs."""
+    if text.isspace():  # as almost all are
+        return True
     text = without_data_uris(text, STAND_IN)
     return not text.strip() or is_markup(text) or is_left_out(text)
 

@@ -17,7 +17,10 @@ from langchain_sentence_window.errors import IncompleteWindowError, InvalidInput
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE_ROW
 from langchain_sentence_window.windows.assembly import MAX_JOINED, NEAR, TIGHT_FIRST, WIDENING
 from langchain_sentence_window.windows.completion import (
+    MAX_FORWARD,
+    MAX_FORWARD_OF_ANSWER,
     MIN_CHARS,
+    MIN_CHARS_OF_ANSWER,
     Line,
     clear_best,
     expand_forward,
@@ -230,10 +233,12 @@ def surroundings(expansion: Expansion, k: int, max_tokens: int | None) -> Surrou
     needed: dict[SentenceKey, None] = {}
     open_hits = [hit for hit in expansion.hits if expansion.sizes[hit.key] is None]
     for hit in open_hits:
-        if hit.key == answer or len(known[hit.key].text) < MIN_CHARS:
-            farthest = expansion.window(hit)  # as sentences that aren't known count as empty
-            if farthest.first < farthest.last:
-                needed |= dict.fromkeys(farthest.keys)
+        is_answer = hit.key == answer
+        if len(known[hit.key].text) < (MIN_CHARS_OF_ANSWER if is_answer else MIN_CHARS):
+            farthest = hit.index + (MAX_FORWARD_OF_ANSWER if is_answer else MAX_FORWARD)
+            end = min(farthest + 1, hit.section_end)
+            if end > hit.index + 1:
+                needed |= {(hit.doc_id, index): None for index in range(hit.index, end)}
     # The better half of what is found beyond ``k`` takes the place of equal texts and labels.
     windows, before, after = k + k // 2, 0, 0
     if max_tokens is not None:

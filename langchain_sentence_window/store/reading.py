@@ -27,7 +27,7 @@ from langchain_sentence_window.splitting.blocks import PROSE
 
 from .filters import Condition, for_few
 from .records import read_metadata, read_shared, row_checksum
-from .tables import ONE_OF, Snapshot, as_json, as_text, damaged, stored_text
+from .tables import ONE_OF, Snapshot, as_json, as_text, damaged
 
 NONE = -1
 """Stands for a number that a Document doesn't have as it isn't a sentence."""
@@ -184,7 +184,7 @@ class RowReader:
         return [(row, as_text(text)) for row, text in found]
 
     def _sentence(self, row: Row, own: dict[str, Any]) -> StoredSentence:
-        if row_checksum(row.start, row.end, stored_text(row.text), row.own) != row.checksum:
+        if row_checksum(row.start, row.end, row.text, row.own) != row.checksum:
             raise damaged("sentences as they were written")
         start, end, bounds = row.start, row.end, self._bounds.get(row.section_key, _NO_SECTION)
         is_placed = start is not None and end is not None and 0 <= start <= end

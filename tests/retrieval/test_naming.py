@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from langchain_core.documents import Document
@@ -12,7 +13,8 @@ from langchain_sentence_window._io import ASYNC, BLOCKING, IO
 from langchain_sentence_window.adapters.scope import Scope, scope_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
 from langchain_sentence_window.ranking.names import Evidence, hear, query_words
-from langchain_sentence_window.retrieval.search import NAME_BONUS, Found, named_search
+from langchain_sentence_window.retrieval import search
+from langchain_sentence_window.retrieval.search import NAME_BONUS, Hits
 from langchain_sentence_window.retrieval.stored_sentences import found_evidence
 from tests.toys import WordEmbeddings
 
@@ -36,12 +38,19 @@ class Searches:
         self.io = io
         self.asked: list[str] = []
 
-    async def __call__(self, text: str, scope: Scope, k: int) -> Found:
+    async def __call__(self, text: str, scope: Scope, k: int) -> Hits:
         self.asked.append(text)
         scored = await scope.adapter.search(self.io, text, {"k": k, **scope.search_settings})
         sentences = [scope.adapter.read(document) for document, _ in scored]
         hits = [as_hit(sentence, score) for sentence, (_, score) in zip(sentences, scored, strict=True)]
-        return Found(sentences, hits)
+        return Hits(sentences, hits)
+
+
+async def named_search(io: IO, scope: Scope, query: str, find: Searches, **settings: Any) -> Hits:
+    async def work(io: IO, scope: Scope) -> Hits:
+        return await search.named_search(io, scope, query, find, **settings)
+
+    return await scope.in_search(io, query, work, has_words=True)
 
 
 @pytest.fixture(params=[FaissStore, InMemoryVectorStore])
@@ -51,7 +60,7 @@ def store(request: pytest.FixtureRequest, words: WordEmbeddings) -> VectorStore:
     return made
 
 
-def documents_of(found: Found) -> list[str]:
+def documents_of(found: Hits) -> list[str]:
     assert [(each.doc_id, each.index) for each in found.sentences] == [(hit.doc_id, hit.index) for hit in found.hits]
     return list(dict.fromkeys(each.doc_id for each in found.sentences))
 

@@ -7,10 +7,9 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window._io import BLOCKING, IO, run
-from langchain_sentence_window.adapters.faiss_adapter import FaissStoreAdapter
+from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.retrieval.query import Query  # `explain` shows no more than a part of it
-from langchain_sentence_window.retrieval.search import Found  # what a read returns
+from langchain_sentence_window.retrieval.search import SearchResult  # what a read returns
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
@@ -40,24 +39,20 @@ async def test_a_read_that_begins_anew_finds_the_same(
     retriever: SentenceWindowRetriever, way: Invoke, monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:
     expected = await way(retriever, "invoke", question)
-    read, searches = FaissStoreAdapter.read_index, list[Found]()
+    read, searches = FaissStore.read, list[SearchResult]()
 
-    async def twice(self: FaissStoreAdapter, io: IO, work: Callable[[Any], Any], *, words: bool = True) -> Any:
+    def read_twice(self: FaissStore, work: Callable[[Any], Any], *, words: bool = True) -> Any:
         def again(state: Any) -> Any:
             first, second = work(state), work(state)
-            if isinstance(first, Found):
-                assert (first.hits, first.named, first.wanted) == (second.hits, second.named, second.wanted)
-                assert first.read is not None
-                assert second.read is not None
-                assert first.read.keys() == second.read.keys()
+            if isinstance(first, SearchResult):
+                assert (first.found.hits, first.found.named) == (second.found.hits, second.found.named)
+                assert first.reader.read == second.reader.read
                 searches.append(first)
-            else:
-                assert first == second
             return second
 
-        return await read(self, io, again, words=words)
+        return read(self, again, words=words)
 
-    monkeypatch.setattr(FaissStoreAdapter, "read_index", twice)
+    monkeypatch.setattr(FaissStore, "read", read_twice)
     assert await way(retriever, "invoke", question) == expected
     assert len(searches) == 1
-    assert (searches[0].named is not None) == question.startswith("In plans.md")
+    assert (searches[0].found.named is not None) == question.startswith("In plans.md")
