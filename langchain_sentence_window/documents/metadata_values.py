@@ -46,13 +46,11 @@ def number(metadata: Mapping[str, Any], key: str) -> int:
 
 
 def numbers(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[int]:
-    """Read indexes, see `number`."""
-    found = list[int]()
-    for key in keys:
-        value = metadata[key]
-        # In line, as a query reads hundreds of sentences.
-        found.append(value if type(value) is int and 0 <= value < MAX_INDEX else number(metadata, key))
-    return found
+    """Read indexes, see `number`; quickly, as a query reads hundreds of sentences."""
+    values = [metadata[key] for key in keys]
+    if {*map(type, values)} == {int} and min(values) >= 0 and max(values) < MAX_INDEX:
+        return values
+    return [number(metadata, key) for key in keys]
 
 
 def checked(metadata: Mapping[str, Any], key: str, kind: type[T], default: T | None = None) -> T:
@@ -63,7 +61,7 @@ def checked(metadata: Mapping[str, Any], key: str, kind: type[T], default: T | N
         ValueError: The value is of another type.
     """
     value = metadata[key] if default is None else metadata.get(key, default)
-    if not isinstance(value, kind):
+    if type(value) is not kind and not isinstance(value, kind):
         raise ValueError(f"{key} is {shown(value)}")
     return value
 

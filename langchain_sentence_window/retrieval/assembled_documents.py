@@ -232,8 +232,9 @@ class Assembler:
                 text = self.reader.sentences[each.window.best.key].text
                 least.append((self.count_tokens(text), "sentence that was found"))
         tokens, what = min(least)
+        limit = self.request.max_tokens
         raise InvalidInputError(
-            f"max_tokens is {self.request.max_tokens}, and the shortest {what} has {tokens} tokens; set it to {tokens} or more"
+            f"max_tokens is {limit}, and the shortest {what} has {tokens} tokens; set it to {tokens} or more"
         )
 
 
@@ -294,36 +295,45 @@ class _KnownTexts:
         if keys is None:
             led = [text_key(each[TEXT]) for each in lead_ins(window, self._sentences)]
             keys = [text_key(window_text(window, self._sentences)), *led]
-            if all(key in self._reader.asked for key in self._reader.missing_lead_ins(window)):
+            if self._has_lead_ins(window):
                 self._keys[place] = keys
         return keys
 
     def _cost_alone(self, key: SentenceKey) -> int:
         doc_id, index = key
-        return self._cost_of((doc_id, index, -1), lambda: (self.line(key) or UNREAD).text)
-
-    def _cost(self, window: Window) -> int:
-        return self._cost_of((window.doc_id, window.first, window.last), lambda: self._shown(window))
-
-    def _cost_of(self, place: tuple[str, int, int], text: Callable[[], str]) -> int:
+        place = doc_id, index, -1
         cost = self._costs.get(place)
         if cost is None:
-            wanted = len(self.wanted)
-            cost = self._count(text())
-            if len(self.wanted) == wanted:  # else it is of another text once all of it is read
+            cost = self._count((self.line(key) or UNREAD).text)
+            if key in self._sentences:  # else it is of another text once it is read
                 self._costs[place] = cost
         return cost
 
-    def _shown(self, window: Window) -> str:
-        """Return what is shown of a window, with its lead-ins, as far as it is read."""
+    def _cost(self, window: Window) -> int:
+        place = window.doc_id, window.first, window.last
+        cost = self._costs.get(place)
+        if cost is None:
+            text, is_final = self._shown(window)
+            cost = self._count(text)
+            if is_final:
+                self._costs[place] = cost
+        return cost
+
+    def _has_lead_ins(self, window: Window) -> bool:
+        """Return whether what leads a window in is at hand, or can't be read."""
+        return all(key in self._reader.asked for key in self._reader.missing_lead_ins(window))
+
+    def _shown(self, window: Window) -> tuple[str, bool]:
+        """Return what is shown of a window, with its lead-ins, as far as it is read; and whether that is all of it."""
         found = [self._sentences.get(key) for key in window.keys]
-        if all(found):
-            if self._is_bare:
-                return window_text(window, self._sentences)
-            self._want(self._reader.missing_lead_ins(window))
-            return shown_window(window, self._sentences)
-        self._want([key for key, sentence in zip(window.keys, found, strict=True) if sentence is None])
-        return " ".join(UNREAD.text if sentence is None else sentence.text for sentence in found)
+        if not all(found):
+            self._want([key for key, sentence in zip(window.keys, found, strict=True) if sentence is None])
+            return " ".join(UNREAD.text if sentence is None else sentence.text for sentence in found), False
+        if self._is_bare:
+            return window_text(window, self._sentences), True
+        missing = self._reader.missing_lead_ins(window)
+        self._want(missing)
+        return shown_window(window, self._sentences), all(key in self._reader.asked for key in missing)
 
     def _want(self, keys: Iterable[SentenceKey]) -> bool:
         """Note sentences to read; return whether there is one that wasn't asked for before."""

@@ -177,8 +177,8 @@ class WindowReader:
 
     def _is_of_search(self, window: Window) -> bool:
         """Return whether all that a window needs came from the search."""
-        keys = window.keys
-        return len(keys) == 1 or ({hit.key for hit in window.hits} >= set(keys) and not self.read.keys() & set(keys))
+        keys = set(window.keys)
+        return {hit.key for hit in window.hits} >= keys and not self.read.keys() & keys
 
     def _wanted(self, scope: Scope, keys: Iterable[SentenceKey], *, again: bool = False) -> list[SentenceKey]:
         """Note what is asked for, take what inline windows hold, and return what has to be fetched."""

@@ -78,6 +78,10 @@ class Ranked:
     is_open: bool = True
     fixed_cost: int | None = None
 
+    def with_window(self, window: Window) -> "Ranked":
+        """Return another window that is assembled in the same way."""
+        return Ranked(window, self.is_open, self.fixed_cost)
+
 
 @dataclass(frozen=True, slots=True)
 class Budget:
@@ -304,7 +308,7 @@ def _take(found: "_GrowingWindows", item: Ranked, rank: int, k: int, *, may_say_
     reason = DOES_NOT_FIT
     for part in _parts(found, item):
         for gap in (NEAR, 0) if item.is_open else (0,):
-            grown, joined = found.grown(replace(item, window=part), gap)
+            grown, joined = found.grown(item.with_window(part), gap)
             if found.count - len(joined) == k:
                 reason = IS_BEYOND_K
             elif item.is_open and not may_say_little and not says_something(grown, found.lines(grown)):
@@ -319,7 +323,7 @@ def _parts(found: "_GrowingWindows", item: Ranked) -> Sequence[Window]:
     parts = [item.window, *smaller(item.window)]
 
     def fits(number: int) -> bool:
-        return found.added_cost(*found.grown(replace(item, window=parts[number]))) <= found.left
+        return found.added_cost(*found.grown(item.with_window(parts[number]))) <= found.left
 
     return parts if item.is_open else parts[bisect_left(range(len(parts)), 1, key=fits) :]
 
@@ -398,7 +402,8 @@ class _GrowingWindows:
         """Return an open window without an end that points to what isn't in it, see `ending_well`."""
         if not item.is_open or item.window.last == item.window.best.index:
             return item
-        return replace(item, window=ending_well(item.window, self.lines(item.window)))
+        window = ending_well(item.window, self.lines(item.window))
+        return item if window is item.window else item.with_window(window)
 
     def holds(self, item: Ranked, rank: int) -> bool:
         """Check whether a window that was taken holds the best hit of another; then that one's hits are its own."""
@@ -407,7 +412,8 @@ class _GrowingWindows:
             window = run.window
             if window.first <= best.index <= window.last and not run.is_fixed and item.fixed_cost is None:
                 inside = [hit for hit in item.window.hits if window.first <= hit.index <= window.last]
-                run.window = replace(window, hits=tuple(in_order([*window.hits, *inside])))
+                hits = tuple(in_order([*window.hits, *inside]))
+                run.window = Window(window.doc_id, window.first, window.last, hits)
                 run.ranks.append(rank)
                 return True
         return False
@@ -445,7 +451,7 @@ class _GrowingWindows:
             hits = in_order([*window.hits, *(hit for run in joined for hit in run.window.hits)])
             first = min([window.first, *(run.window.first for run in joined)])
             last = max([window.last, *(run.window.last for run in joined)])
-            larger = self.completed(replace(item, window=Window(window.doc_id, first, last, tuple(hits))))
+            larger = self.completed(item.with_window(Window(window.doc_id, first, last, tuple(hits))))
             if (larger.first, larger.last) == (window.first, window.last):
                 return larger, joined
             window = larger
@@ -486,9 +492,12 @@ class _GrowingWindows:
     ) -> None:
         """Add a window in place of others, to the cost of which it adds some."""
         section = self.sections.setdefault(window.section, [])
-        ranks = sorted({rank, *(each for run in joined for each in run.ranks)})
         self.left -= added_cost
         self.count += 1 - len(joined)
+        if not joined:  # as most aren't
+            section.append(_Run(window, [rank], added_cost, is_fixed))
+            return
+        ranks = sorted({rank, *(each for run in joined for each in run.ranks)})
         section[:] = [run for run in section if all(run is not other for other in joined)]
         section.append(_Run(window, ranks, added_cost + sum(run.cost for run in joined), is_fixed))
 
@@ -519,7 +528,7 @@ class _GrowingWindows:
                 return False
         last = self._readable(window, range(window.last + 1, last + 1), window.last)
         first = self._readable(window, range(window.first - 1, first - 1, -1), window.first)
-        wider = replace(item, window=ending_well(window.widened(first, last), self.lines(window)))
+        wider = item.with_window(ending_well(window.widened(first, last), self.lines(window)))
         return any(self.afford(*self.grown(wider, gap), rank) for gap in (NEAR, 0))
 
     def _readable(self, window: Window, indexes: range, reached: int) -> int:
@@ -549,27 +558,37 @@ class _EqualTexts:
     found: dict[int, Equal] = field(default_factory=dict)
     _taken: dict[str, list[tuple[Ranked, int]]] = field(default_factory=dict)
     _left_out: dict[str, list[Equal]] = field(default_factory=dict)
+    _keys: dict[int, str] = field(default_factory=dict)
 
     def leaves_out(self, item: Ranked, rank: int) -> bool:
         """Leave a window out if it equals one that was taken, or is part of one that was left out."""
         if self.texts is None or item.fixed_cost is not None:
             return False
         best = item.window.best
-        for equal in self._left_out.get(best.doc_id, []):
+        for equal in self._left_out.get(best.doc_id, ()):
             if equal.window.first <= best.index <= equal.window.last:
                 self.found[rank] = equal
                 return True
-        for taken, better in self._taken.get(self.texts.key(best), []):
-            window, other = (self.windows.completed(self.windows.ended(each)) for each in (item, taken))
-            if self.texts.are_equal(other, window):
+        taken = self._taken.get(self._key(best, rank))
+        if not taken:  # as for most
+            return False
+        window = self.windows.completed(self.windows.ended(item))
+        for other, better in taken:
+            if self.texts.are_equal(self.windows.completed(self.windows.ended(other)), window):
                 self.leave_out(rank, Equal(window, better))
                 return True
         return False
 
     def add(self, item: Ranked, rank: int) -> None:
         """Note a window that was taken."""
-        if self.texts is not None and item.fixed_cost is None and (key := self.texts.key(item.window.best)):
+        if self.texts is not None and item.fixed_cost is None and (key := self._key(item.window.best, rank)):
             self._taken.setdefault(key, []).append((item, rank))
+
+    def _key(self, best: Hit, rank: int) -> str:
+        key = self._keys.get(rank)
+        if key is None and self.texts is not None:
+            key = self._keys[rank] = self.texts.key(best)
+        return key or ""
 
     def leave_out(self, rank: int, equal: Equal) -> None:
         """Leave a window out that equals a better one."""

@@ -11,7 +11,7 @@ For all hits, in any order:
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias, TypeVar, cast
 
 from langchain_sentence_window._display import shown
@@ -95,7 +95,7 @@ class Window:
 
     def widened(self, first: int, last: int) -> "Window":
         """Return the window with another first and last sentence; no hit may be outside."""
-        return self if (first, last) == (self.first, self.last) else replace(self, first=first, last=last)
+        return self if (first, last) == (self.first, self.last) else Window(self.doc_id, first, last, self.hits)
 
 
 def window_size(value: object) -> tuple[int, int]:
@@ -241,11 +241,11 @@ def each_of(values: Iterable[T], kind: type[T]) -> list[T]:
     """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise not_a_list("what is given", values)
-    found: list[T] = []
-    for value in values:
-        if not isinstance(value, kind):
-            raise not_of(value, kind)
-        found.append(value)
+    found = list(values)
+    if {*map(type, found)} != {kind}:  # looked at one by one only if that is needed
+        for value in found:
+            if not isinstance(value, kind):
+                raise not_of(value, kind)
     return found
 
 
@@ -256,7 +256,11 @@ def not_of(value: object, kind: type) -> InvalidInputError:
 
 def in_order(hits: Iterable[Hit]) -> list[Hit]:
     """Return different hits in the order of a window: by index, the best of a sentence first."""
-    return sorted(dict.fromkeys(hits), key=lambda hit: (hit.index, -hit.score))
+    ordered = list[Hit]()
+    for hit in sorted(hits, key=lambda hit: (hit.index, -hit.score)):
+        if not ordered or ordered[-1].index != hit.index or hit not in ordered:
+            ordered.append(hit)
+    return ordered
 
 
 @dataclass(slots=True)

@@ -134,23 +134,23 @@ async def test_what_a_speaker_goes_on_to_say_comes_with_the_name(words: WordEmbe
 @pytest.mark.parametrize(
     ("query", "window", "calls"),
     [
-        ("card", 1, [4]),  # the window of three and the header, together
-        ("seat", 1, [4, 2]),  # and then the lead-in of a neighbor, with the window's first sentence again
-        ("refund", 1, [3]),  # the introduction stands in the window
-        ("seat", 0, [2]),  # the introduction, and the hit once more, as documents may change in between
-        ("annual", 0, [2, 2]),  # a call for each level of nesting
-        ("words", 0, []),
+        ("card", 1, 1),  # the window and the header, together
+        ("seat", 1, 1),  # and the lead-in of a neighbor, as what is near in the list is read, too
+        ("refund", 1, 1),  # the introduction stands in the window
+        ("seat", 0, 1),  # the introduction, and the hit once more, as documents may change in between
+        ("annual", 0, 2),  # a call for each level of nesting
+        ("words", 0, 0),
     ],
 )
 async def test_a_lead_in_takes_no_call_that_is_not_needed(
-    query: str, window: int, calls: list[int], words: WordEmbeddings, way: Invoke
+    query: str, window: int, calls: int, words: WordEmbeddings, way: Invoke
 ) -> None:
     store = CountingStore(words)
     retriever = SentenceWindowRetriever(vectorstore=store, lexical_weight=0, fetch_k=1)
     await way(retriever, "add_documents", [document(TEXT)])
     store.fetched.clear()
     await way(retriever, "invoke", query, k=1, window=window)
-    assert store.fetched == calls
+    assert len(store.fetched) == calls
 
 
 async def test_a_lead_in_that_was_found_itself_is_not_fetched(words: WordEmbeddings, way: Invoke) -> None:
