@@ -79,6 +79,7 @@ SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
 """Sentences by document and index."""
 
 
+_USUAL_SEPARATORS = frozenset({" ", "\n", "\n\n"})
 _PLACES = keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END
 
 
@@ -169,7 +170,7 @@ def _read(metadata: Mapping[str, Any], text: str, source: Mapping[str, Any] | No
         raise ValueError(
             f"{keys.PIECES_START} and {keys.PIECES_END} are {sentence.pieces}, which don't include {index}"
         )
-    if sentence.separator != " " and not is_separator(sentence.separator):
+    if sentence.separator not in _USUAL_SEPARATORS and not is_separator(sentence.separator):
         raise ValueError(f"{keys.SEPARATOR} is {shown(sentence.separator)}")
     return sentence
 

@@ -134,10 +134,10 @@ class RowReader:
     def __init__(self, snapshot: Snapshot) -> None:
         """Read in a state."""
         self.snapshot = snapshot
-        self._sources: dict[int, dict[str, Any]] = {}
-        self._shown: dict[int, dict[str, Any]] = {}
-        self._sections: dict[int, dict[str, Any]] = {}
-        self._bounds: dict[int, Section] = {}
+        self._sources: dict[int, dict[str, Any]] = {NONE: {}}
+        self._shown: dict[int, dict[str, Any] | None] = {NONE: None}
+        self._sections: dict[int, dict[str, Any]] = {NONE: {}}
+        self._bounds: dict[int, Section] = {NONE: _NO_SECTION}
 
     def rows(self, wanted: Iterable[int]) -> dict[int, Row]:
         """Read rows by number; those that don't exist are left out."""
@@ -145,7 +145,7 @@ class RowReader:
         found = {line[0]: new(Row, line) for line in self.snapshot.lists(_ROWS, wanted)}
         for row, text in self._odd_texts(row for row, each in found.items() if each.text is None):
             found[row] = found[row]._replace(text=text)
-        missing = {each.section_key for each in found.values()} - self._sections.keys() - {NONE}
+        missing = {each.section_key for each in found.values()} - self._sections.keys()
         for key, metadata in read_shared(self.snapshot, "sections", missing).items():
             self._sections[key] = metadata
             self._bounds[key] = _section_of(metadata)
@@ -157,12 +157,9 @@ class RowReader:
         odd = dict(self._odd_texts(line[0] for line in found if line[4] is None))
         return [(*numbers, odd[numbers[0]] if text is None else text) for *numbers, text in found]
 
-    def section(self, row: Row) -> Section:
-        """Return the section of a sentence; one of its own for what is in none, or in one that can't be right."""
-        section = self._bounds.get(row.section_key, _NO_SECTION)
-        if section.start <= row.sentence_index < section.end:
-            return section
-        return Section(row.sentence_index, row.sentence_index + 1, section.heading)
+    def bounds(self, row: Row) -> Section:
+        """Return the bounds of the section that a row names, as they are stored; none for what is no sentence."""
+        return self._bounds[row.section_key]
 
     def sentences(self, rows: Sequence[Row]) -> list[StoredSentence]:
         """Return the sentences of rows.
@@ -171,7 +168,7 @@ class RowReader:
             IncompleteWindowError: The metadata of one isn't what the splitter writes.
             StoreError: One isn't as it was written.
         """
-        missing = {row.source_key for row in rows} - self._sources.keys() - {NONE}
+        missing = {row.source_key for row in rows} - self._sources.keys()
         for key, metadata in read_shared(self.snapshot, "sources", missing).items():
             self._sources[key], self._shown[key] = metadata, own_metadata(metadata)
         owns = read_metadata([row.own or "{}" for row in rows])
@@ -187,12 +184,13 @@ class RowReader:
     def _sentence(self, row: Row, own: dict[str, Any]) -> StoredSentence:
         if row_checksum(row.start, row.end, row.text, row.own) != row.checksum:
             raise damaged("sentences as they were written")
-        start, end, bounds = row.start, row.end, self._bounds.get(row.section_key, _NO_SECTION)
-        is_placed = start is not None and end is not None and 0 <= start <= end
-        if not own and is_placed and bounds.start <= row.sentence_index < bounds.end:  # as most sentences of prose
+        bounds, shown = self._bounds[row.section_key], self._shown[row.source_key]
+        start, end, index = row.start, row.end, row.sentence_index
+        is_plain = not own and start is not None and end is not None and shown is not None
+        if is_plain and start <= end and bounds.start <= index < bounds.end:  # as most sentences of prose
             return StoredSentence(
                 doc_id=row.name,
-                index=row.sentence_index,
+                index=index,
                 start=start,
                 end=end,
                 section_start=bounds.start,
@@ -202,14 +200,14 @@ class RowReader:
                 heading=bounds.heading,
                 lead_in=None,
                 text=row.text,
-                source=self._shown[row.source_key],
+                source=shown,
             )
         # As its Document would be read, whose own metadata comes last.
-        source, section = self._sources.get(row.source_key, {}), self._sections.get(row.section_key, {})
         places: dict[str, Any] = {}
-        if row.start is not None:
-            places = {keys.SENTENCE_INDEX: row.sentence_index, keys.START_INDEX: row.start, keys.END_INDEX: row.end}
-        return read_parts(source | section | places | own, row.text, lambda: row.id, self._shown.get(row.source_key))
+        if start is not None:
+            places = {keys.SENTENCE_INDEX: index, keys.START_INDEX: start, keys.END_INDEX: end}
+        metadata = self._sources[row.source_key] | self._sections[row.section_key] | places | own
+        return read_parts(metadata, row.text, lambda: row.id, shown)
 
 
 _KIND_IN_JSON = f'"{keys.KIND}"'
@@ -283,7 +281,7 @@ def read_candidates(
     if len(read) < len(scores.rows):
         raise damaged("sentences that its index contains")
     rows = [read[row] for row in scores.rows.tolist()]
-    sections = [reader.section(row) for row in rows]
+    sections = [reader.bounds(row) for row in rows]
     # What stands in the rows beside them, see `Transaction.finish`; those that are candidates were read.
     beside = np.setdiff1d(np.concatenate([scores.rows - 1, scores.rows + 1]), scores.rows)
     if allowed is not None:
@@ -297,13 +295,17 @@ def read_candidates(
     every = np.concatenate([stands, np.array([each[:4] for each in others], dtype=np.int64).reshape(-1, 4)])
     starts = np.array([section.start for section in sections], dtype=np.int64)
     ends = np.array([section.end for section in sections], dtype=np.int64)
+    # What is in no section, or in one that can't be right, has one of its own.
+    indexes = stands[:, 3]
+    is_inside = (starts <= indexes) & (indexes < ends)
+    starts, ends = np.where(is_inside, starts, indexes), np.where(is_inside, ends, indexes + 1)
     candidates = Candidates(
         keys=[(row.name, row.sentence_index) for row in rows],
         section_starts=starts,
         section_ends=ends,
         dense=scores.cosines,
         lexical=scores.lexical,
-        texts=[*(row.text for row in rows), *(text for *_, text in others)],
+        texts=[row.text for row in rows] + [text for *_, text in others],
         before=np.where(stands[:, 3] > starts, _places_beside(stands, every, -1), NO_TEXT),
         after=np.where(stands[:, 3] + 1 < ends, _places_beside(stands, every, 1), NO_TEXT),
         headings=[section.heading for section in sections],

@@ -128,7 +128,8 @@ def strong_score(hits: Collection[Hit]) -> float:
 
 def is_label(text: str) -> bool:
     """Tell whether a sentence only names what follows, such as a heading or "Fees"."""
-    return len(text) < MAX_LABEL_CHARS and not text.endswith(ENDS_OF_SENTENCES) and any(map(str.isalpha, text))
+    is_short = len(text) < MAX_LABEL_CHARS and not text.endswith(ENDS_OF_SENTENCES)
+    return is_short and (text[:1].isalpha() or any(map(str.isalpha, text)))
 
 
 MAX_ADDED = 3

@@ -11,7 +11,7 @@ For all hits, in any order:
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, TypeVar, cast
 
 from langchain_sentence_window._display import shown
@@ -39,6 +39,7 @@ class Hit:
         score: The score that it was ranked by; higher is better.
         similarity: The score that the store gave it, such as a cosine; ``None`` if it isn't known.
         pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
+        key: The key of the sentence, its document and its index.
     """
 
     doc_id: str
@@ -48,11 +49,11 @@ class Hit:
     score: float
     similarity: float | None = None
     pieces: Span | None = None
+    key: SentenceKey = field(init=False, repr=False, compare=False)
 
-    @property
-    def key(self) -> SentenceKey:
-        """The key of the sentence."""
-        return self.doc_id, self.index
+    def __post_init__(self) -> None:
+        """Make the key once, as it is asked for often."""
+        object.__setattr__(self, "key", (self.doc_id, self.index))
 
 
 @dataclass(frozen=True, slots=True)
