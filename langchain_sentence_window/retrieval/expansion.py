@@ -35,7 +35,7 @@ MIN_HITS_TO_COMPARE = 10
 WIDE_TOKENS = 100
 """About the tokens of a window that a budget widened: by these it is guessed how many windows a budget will hold."""
 
-REACH = 12
+REACH = 16
 """Sentences on each side of a hit that are read if it is in a list or table, or needs what stands beside it.
 
 Rules go from row to row and from item to item. Read one at a time, manuals took six calls a question, and their long
@@ -240,7 +240,7 @@ def surroundings(expansion: Expansion, k: int, max_tokens: int | None) -> Surrou
             if end > hit.index + 1:
                 needed |= {(hit.doc_id, index): None for index in range(hit.index, end)}
     # The better half of what is found beyond ``k`` takes the place of equal texts and labels.
-    windows, before, after = k + k // 2, 0, 0
+    windows, before, after = 2 * k, 0, 0
     if max_tokens is not None:
         windows = min(windows, max(2 * TIGHT_FIRST, max_tokens // WIDE_TOKENS))
         before, after = (side + NEAR + 1 for side in WIDENING)

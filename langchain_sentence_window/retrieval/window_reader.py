@@ -25,7 +25,8 @@ class WindowReader:
 
     Attributes:
         found: The sentences that the search found.
-        read: The sentences that were read, all of one state of the store.
+        read: The sentences that were read, all of one state of the store. If that is the state of the search, what it
+            found, too.
         sentences: Both together, by document and index; what was read comes first.
         asked: The sentences that were asked for. Those of them that weren't read don't exist, or may not be read.
     """
@@ -182,7 +183,9 @@ class WindowReader:
 
     def _wanted(self, scope: Scope, keys: Iterable[SentenceKey], *, again: bool = False) -> list[SentenceKey]:
         """Note what is asked for, take what inline windows hold, and return what has to be fetched."""
-        self._reads_one_state = scope.adapter.reads_one_state
+        if scope.adapter.reads_one_state and not self._reads_one_state:
+            self._reads_one_state = True
+            self.read.update(self.found)  # they are of the same state
         new = [key for key in dict.fromkeys(keys) if again or key not in self.asked]
         self.asked |= dict.fromkeys(new)
         if scope.filter is None and self.inline:

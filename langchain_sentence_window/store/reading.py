@@ -157,9 +157,9 @@ class RowReader:
         odd = dict(self._odd_texts(line[0] for line in found if line[4] is None))
         return [(*numbers, odd[numbers[0]] if text is None else text) for *numbers, text in found]
 
-    def bounds(self, row: Row) -> Section:
-        """Return the bounds of the section that a row names, as they are stored; none for what is no sentence."""
-        return self._bounds[row.section_key]
+    def sections(self, rows: Iterable[Row]) -> list[Section]:
+        """Return the sections that rows name, as they are stored; one without a sentence for what is in none."""
+        return [self._bounds[row.section_key] for row in rows]
 
     def sentences(self, rows: Sequence[Row]) -> list[StoredSentence]:
         """Return the sentences of rows.
@@ -281,7 +281,7 @@ def read_candidates(
     if len(read) < len(scores.rows):
         raise damaged("sentences that its index contains")
     rows = [read[row] for row in scores.rows.tolist()]
-    sections = [reader.bounds(row) for row in rows]
+    sections = reader.sections(rows)
     # What stands in the rows beside them, see `Transaction.finish`; those that are candidates were read.
     beside = np.setdiff1d(np.concatenate([scores.rows - 1, scores.rows + 1]), scores.rows)
     if allowed is not None:

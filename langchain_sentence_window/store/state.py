@@ -257,7 +257,8 @@ class IndexState:
         if spreads and allowed is not None:
             also = also[are_in(also, allowed)]
         rows, cosines = self.vectors.candidates(snapshot, vector, depth, allowed, also=also)
-        matches = np.array([lexical.get(row, 0.0) for row in rows.tolist()], dtype=np.float64)
+        every = dict.fromkeys(rows.tolist(), 0.0) | lexical
+        matches = np.array([every[row] for row in rows.tolist()], dtype=np.float64)
         # What is added up in another order has another sum, and rows are in the order in which they were added.
         by_score = np.lexsort((matches, cosines))
         rows, dense, matches = rows[by_score], cosines[by_score].astype(np.float64), matches[by_score]

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -366,7 +367,7 @@ class LexicalSearcher:
             pairs = with_tied(lambda count: self._run(within, count), k)
         else:
             pairs = with_tied(lambda count: self._run_and_filter(any_word, count, allowed), k)
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+        return sorted(sorted(pairs, key=itemgetter(0)), key=itemgetter(1), reverse=True)
 
     def document_frequency(self, words: Sequence[str]) -> tuple[list[int], int]:
         """Return how many texts hold each word, and how many texts there are.

@@ -341,6 +341,8 @@ def _widen(found: "_GrowingWindows", tight: Sequence[tuple[Ranked, int]]) -> Non
     """Widen tight windows, best first, as far as the budget allows."""
     before, after = WIDENING
     for item, rank in tight:
+        if found.left < 1:
+            return
         window = item.window
         first = max(window.first - before, *(hit.section_start for hit in window.hits), 0)
         last = min(window.last + after, *(hit.section_end - 1 for hit in window.hits))
@@ -353,7 +355,7 @@ def _widen(found: "_GrowingWindows", tight: Sequence[tuple[Ranked, int]]) -> Non
             found.widen(item, rank, first, reached)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Run:
     """A window that grows.
 
@@ -421,8 +423,10 @@ class _GrowingWindows:
     def may_join(self, window: Window) -> bool:
         """Return whether a window is so near another that it may be joined with it once it is completed."""
         reach = NEAR + MAX_COMPLETED
-        runs = (run.window for run in self.sections.get(window.section, []))
-        return any(window.first <= other.last + 1 + reach and window.last >= other.first - 1 - reach for other in runs)
+        for run in self.sections.get(window.section, ()):
+            if window.first <= run.window.last + 1 + reach and window.last >= run.window.first - 1 - reach:
+                return True
+        return False
 
     def grown(self, item: Ranked, gap: int = NEAR) -> tuple[Window, list[_Run]]:
         """Return a window, joined with those near it and completed, and those that it would replace.
@@ -497,13 +501,15 @@ class _GrowingWindows:
         if not joined:  # as most aren't
             section.append(_Run(window, [rank], added_cost, is_fixed))
             return
-        ranks = sorted({rank, *(each for run in joined for each in run.ranks)})
-        section[:] = [run for run in section if all(run is not other for other in joined)]
-        section.append(_Run(window, ranks, added_cost + sum(run.cost for run in joined), is_fixed))
+        ranks = sorted({rank, *[each for run in joined for each in run.ranks]})
+        section[:] = [run for run in section if run not in joined]
+        section.append(_Run(window, ranks, added_cost + sum([run.cost for run in joined]), is_fixed))
 
     def added_cost(self, window: Window, joined: Sequence[_Run]) -> int:
         """Return what a window in place of others adds to the cost."""
-        return 0 if self.budget is None else self.budget.cost(window) - sum(run.cost for run in joined)
+        if self.budget is None:
+            return 0
+        return self.budget.cost(window) - sum([run.cost for run in joined]) if joined else self.budget.cost(window)
 
     def afford(self, window: Window, joined: Sequence[_Run], rank: int) -> bool:
         """Add a window in place of others, if the budget allows it."""
@@ -520,16 +526,15 @@ class _GrowingWindows:
     def widen(self, item: Ranked, rank: int, first: int, last: int) -> bool:
         """Widen a window that was taken, if the budget allows it."""
         window = item.window
-        held = [run.window for run in self.sections.get(window.section, [])]
+        held = [window, *[run.window for run in self.sections.get(window.section, ())]]
         for index in (first, last):
-            if not any(other.first <= index <= other.last for other in (window, *held)) and not self.affords_sentence(
-                (window.doc_id, index)
-            ):
+            is_held = [other for other in held if other.first <= index <= other.last]
+            if not is_held and not self.affords_sentence((window.doc_id, index)):
                 return False
         last = self._readable(window, range(window.last + 1, last + 1), window.last)
         first = self._readable(window, range(window.first - 1, first - 1, -1), window.first)
         wider = item.with_window(ending_well(window.widened(first, last), self.lines(window)))
-        return any(self.afford(*self.grown(wider, gap), rank) for gap in (NEAR, 0))
+        return self.afford(*self.grown(wider, NEAR), rank) or self.afford(*self.grown(wider, 0), rank)
 
     def _readable(self, window: Window, indexes: range, reached: int) -> int:
         """Return how far the sentences of a section can be read."""

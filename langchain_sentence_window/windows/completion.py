@@ -172,6 +172,7 @@ class Line:
         in_table: Whether it is a row of a table.
         has_lead_in: Whether a lead-in is shown above a window that begins with it.
         pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
+        structure: ``table`` or ``list`` if it belongs to one; else empty.
         size: The characters of its text.
         refers_back: Whether it begins with a word that refers to what stands before it.
         begins_item: Whether it begins with a mark of a list, such as "-" or "2.", or of a table.
@@ -185,6 +186,7 @@ class Line:
     in_table: bool = False
     has_lead_in: bool = False
     pieces: Span | None = None
+    structure: str = field(init=False)
     size: int = field(init=False)
     refers_back: bool = field(init=False)
     begins_item: bool = field(init=False)
@@ -194,6 +196,7 @@ class Line:
     def __post_init__(self) -> None:
         """Look at the text once, as the rules ask for the same again and again."""
         text = self.text
+        self.structure = "table" if self.in_table else "list" if self.in_list else ""
         self.size = len(text)
         self.refers_back = refers_back(text) is not None
         self.begins_item = begins_item(text) is not None
@@ -288,8 +291,8 @@ def complete(
         if keeps_sentences_whole:
             first, last = _whole_sentences(lines, first, last)
             hits = [lines[hit.index] for hit in window.hits]
-            for in_table in (True, False):
-                first, last = _whole_structure(lines, first, last, hits, in_table=in_table)
+            for structure in ("table", "list"):
+                first, last = _whole_structure(lines, first, last, hits, structure)
         first, last = _whole_items(lines, first, last)
         last = _past_what_announces(lines, first, last)
         first = _before_what_refers(lines, first, opens_backward=opens_backward)
@@ -380,33 +383,27 @@ def _whole_sentences(lines: SectionLines, first: int, last: int) -> tuple[int, i
 
 
 def _whole_structure(
-    lines: SectionLines, first: int, last: int, hits: Sequence[Line], *, in_table: bool
+    lines: SectionLines, first: int, last: int, hits: Sequence[Line], structure: str
 ) -> tuple[int, int]:
     """Add the rest of a table, or a list, that is short for the number of its rows or items that were hit."""
     limit = 0
     for line in hits:
-        limit += SHORT_CHARS * _is_part(line, in_table)
+        if line.structure == structure:
+            limit += SHORT_CHARS
     if not limit:
         return first, last
     low, high, size = first, last, 0
     for index in range(first, last + 1):
         size += lines[index].size
     while size <= limit:
-        before = lines[low - 1] if _is_part(lines[low], in_table) else NO_LINE
-        if _is_part(before, in_table):
-            low -= 1
-            size += 1 + before.size
-            continue
-        after = lines[high + 1] if _is_part(lines[high], in_table) else NO_LINE
-        if not _is_part(after, in_table):
+        if lines[low].structure == structure and lines[low - 1].structure == structure:
+            low = added = low - 1
+        elif lines[high].structure == structure and lines[high + 1].structure == structure:
+            high = added = high + 1
+        else:
             return low, high
-        high += 1
-        size += 1 + after.size
+        size += 1 + lines[added].size
     return first, last
-
-
-def _is_part(line: Line, in_table: bool) -> bool:  # noqa: FBT001 - asked for each line
-    return line.in_table if in_table else line.in_list
 
 
 def _whole_items(lines: SectionLines, first: int, last: int) -> tuple[int, int]:

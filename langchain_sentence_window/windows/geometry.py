@@ -12,6 +12,7 @@ For all hits, in any order:
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TypeAlias, TypeVar, cast
 
 from langchain_sentence_window._display import shown
@@ -25,6 +26,8 @@ WindowSize: TypeAlias = int | tuple[int, int]
 _MAX_MEANT = 100
 
 T = TypeVar("T")
+
+_SCORE, _INDEX, _KEY = attrgetter("score"), attrgetter("index"), attrgetter("key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,11 @@ class Window:
     @property
     def best(self) -> Hit:
         """The best hit, the first of them among equals."""
-        if len(self.hits) == 1:  # as most are; it is asked for often
-            return self.hits[0]
-        return max(self.hits, key=lambda hit: (hit.score, -hit.index))
+        best = self.hits[0]
+        for hit in self.hits[1:]:
+            if hit.score > best.score:
+                best = hit
+        return best
 
     @property
     def section(self) -> SentenceKey:
@@ -177,7 +182,8 @@ def best_windows(
         raise not_a_function("expansion", expansion)
     sections: dict[SentenceKey, list[_Run]] = {}
     count = 0
-    for hit in sorted(each_of(hits, Hit), key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
+    in_place = sorted(each_of(hits, Hit), key=_KEY)
+    for hit in sorted(in_place, key=_SCORE, reverse=True):
         window = expansion(hit)
         first, last = window.first, window.last
         runs = sections.setdefault(window.section, [])
@@ -258,8 +264,11 @@ def not_of(value: object, kind: type) -> InvalidInputError:
 def in_order(hits: Iterable[Hit]) -> list[Hit]:
     """Return different hits in the order of a window: by index, the best of a sentence first."""
     ordered = list[Hit]()
-    for hit in sorted(hits, key=lambda hit: (hit.index, -hit.score)):
-        if not ordered or ordered[-1].index != hit.index or hit not in ordered:
+    best_first = sorted(hits, key=_SCORE, reverse=True)
+    for hit in sorted(best_first, key=_INDEX):
+        # Windows that are joined often have the same hits.
+        is_new = not ordered or ordered[-1].index != hit.index or (hit is not ordered[-1] and hit not in ordered)
+        if is_new:
             ordered.append(hit)
     return ordered
 

@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
