@@ -185,7 +185,7 @@ class _IndexRead:
         else:
             if named.question not in self.vectors:
                 # A second read finds the same state only if nobody writes.
-                kept = state.origin.queries.kept(named.question)
+                kept = state.origin.queries.cached(named.question)
                 if kept is None:
                     return named.question
                 self.vectors[named.question] = kept

@@ -16,7 +16,7 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowEr
 
 from .database import Database
 from .filters import Condition
-from .origin import TEXTS_TO_WRITE, Origin, StaleVectorError, UnprovenError
+from .origin import Origin, StaleVectorError, UnprovenError
 from .records import Record, add_records, with_ids
 from .tables import stored_text, text_key, to_halves
 
@@ -72,7 +72,7 @@ class Replacement:
             try:
                 await io.in_thread(self.write)
             except UnprovenError:
-                await self.origin.prove(io, TEXTS_TO_WRITE)
+                await self.origin.prove(io)
             except StaleVectorError:
                 continue
             else:
@@ -94,7 +94,7 @@ class Replacement:
                 unknown = await io.in_thread(self._unknown, texts)
                 break
             except UnprovenError:
-                await self.origin.prove(io, TEXTS_TO_WRITE)
+                await self.origin.prove(io)
         new = [text for text in unknown if text not in self.vectors]
         self._staged_at = monotonic()
 
