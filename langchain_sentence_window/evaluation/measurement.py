@@ -35,7 +35,7 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWa
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import RELATED_NAMES
 
-from .gold import Corpus, GivenCorpus, LostGold, SectionStarts, StoredCorpus, check_any_left, find_gold, warn_of_unknown
+from .gold import Corpus, DocumentText, GivenCorpus, LostGold, StoredCorpus, check_any_left, find_gold
 from .metrics import Count, Passage, is_wrong_section, score, within_budget
 from .questions import Question, checked_questions
 from .report import Comparison, QuestionResult, Report
@@ -235,14 +235,11 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
         scopes = {(id(each.vectorstore), repr(each.scope().filter)): each.scope() for each in windows}
         corpora = [StoredCorpus(scope) for scope in scopes.values()]
     lost: tuple[LostGold, ...] = ()
-    sections: SectionStarts | None = None
+    known: Mapping[str, DocumentText] | None = None
     if corpora:
         gold = await find_gold(io, corpora, questions)
         check_any_left(gold)
-        questions, lost, sections = gold.questions, gold.lost, None if gold.unread else gold.sections
-    for store in {id(each.vectorstore): each.vectorstore for each in windows}.values():
-        within = [each.scope() for each in windows if each.vectorstore is store]
-        await warn_of_unknown(io, within, [question.doc_id for question in questions])
+        questions, lost, known = gold.questions, gold.lost, None if gold.unread else gold.documents
     reports: dict[str, Report] = {}
     total = len(retrievers) * len(questions)
     with counted(total, "Asking", show_progress=show_progress, on_progress=on_progress) as step:
@@ -253,7 +250,7 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
             for question in questions:
                 found: object = await io.call(best_first.invoke, best_first.ainvoke, question.question)
                 passages = [_passage(document) for document in checked_documents(found)]
-                results.append(await io.in_thread(_result, question, passages, budgets, count, sections))
+                results.append(await io.in_thread(_result, question, passages, budgets, count, known))
                 step()
             reports[name] = Report(budgets, unit, tuple(results), count, lost)
     _warn_of_other_texts(reports.values())
@@ -306,10 +303,10 @@ def _result(
     passages: Sequence[Passage],
     budgets: Sequence[int],
     count: Count,
-    sections: SectionStarts | None,
+    documents: Mapping[str, DocumentText] | None,
 ) -> QuestionResult:
     contexts = [within_budget(passages, budget, count) for budget in budgets]
-    starts = None if sections is None else sections.get(question.doc_id, ())
+    starts = None if documents is None else documents[question.doc_id].section_starts
     first = passages[0] if passages else None
     return QuestionResult(
         question=question,
