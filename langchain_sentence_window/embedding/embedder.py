@@ -1,5 +1,6 @@
 """Calls of an embedder: in slices, counted, with progress, and checked."""
 
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -8,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
@@ -16,7 +18,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors, encodable
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 
-from .vectors import normalized, to_rows
+from .vectors import is_usual, normalized, to_rows
 
 EMBED_BATCH_SIZE = 256
 """Texts of one call of an embedder; their vectors come as lists, which take several times the memory of arrays."""
@@ -135,7 +137,12 @@ def unit_vector(vector: object) -> Vectors:
     Raises:
         EmbeddingError: It isn't a list of finite numbers.
     """
-    unit: Vectors = unit_vectors([vector], 1)[0]
+    row = to_rows([vector], 1)[0]
+    with np.errstate(all="ignore"):
+        length = math.sqrt(row @ row)
+    if is_usual(length):  # a fast path for searches
+        return np.asarray(row / np.float32(length), dtype=np.float32)
+    unit: Vectors = normalized(row[np.newaxis])[0]
     return unit
 
 

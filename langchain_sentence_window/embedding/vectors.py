@@ -146,6 +146,11 @@ def normalized(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
         return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1)), dtype=np.float32)
 
 
+def is_usual(length: float) -> bool:
+    """Return whether a length was computed without underflow or overflow in single precision."""
+    return _SHORT < length < _LONG
+
+
 def _near_one(vectors: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
     """Scale each vector by a power of two, which is exact: its largest number is then between 1/2 and 1."""
     _, exponents = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))

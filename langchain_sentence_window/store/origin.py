@@ -23,6 +23,7 @@ from langchain_sentence_window.embedding.identity import (
     makes_vectors,
     names_model,
 )
+from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddings
 from langchain_sentence_window.errors import IndexMismatchError, wrong_size
 
 from .database import Database
@@ -72,12 +73,14 @@ class Origin:
     def check_opening(self) -> None:
         """Refuse an embedder of another name whose vectors differ.
 
-        One whose name says no model isn't called yet, as it may be loaded on its first call. It is checked then.
-
         Raises:
             IndexMismatchError: Another embedder made the index.
         """
-        if self._names_model:
+        if isinstance(self._embedding, DeferredEmbeddings):
+            return  # it is checked when it is first used
+        with self._database.reading() as snapshot:
+            made_with = recorded(snapshot)
+        if made_with.name not in (None, self._name):
             self.run_proven(self._check_now)
 
     def _check_now(self) -> None:

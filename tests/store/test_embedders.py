@@ -113,6 +113,7 @@ class Logging(TextEmbeddings):
     def __init__(self, **named: str) -> None:
         super().__init__()
         self.embedded = list[str]()
+        del self.model
         vars(self).update(named)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:

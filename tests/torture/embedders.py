@@ -39,6 +39,7 @@ class ModelEmbeddings(TextEmbeddings):
     def __init__(self, model: str, size: int = DIMENSION, kind: str = "described") -> None:
         super().__init__(size)
         self.name = model
+        del self.model
         if kind == "described":
             self.model = model
         self._calls_left = sys.maxsize
