@@ -8,6 +8,7 @@ cases, a few stored texts are embedded again.
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
+from typing import Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -97,7 +98,7 @@ def _described(embedding: object, depth: int) -> str:
     return f"{kind.__module__}.{kind.__qualname__}({', '.join(f'{name}={value}' for name, value in settings)})"
 
 
-def _settings(attributes: Mapping[object, object], depth: int) -> Iterator[tuple[str, str]]:
+def _settings(attributes: Mapping[Any, object], depth: int) -> Iterator[tuple[str, str]]:
     """Yield the settings that a name shows, and embedders as they are described."""
     if depth == _MAX_DEPTH:
         return

@@ -281,13 +281,22 @@ class FoundGold:
 
     Attributes:
         results: For each question, itself with its gold as it is now, or why that isn't found.
-        documents: The documents that were read, by their ids.
+        documents: The documents that hold gold, by their ids.
+        sources: The sources of documents that questions name, as far as they have any.
         unread: The documents that the store can't read. Questions about them are as they were.
     """
 
     results: list[Question | LostGold] = field(default_factory=list)
     documents: dict[str, DocumentText] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
     unread: set[str] = field(default_factory=set)
+
+    def note(self, document: DocumentText, *, holds: bool) -> None:
+        """Note a document that was read, and whether it holds gold."""
+        if document.source is not None:
+            self.sources[document.doc_id] = document.source
+        if holds:
+            self.documents.setdefault(document.doc_id, document)
 
     @property
     def questions(self) -> list[Question]:
@@ -310,42 +319,47 @@ async def find_gold(io: IO, corpora: Sequence[Corpus], questions: Sequence[Quest
     """
     found = FoundGold()
     for question in questions:
-        result: Question | LostGold = LostGold(question, "missing")
+        lost = LostGold(question, "missing")
         for corpus in corpora:
             here = await _find(io, corpus, question, found)
-            if isinstance(here, Question) or result.reason == "missing":
-                result = here
-            if isinstance(result, Question):
+            if isinstance(here, Question):
+                found.results.append(here)
                 break
-        found.results.append(result)
+            if lost.reason == "missing":
+                lost = here
+        else:
+            found.results.append(lost)
     return found
 
 
 async def _find(io: IO, corpus: Corpus, question: Question, found: FoundGold) -> Question | LostGold:
-    """Find the gold of a question in the document that it names, or in the only one of that file name that says it."""
     try:
-        named = await corpus.read(io, question.doc_id)
+        document = await corpus.read(io, question.doc_id)
     except UnreadableError:
         found.unread.add(question.doc_id)
         return question
-    if named is not None:
-        found.documents[named.doc_id] = named
-        return await io.in_thread(find_in, question, named)
+    if document is None:
+        return await _find_moved(io, corpus, question, found)
+    here = await io.in_thread(find_in, question, document)
+    found.note(document, holds=isinstance(here, Question))
+    return here
+
+
+async def _find_moved(io: IO, corpus: Corpus, question: Question, found: FoundGold) -> Question | LostGold:
+    """Find gold in the only document of the same file name that says it."""
     if not question.texts:
         return LostGold(question, "missing")
-    moved: list[Question] = []
+    moved: list[tuple[Question, DocumentText]] = []
     for doc_id in await corpus.named_alike(io, question.doc_id):
         document = await corpus.read(io, doc_id)
         here = None if document is None else await io.in_thread(find_in, question, document)
         if document is not None and isinstance(here, Question):
-            found.documents[document.doc_id] = document
-            moved.append(here)
+            moved.append((here, document))
     if len(moved) == 1:
-        return moved[0]
-    sought = question.texts[0]
-    if moved:
-        return LostGold(question, "ambiguous", sought, tuple(each.doc_id for each in moved))
-    return LostGold(question, "missing", sought)
+        found.note(moved[0][1], holds=True)
+        return moved[0][0]
+    ids = tuple(document.doc_id for _, document in moved)
+    return LostGold(question, "ambiguous" if moved else "missing", question.texts[0], ids)
 
 
 def check_any_left(found: FoundGold) -> None:

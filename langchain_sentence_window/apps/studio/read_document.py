@@ -261,15 +261,9 @@ def _key(question: Question) -> tuple[object, ...]:
 
 def _gold(given: Question, result: Question | LostGold, found: FoundGold) -> Gold:
     if isinstance(result, LostGold):
-        return Gold(given, _name_of(given.doc_id, found), result.reason, str(result))
+        return Gold(given, found.sources.get(given.doc_id, given.doc_id), result.reason, str(result))
     state: State = "unknown" if given.doc_id in found.unread else "ok"
-    return Gold(result, _name_of(result.doc_id, found), state)
-
-
-def _name_of(doc_id: str, found: FoundGold) -> str:
-    """Return the source of a document, else its id."""
-    document = found.documents.get(doc_id)
-    return doc_id if document is None or document.source is None else document.source
+    return Gold(result, found.sources.get(result.doc_id, result.doc_id), state)
 
 
 async def _listed(retriever: SentenceWindowRetriever) -> Mapping[str, object] | None:
