@@ -9,14 +9,14 @@ An embedder that becomes another while the store is open isn't noticed.
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.embedding.embedder import QueryEmbedder, embed_in_slices
+from langchain_sentence_window.embedding.embedder import QueryEmbedder
 from langchain_sentence_window.embedding.identity import (
     describe_embedder,
     longest_texts,
@@ -59,12 +59,13 @@ class Origin:
     """The embedder of an open store, compared with the one that is recorded.
 
     Attributes:
+        embedding: The embedder.
         queries: Embeds questions.
     """
 
     def __init__(self, embedding: Embeddings, database: Database) -> None:
         """Compare nothing yet."""
-        self._embedding, self._database = embedding, database
+        self.embedding, self._database = embedding, database
         self._name, self._names_model = describe_embedder(embedding), names_model(embedding)
         self._is_own: dict[int | None, bool] = {}  # by line; each change is one operation, so it needs no lock
         self._checked_at = Version(-1)
@@ -76,7 +77,7 @@ class Origin:
         Raises:
             IndexMismatchError: Another embedder made the index.
         """
-        if isinstance(self._embedding, DeferredEmbeddings):
+        if isinstance(self.embedding, DeferredEmbeddings):
             return  # it is checked when it is first used
         with self._database.reading() as snapshot:
             made_with = recorded(snapshot)
@@ -92,25 +93,11 @@ class Origin:
         with self._database.reading() as snapshot:
             return recorded(snapshot).name == describe_embedder(embedding) and names_model(embedding)
 
-    # Embedding
-
-    async def embed(
-        self,
-        io: IO,
-        texts: Sequence[str],
-        keep: Callable[[Sequence[str], Vectors], Awaitable[None]],
-        *,
-        show_progress: bool,
-    ) -> None:
-        """Embed texts in slices; see `embed_in_slices`."""
-        if texts:
-            await embed_in_slices(io, self._embedding, texts, keep, show_progress=show_progress)
-
     async def prove(self, io: IO) -> None:
         """Embed a few stored texts again, and remember whether the vectors are the same."""
         made_with, sample = await io.in_thread(self.sample)
-        if sample:
-            self._is_own[made_with.line] = await makes_vectors(io, self._embedding, sample)
+        # A line without vectors gets none, as the next write begins another; so it doesn't matter what is said of it.
+        self._is_own[made_with.line] = await makes_vectors(io, self.embedding, sample)
 
     def run_proven(self, work: Callable[[], T]) -> T:
         """Run a function, again after comparing vectors if it needs that."""

@@ -11,7 +11,7 @@ from time import monotonic
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.embedding.embedder import takes_several_calls
+from langchain_sentence_window.embedding.embedder import embed_in_slices, takes_several_calls
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError, StoreChangedError
 
 from .database import Database
@@ -104,7 +104,7 @@ class Replacement:
                 await io.in_thread(self._stage)
 
         try:
-            await self.origin.embed(io, new, keep, show_progress=show_progress)
+            await embed_in_slices(io, self.origin.embedding, new, keep, show_progress=show_progress)
         except BaseException:
             if takes_several_calls(new) and self.vectors:
                 with suppress(SentenceWindowError, UnprovenError):

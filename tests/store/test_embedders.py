@@ -1,5 +1,7 @@
 """The vectors of a store are all of one embedder, though others open it."""
 
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,9 @@ from langchain_core.documents import Document
 from langchain_sentence_window import FaissStore, copy_index
 from langchain_sentence_window.embedding.identity import describe_embedder
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.errors import IndexMismatchError
+from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from tests.conftest import Invoke
+from tests.store.folders import DATABASE
 from tests.torture.corpus import TextEmbeddings
 from tests.torture.embedders import KINDS, ModelEmbeddings
 
@@ -167,3 +170,14 @@ def test_an_opening_that_is_refused_changes_no_setting(tmp_path: Path) -> None:
         FaissStore(other, tmp_path, index="exact", neighbor_weights=(1,))
     with FaissStore(one, tmp_path) as store:
         assert (store.stats().index, store.stats().neighbor_weights) == ("auto", NEIGHBOR_WEIGHTS)
+
+
+def test_a_damaged_database_without_vectors_keeps_no_search_waiting(tmp_path: Path) -> None:
+    with FaissStore(ModelEmbeddings("A", kind="private"), tmp_path) as store:
+        store.add_documents(PAGES)
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as database, database:
+        database.execute("DELETE FROM vectors")
+    with FaissStore.open(tmp_path, ModelEmbeddings("A", kind="private")) as store:
+        with suppress(StoreError):
+            store.similarity_search("page 1")
+        assert not store.check().is_sound
