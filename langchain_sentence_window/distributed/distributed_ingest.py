@@ -99,7 +99,7 @@ class IngestTarget:
         vanished = [] if keeps_all else list(self._before.values())
         with _failing_as("all documents were written, and then the store failed ({}); call ingest again"):
             for part in batches(vanished, DELETE_BATCH_SIZE):
-                self.deleted += self._store.calling(partial(self._store.remove, part))
+                self.deleted += len(self._store.calling(partial(self._store.remove, part)))
             self._store.calling(self._store.finish)
 
 
