@@ -239,9 +239,6 @@ class DeferredEmbeddings(Embeddings):
         return self._embedding
 
 
-_MAX_SHOWN_CHARS = 80
-
-
 def checked_embedding(embedding: object) -> Embeddings:
     """Return the embedder that was passed: an instance of ``Embeddings``, or of a class with its two methods.
 
@@ -251,19 +248,7 @@ def checked_embedding(embedding: object) -> Embeddings:
     has_methods = not isinstance(embedding, type) and all(callable(getattr(embedding, name, None)) for name in _METHODS)
     if isinstance(embedding, Embeddings) or has_methods:
         return cast("Embeddings", embedding)
-    raise InvalidInputError(f"embedding is {_what(embedding)}; {_cure(embedding)}")
-
-
-def _what(given: object) -> str:
-    if given is None:
-        return "None"
-    if isinstance(given, str):
-        return f"the string {without_secrets(given)[:_MAX_SHOWN_CHARS]!r}"
-    if isinstance(given, type):
-        return f"the class {given.__name__}"
-    if inspect.isroutine(given):
-        return f"the function {given.__name__}"
-    return f"an object of the class {type(given).__module__}.{type(given).__qualname__}"
+    raise InvalidInputError(f"embedding is {shown(embedding)}; {_cure(embedding)}")
 
 
 def _cure(given: object) -> str:
