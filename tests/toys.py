@@ -13,10 +13,12 @@ class WordEmbeddings(Embeddings):
     """One dimension for each word of `VOCABULARY`, and one that every text has 0.1 of.
 
     So the cosine of "refund" and "refund" is 1, of "refund" and "refund annual" about 0.71, and of
-    "refund" and "card" about 0.01. All texts and calls are counted.
+    "refund" and "card" about 0.01. All texts and calls are counted. It names its model, so a store that is opened again
+    embeds nothing to recognize it.
     """
 
     def __init__(self) -> None:
+        self.model = "words"
         self.embedded: list[str] = []
         self.calls = 0
 

@@ -179,7 +179,7 @@ class _StateAdapter(FaissStoreAdapter):
         vector = self._vectors.get(text)
         if vector is None:
             # Another read finds the same state only if nobody writes.
-            vector = self._state.origin.queries.kept(text)
+            vector = self._state.origin.queries.cached(text)
         if vector is None:
             raise _NotEmbedded(text)
         return self._state.search(vector, text, k, lexical_weight=lexical_weight, filter=filter, spreads=spreads)

@@ -320,9 +320,9 @@ class OpenStore:
         """Build indexes."""
         self.bulk.finish()
 
-    def remove(self, names: Sequence[str]) -> int:
-        """Delete documents; return how many were there."""
-        return len(run(delete_documents(BLOCKING, Scope(self.adapter), list(names)))) if names else 0
+    def remove(self, names: Sequence[str]) -> Sequence[str]:
+        """Delete documents; return the names of those that were there."""
+        return run(delete_documents(BLOCKING, Scope(self.adapter), list(names))) if names else []
 
     def _open(self) -> tuple[StoreAdapter, BulkWriter]:
         if self._opened is None:

@@ -99,7 +99,7 @@ class IngestTarget:
         vanished = [] if keeps_all else list(self._before.values())
         with _failing_as("all documents were written, and then the store failed ({}); call ingest again"):
             for part in batches(vanished, DELETE_BATCH_SIZE):
-                self.deleted += self._store.calling(partial(self._store.remove, part))
+                self.deleted += len(self._store.calling(partial(self._store.remove, part)))
             self._store.calling(self._store.finish)
 
 
@@ -119,7 +119,7 @@ def digest(name: str) -> bytes:
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=_DIGEST_SIZE).digest()
 
 
-Given: TypeAlias = "Dataset | str | PathLike[str] | Iterable[str | PathLike[str]] | Iterable[Document]"
+IngestInput: TypeAlias = "Dataset | str | PathLike[str] | Iterable[str | PathLike[str]] | Iterable[Document]"
 """Holds what is ingested: a Ray Dataset, paths or addresses of files and folders, or Documents."""
 
 MAX_FAILURES = 100
@@ -127,7 +127,7 @@ MAX_FAILURES = 100
 
 
 def ingest(
-    documents: Given,
+    documents: IngestInput,
     *,
     store: MakeStore,
     embedding: MakeEmbedding | None = None,
@@ -209,7 +209,7 @@ def ingest(
     with cluster() as ray, private_settings(own_settings):
         workers = workers_of(ray, concurrency, num_cpus, num_gpus)
         checked_picklable(writer)
-        run_ = _Run(writer, joining, workers, most, show_progress=show_progress)
+        run_ = _DistributedRun(writer, joining, workers, most, show_progress=show_progress)
         cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
         try:
             target.begin(rebuild_indexes=rebuild_indexes)
@@ -255,7 +255,7 @@ def checked_picklable(writer: DocumentWriter) -> None:
         ) from error
 
 
-class _Run:
+class _DistributedRun:
     """One run of the stages, and what came of it."""
 
     def __init__(

@@ -23,7 +23,7 @@ from langchain_sentence_window.documents.source_documents import ANY_STORE, JSON
 from langchain_sentence_window.documents.source_parts import Part
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings, Situate, embed_and_mix
-from langchain_sentence_window.embedding.embedder_state import describe_embedder
+from langchain_sentence_window.embedding.identity import describe_embedder
 from langchain_sentence_window.embedding.named_embedders import checked_embedding
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.indexing import Preparation, Prepared

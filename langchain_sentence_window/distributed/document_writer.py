@@ -200,7 +200,6 @@ class DocumentWriter:
         self._settings = settings
         self._store = OpenStore(self._make, settings)
         self._rows: DocumentRows | None = None
-        self._described = ""
 
     def __call__(self, documents: Sequence[Document]) -> list[Outcome]:
         """Write documents, each in the place of its earlier version.
@@ -225,22 +224,23 @@ class DocumentWriter:
 
     def _write_batch(self, batch: Sequence[Group]) -> list[Outcome]:
         try:
-            marks = self._store.calling(self._open)
+            rows = self._store.calling(self._open)
             prints, known = dict[str, str](), set[str]()
-            if marks:
-                prints = {group.doc_id: fingerprint(self._described, group.doc_id, group.parts) for group in batch}
-            if marks and not self._force:
+            if self._store.adapter.limits.holds(INGEST_STATE, ""):
+                settings = rows.settings()
+                prints = {group.doc_id: fingerprint(settings, group.doc_id, group.parts) for group in batch}
+            if prints and not self._force:
                 known = self._store.calling(lambda: self._store.complete(prints, self._namespace))
         except InvalidInputError:
             raise
         except Exception as error:  # noqa: BLE001 - each store has errors of its own
             return [_outcome(group, "stopped", error=error) for group in batch]
         changed = [group for group in batch if group.doc_id not in known]
-        made = {each.doc_id: each for each in self._written(changed, prints)}
+        made = {each.doc_id: each for each in self._written(rows, changed, prints)}
         return [made.get(group.doc_id) or _outcome(group, "unchanged") for group in batch]
 
-    def _open(self) -> bool:
-        """Open the store and load the embedder; return whether the store can hold the state of documents."""
+    def _open(self) -> DocumentRows:
+        """Open the store, and load the embedder."""
         adapter = self._store.adapter
         if self._rows is None:
             embedding = adapter.embedding if self._given is None else self._given
@@ -248,32 +248,32 @@ class DocumentWriter:
                 raise InvalidInputError(f"{adapter.name} doesn't say its embedder; give embedding=...")
             choices: dict[str, Any] = {"embed_headings": self._embed_headings, "situate": self._situate}
             self._rows = DocumentRows(embedding, splitter=self._splitter, limits=adapter.limits, **choices)
-            self._described = self._rows.settings()
-        return adapter.limits.holds(INGEST_STATE, "")
+        return self._rows
 
-    def _written(self, groups: Sequence[Group], prints: Mapping[str, str]) -> list[Outcome]:
+    def _written(self, rows: DocumentRows, groups: Sequence[Group], prints: Mapping[str, str]) -> list[Outcome]:
         """Make and write the rows of documents; after an error those of each document by itself."""
         if not groups:
             return []
         sentences, emptied = 0, set[str]()
         try:
-            prepared = self._made.prepare(groups)
+            prepared = rows.prepare(groups)
             sentences = len(prepared.sentences)
             if not self._is_dry:
-                vectors = self._made.embed(prepared)
+                vectors = rows.embed(prepared)
                 emptied = self._store.calling(lambda: self._put(prepared, vectors, prints))
         except Exception as error:  # noqa: BLE001 - documents, models and stores have errors of their own
             if not self._store.answers():
                 return [_outcome(group, "stopped", error=error) for group in groups]
             if len(groups) == 1:
                 return [_outcome(groups[0], "failed", sentences, error=error)]
-            return [outcome for group in groups for outcome in self._written([group], prints)]
+            return [outcome for group in groups for outcome in self._written(rows, [group], prints)]
         counts = Counter(sentence.metadata[DOC_ID] for sentence in prepared.sentences)
-        status: Any = "pending" if self._is_dry else "written"
-        return [
-            _outcome(group, status if count or group.doc_id in emptied else "unchanged", count)
-            for group, count in ((each, counts[each.doc_id]) for each in groups)
-        ]
+        outcomes: list[Outcome] = []
+        for group in groups:
+            changes = counts[group.doc_id] or group.doc_id in emptied
+            status = ("pending" if self._is_dry else "written") if changes else "unchanged"
+            outcomes.append(_outcome(group, status, counts[group.doc_id]))
+        return outcomes
 
     def _put(self, prepared: Prepared, vectors: Vectors, prints: Mapping[str, str]) -> set[str]:
         """Write the sentences of documents, and delete what the store has of documents without text.
@@ -291,17 +291,7 @@ class DocumentWriter:
                 sentences = with_state(sentences, state)
             marked += sentences
         self._store.bulk.write(marked, vectors)
-        blank = [name for name, sentences in of_each.items() if not sentences]
-        there = self._store.fetch([(name, 0) for name in blank]) if blank else {}
-        emptied = [name for name, _ in there]
-        self._store.remove(emptied)
-        return set(emptied)
-
-    @property
-    def _made(self) -> DocumentRows:
-        if self._rows is None:
-            raise RuntimeError("the store wasn't opened")
-        return self._rows
+        return set(self._store.remove([name for name, sentences in of_each.items() if not sentences]))
 
     def __getstate__(self) -> Mapping[str, Any]:
         """Return the state to pickle, without the store and what was loaded."""

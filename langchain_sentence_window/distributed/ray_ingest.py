@@ -1,8 +1,7 @@
 """An ingest on Ray Data: its stages, which Ray sends to its workers, and a cluster with quiet settings to run them on.
 
-The stages are functions of tables of Arrow. Before the last one a table has one row for each document, with all of its
-parts in it, as JSON, which any text fits into. So no document is split over workers, however the rows are cut into
-blocks.
+The stages are functions of tables of Arrow. A row is a document with all of its parts, or an `Outcome`, as JSON, which
+any text fits into. So no document is split over workers, however the rows are cut into blocks.
 """
 
 import json
@@ -162,7 +161,7 @@ def outcomes(
     tables = iter(written.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0))
     try:
         for table in tables:
-            yield [unpack_outcome(packed) for packed in table[OUTCOME].to_pylist()]
+            yield [Outcome(**json.loads(row)) for row in table[ROW].to_pylist()]
     finally:  # after an error the workers are stopped here, and not when the garbage is collected
         close = getattr(tables, "close", None)
         if close is not None:
@@ -219,15 +218,15 @@ def _mapped(dataset: Any, stage: Any, cpus: int) -> Any:
     return dataset.map_batches(stage, num_cpus=0, compute=TaskPoolStrategy(size=cpus), **AS_TABLES)
 
 
-def _blocks(rows: Sequence[tuple[bytes, bytes]], workers: int) -> list[Any]:
+def _blocks(rows: Sequence[bytes], workers: int) -> list[Any]:
     """Cut packed documents into tables of about `BLOCK_BYTES`, or less if there are few."""
-    share = sum(len(packed) for packed, _ in rows) // (workers * TASKS_OF_A_WORKER)
+    share = sum(map(len, rows)) // (workers * TASKS_OF_A_WORKER)
     most = min(BLOCK_BYTES, max(MIN_BLOCK_BYTES, share))
-    return [packed_table(part) for part in in_parts(rows, lambda row: len(row[0]), most)]
+    return [packed_table(part) for part in in_parts(rows, len, most)]
 
 
-DOCUMENT, OUTCOME, BUCKET = "document", "outcome", "bucket"
-"""Columns of the stages' tables: a packed document, a packed outcome, and a number that brings parts together."""
+ROW, BUCKET = "row", "bucket"
+"""Columns of the stages' tables: a packed document or outcome, and a number that brings parts together."""
 
 PATH, ROOT, BYTES = "path", "root", "bytes"
 TEXTS = ("text", "page_content")
@@ -245,7 +244,7 @@ class ReadFiles:
         """Read a table with paths, and their roots or the files' bytes."""
         return packed_table([self._read(row) for row in table.to_pylist()])
 
-    def _read(self, row: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    def _read(self, row: Mapping[str, Any]) -> bytes:
         path = str(row[PATH])
         try:
             documents = load_bytes(row[BYTES], path) if BYTES in row else load_path(path, row[ROOT])
@@ -271,7 +270,7 @@ class ReadRows:
             try:
                 document = document_of(row)
                 name = document_ids([document], self._join)[0]
-                rows.append((pack(name, [document]), b""))
+                rows.append(pack(name, [document]))
             except Exception as error:  # noqa: BLE001
                 name = str(row.get(ID) or shown(row))
                 rows.append(_failed(name, error))
@@ -282,13 +281,14 @@ class ReadRows:
 
 def gather(table: Any, join: JoinParts) -> Any:
     """Bring the parts of each document in a bucket together, in an order that doesn't depend on the blocks."""
-    rows = sorted(set(zip(table[DOCUMENT].to_pylist(), table[OUTCOME].to_pylist(), strict=True)))
-    made = [row for row in rows if row[1]]
+    made: list[bytes] = []
     by_name: dict[str, list[Document]] = {}
-    for packed, failed in rows:
-        if not failed:
-            group = unpack(packed, join)
-            by_name.setdefault(group.doc_id, []).append(group.parts[0].document)
+    for row in sorted(set(table[ROW].to_pylist())):
+        each = unpack(row, join)
+        if isinstance(each, Outcome):
+            made.append(row)
+        else:
+            by_name.setdefault(each.doc_id, []).append(each.parts[0].document)
     for name, documents in by_name.items():
         try:
             made += [_packed(each) for each in group_documents(documents, join)]
@@ -306,29 +306,21 @@ class WriteDocuments:
 
     def __call__(self, table: Any) -> Iterator[Any]:
         """Write the documents of a table; yield what became of them."""
-        import pyarrow as pa
-
-        rows = list(zip(table[DOCUMENT].to_pylist(), table[OUTCOME].to_pylist(), strict=True))
-        done = [failed for _, failed in rows if failed]
-        groups = [unpack(packed, self._join) for packed, failed in rows if not failed]
+        rows = [unpack(row, self._join) for row in table[ROW].to_pylist()]
+        done = [row for row in rows if isinstance(row, Outcome)]
+        groups = [row for row in rows if isinstance(row, Group)]
         try:
-            done += map(pack_outcome, self._writer.write(groups))
+            done += self._writer.write(groups)
         except InvalidInputError as error:  # of the store or a setting, not of a document
-            done += [pack_outcome(Outcome(each.doc_id, "stopped", error=describe_error(error))) for each in groups]
-        yield pa.table({OUTCOME: pa.array(done, pa.binary())})
+            done += [Outcome(each.doc_id, "stopped", error=describe_error(error)) for each in groups]
+        yield packed_table(list(map(pack_outcome, done)))
 
 
-def packed_table(rows: list[tuple[bytes, bytes]]) -> Any:
-    """Return a table of packed documents and outcomes, one of them in each row."""
+def packed_table(rows: Sequence[bytes]) -> Any:
+    """Return a table of packed documents and outcomes."""
     import pyarrow as pa
 
-    columns = list(zip(*rows, strict=True)) if rows else [(), ()]
-    return pa.table(
-        {
-            name: pa.array(list(column), pa.large_binary())
-            for name, column in zip((DOCUMENT, OUTCOME), columns, strict=True)
-        }
-    )
+    return pa.table({ROW: pa.array(rows, pa.large_binary())})
 
 
 def document_of(row: Mapping[str, Any]) -> Document:
@@ -359,29 +351,27 @@ def pack(name: str, parts: Sequence[Document]) -> bytes:
     return _written([name, *([part.id, part.page_content, part.metadata] for part in fitted)])
 
 
-def unpack(packed: bytes, join: Any) -> Group:
-    """Read what `pack` wrote."""
-    name, *parts = json.loads(packed)
-    documents = [Document(id=id_, page_content=text, metadata=metadata) for id_, text, metadata in parts]
-    return group_by_name(documents, join, [name] * len(documents))[0]
-
-
-def _packed(group: Group) -> tuple[bytes, bytes]:
-    return pack(group.doc_id, [part.document for part in group.parts]), b""
-
-
-def _failed(name: str, error: Exception) -> tuple[bytes, bytes]:
-    return b"", pack_outcome(Outcome(name, "failed", error=describe_error(error)))
-
-
 def pack_outcome(outcome: Outcome) -> bytes:
     """Write an outcome."""
     return _written(asdict(outcome))
 
 
-def unpack_outcome(packed: bytes) -> Outcome:
-    """Read what `pack_outcome` wrote."""
-    return Outcome(**json.loads(packed))
+def unpack(packed: bytes, join: JoinParts) -> Group | Outcome:
+    """Read what `pack` or `pack_outcome` wrote."""
+    row = json.loads(packed)
+    if isinstance(row, dict):
+        return Outcome(**row)
+    name, *parts = row
+    documents = [Document(id=id_, page_content=text, metadata=metadata) for id_, text, metadata in parts]
+    return group_by_name(documents, join, [name] * len(documents))[0]
+
+
+def _packed(group: Group) -> bytes:
+    return pack(group.doc_id, [part.document for part in group.parts])
+
+
+def _failed(name: str, error: Exception) -> bytes:
+    return pack_outcome(Outcome(name, "failed", error=describe_error(error)))
 
 
 def fitted_to_json(documents: Sequence[Document]) -> list[Document]:

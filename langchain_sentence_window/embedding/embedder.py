@@ -1,11 +1,10 @@
-"""Calls of an embedder, in slices, counted, with progress, checked; and two embedders compared by their vectors."""
+"""Calls of an embedder: in slices, counted, with progress, and checked."""
 
 import math
 import re
-import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +14,11 @@ from langchain_core.embeddings import Embeddings
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._io import ASYNC, IO
+from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors, encodable
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 
-from .vectors import is_usual, normalized, to_row, to_rows
+from .vectors import is_usual, normalized, to_rows
 
 EMBED_BATCH_SIZE = 256
 """Texts of one call of an embedder; their vectors come as lists, which take several times the memory of arrays."""
@@ -32,11 +31,6 @@ MAX_CACHED_QUERIES = 1_000
 
 MAX_CACHED_QUERY_CHARS = 2_000
 """Characters of the longest query that is cached."""
-
-MIN_SAME_COSINE = 0.999
-"""Lowest cosine between a stored vector and that of its text embedded again, if the embedder is the same.
-
-Half precision, of the model or of the stored vectors, stays above it. A prompt of one word doesn't."""
 
 
 async def embed_in_slices(
@@ -87,75 +81,37 @@ class QueryEmbedder:
     def __init__(self, embedding: Embeddings) -> None:
         """Begin with an empty cache."""
         self._embedding = embedding
-        self._kept: OrderedDict[str, Vectors] = OrderedDict()
+        self._cached: OrderedDict[str, Vectors] = OrderedDict()
 
-    def embed(self, query: str) -> Vectors:
+    async def embed(self, io: IO, query: str) -> Vectors:
         """Return the unit vector of a query, shape ``(dimension,)``, read-only.
 
         Raises:
             InvalidInputError: The query isn't a string.
             EmbeddingError: The embedder didn't return a list of finite numbers.
         """
-        asked, kept = self._known(query)
-        return self._keep(asked, self._embedding.embed_query(asked)) if kept is None else kept
-
-    async def aembed(self, query: str) -> Vectors:
-        """Async version of `embed`."""
-        return await self.ask(ASYNC, query)
-
-    async def ask(self, io: IO, query: str) -> Vectors:
-        """Embed a query within a flow, as `embed` does."""
-        asked, kept = self._known(query)
-        return self._keep(asked, await embed_query(io, self._embedding, asked)) if kept is None else kept
-
-    def kept(self, query: str) -> Vectors | None:
-        """Return the unit vector of a query that was embedded lately; ``None`` if it would have to be embedded."""
-        return self._kept.get(encodable(query))
-
-    def _known(self, query: object) -> tuple[str, Vectors | None]:
         if not isinstance(query, str):
             raise InvalidInputError(f"the query is {shown(query)}; it must be a string")
-        asked = encodable(query)
-        return asked, self._kept.get(asked)
-
-    def _keep(self, query: str, vector: object) -> Vectors:
-        unit = unit_vector(vector)
+        cached = self.cached(query)
+        if cached is not None:
+            return cached
+        text = encodable(query)
+        unit = unit_vector(await embed_query(io, self._embedding, text))
         unit.flags.writeable = False
-        if len(query) <= MAX_CACHED_QUERY_CHARS:
-            self._kept[query] = unit
-            while len(self._kept) > MAX_CACHED_QUERIES:
-                self._kept.popitem(last=False)
+        if len(text) <= MAX_CACHED_QUERY_CHARS:
+            self._cached[text] = unit
+            while len(self._cached) > MAX_CACHED_QUERIES:
+                self._cached.popitem(last=False)
         return unit
+
+    def cached(self, query: str) -> Vectors | None:
+        """Return the unit vector of a query that was embedded lately; ``None`` if it would have to be embedded."""
+        return self._cached.get(encodable(query))
 
 
 def takes_several_calls(texts: Sequence[str]) -> bool:
     """Return whether texts are too many for one call of an embedder."""
     return len(texts) > EMBED_BATCH_SIZE
-
-
-async def check_same_embedder(io: IO, embedding: Embeddings, stored: Sequence[tuple[str, Vectors]]) -> bool:
-    """Embed texts again, and return whether the vectors are the stored ones.
-
-    Args:
-        io: Makes the calls.
-        embedding: The embedder that may have made the stored vectors.
-        stored: A few texts, each with its vector. Long texts tell more embedders apart than short ones.
-
-    Returns:
-        Whether each cosine is at least `MIN_SAME_COSINE`; true for no texts.
-
-    Raises:
-        EmbeddingError: The embedder returned the wrong number of vectors, or unusable ones.
-    """
-    if not stored:
-        return True
-    texts = [encodable(text) for text, _ in stored]
-    again = unit_vectors(await embed_texts(io, embedding, texts), texts)
-    if any(vector.shape != again.shape[1:] for _, vector in stored):
-        return False
-    before = normalized(np.stack([vector for _, vector in stored]))
-    both_zero = ~(before.any(axis=1) | again.any(axis=1))
-    return bool((both_zero | ((before * again).sum(axis=1) >= MIN_SAME_COSINE)).all())
 
 
 def unit_vectors(vectors: object, texts: Sequence[str] | int) -> Vectors:
@@ -181,7 +137,7 @@ def unit_vector(vector: object) -> Vectors:
     Raises:
         EmbeddingError: It isn't a list of finite numbers.
     """
-    row = to_row(vector)
+    row = to_rows([vector], 1)[0]
     with np.errstate(all="ignore"):
         length = math.sqrt(row @ row)
     if is_usual(length):  # a fast path for searches
@@ -209,13 +165,10 @@ async def _embed_in_batches(
 ) -> None:
     """Embed texts in batches, which are halved as long as the embedder refuses so many.
 
-    Only a refused batch is sent again. A size that all texts were embedded with holds for later calls of the same
-    embedder, too, if larger batches were refused by a status of HTTP or a ``ValueError``; other errors, such as a lack
-    of memory, may pass.
+    Only a refused batch is sent again, and the smaller size holds for the rest of the call.
     """
     size = MULTI_PROCESS_BATCH_SIZE if getattr(embedding, "multi_process", None) is True else EMBED_BATCH_SIZE
-    size = min(size, _accepted_sizes.get(id(embedding), size))
-    at, is_refused = 0, False
+    at = 0
     while at < len(texts):
         end = min(at + size, len(texts))
         part = texts[at:end]
@@ -228,18 +181,10 @@ async def _embed_in_batches(
             if end - at == 1 or not _may_take_fewer(error):
                 raise
             size = (end - at) // 2
-            is_refused = is_refused or isinstance(error, ValueError) or bool(_statuses(error))
             continue
         await take(slice(at, end), vectors)
         at = end
-    if is_refused:
-        with suppress(TypeError):  # without weak references, its end can't be noticed
-            weakref.finalize(embedding, _accepted_sizes.pop, id(embedding), None).atexit = False
-            _accepted_sizes[id(embedding)] = size
 
-
-_accepted_sizes: dict[int, int] = {}
-"""By the id of an embedder that refused larger batches, a size that it took."""
 
 _REFUSED = frozenset({400, 413, 422})
 """HTTP statuses with which services refuse a batch: TEI 413 or 422, others 400."""
@@ -299,6 +244,23 @@ async def embed_query(io: IO, embedding: Embeddings, text: str) -> list[float]:
     return await io.call(embedding.embed_query, embedding.aembed_query, text)
 
 
+_listeners: ContextVar[tuple[Callable[[int], object], ...]] = ContextVar("listeners_to_texts", default=())
+
+
+@contextmanager
+def on_embedded_texts(listener: Callable[[int], object]) -> Iterator[None]:
+    """Call a function whenever texts are embedded within the block, in this thread or task.
+
+    Args:
+        listener: Is given the number of the texts. An error that it raises ends the call that embeds.
+    """
+    token = _listeners.set((*_listeners.get(), listener))
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
 @dataclass(slots=True)
 class EmbeddedTexts:
     """The texts that were embedded so far.
@@ -310,54 +272,19 @@ class EmbeddedTexts:
     count: int = 0
 
 
-_counting: ContextVar[EmbeddedTexts | None] = ContextVar("embedded_texts", default=None)
-_listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener_to_texts", default=None)
-
-
 @contextmanager
 def counted_texts() -> Iterator[EmbeddedTexts]:
     """Count the texts that are embedded within the block, in this thread or task."""
     texts = EmbeddedTexts()
-    token = _counting.set(texts)
-    try:
+
+    def add(count: int) -> None:
+        texts.count += count
+
+    with on_embedded_texts(add):
         yield texts
-    finally:
-        _counting.reset(token)
-
-
-@contextmanager
-def on_embedded_texts(listener: Callable[[int], None]) -> Iterator[None]:
-    """Call a function whenever texts are embedded within the block, in this thread or task.
-
-    Args:
-        listener: Is given the number of the texts. An error that it raises ends the call that embeds.
-    """
-    token = _listener.set(listener)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
-
-
-@contextmanager
-def also_on_embedded_texts(listener: Callable[[int], object]) -> Iterator[None]:
-    """Call a function too, besides the listener of the block around this one, as `on_embedded_texts` does."""
-    outer = _listener.get()
-
-    def both(count: int) -> None:
-        listener(count)
-        if outer is not None:
-            outer(count)
-
-    with on_embedded_texts(both):
-        yield
 
 
 def count_texts(count: int) -> None:
-    """Add to the count of the block that this is within, if there is one, and call the listener."""
-    texts = _counting.get()
-    if texts is not None:
-        texts.count += count
-    listener = _listener.get()
-    if listener is not None:
+    """Call the listeners of the blocks that this is within."""
+    for listener in _listeners.get():
         listener(count)

@@ -177,12 +177,12 @@ def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
         EmbeddingError: There isn't one vector of finite numbers for each text, all of one length.
     """
     count = texts if isinstance(texts, int) else len(texts)
-    given = vectors if hasattr(vectors, "__array__") else _listed(vectors, count)
-    array = _at_once(given)
-    if array is None and isinstance(given, list):
-        array = _one_by_one(given, texts)
-    elif array is None:
-        array = _numbers(given, "vectors")
+    if hasattr(vectors, "__array__"):
+        array = _numbers(vectors, "vectors")
+    else:
+        rows = _listed(vectors, count)
+        at_once = _at_once(rows)
+        array = _one_by_one(rows, texts) if at_once is None else at_once
     if array.ndim != 2 or len(array) != count or not array.shape[1]:  # noqa: PLR2004
         raise EmbeddingError(
             f"expected vectors of shape ({count}, dimension), one for each text, and got {array.shape}; "
@@ -197,31 +197,11 @@ def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
     return array
 
 
-def to_row(vector: object) -> Floats:
-    """Convert a single vector to an array of shape ``(dimension,)``, as `to_rows` does.
-
-    Raises:
-        EmbeddingError: It isn't a list of finite numbers.
-    """
-    array = _numbers(vector, "a vector")
-    if array.ndim != 1 or not len(array):
-        raise EmbeddingError(
-            f"a vector must be a list of numbers, and this one has the shape {array.shape}; "
-            "check what the embedder returns"
-        )
-    finite = np.isfinite(array)
-    if not finite.all():
-        raise EmbeddingError(
-            f"the vector holds NaN or infinity at position {int(np.argmin(finite))}; check the text it was made from"
-        )
-    return array
-
-
-def _at_once(given: object) -> Floats | None:
-    """Convert a list of lists or arrays in one step, as most embedders return it; ``None`` for anything else."""
-    if isinstance(given, list) and all(isinstance(row, list | tuple | np.ndarray) for row in given):
+def _at_once(rows: list[object]) -> Floats | None:
+    """Convert lists or arrays in one step, as most embedders return them; ``None`` for anything else."""
+    if all(isinstance(row, list | tuple | np.ndarray) for row in rows):
         try:
-            array = np.asarray(given)
+            array = np.asarray(rows)
         except _UNREADABLE:
             return None
         return _floats(array) if array.dtype.kind in "fiu" else None

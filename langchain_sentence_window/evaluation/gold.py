@@ -3,12 +3,13 @@
 Gold that isn't found is reported as `LostGold`. Nothing else is measured in its place.
 """
 
+import re
 import warnings
-from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias
 
 from langchain_core.documents import Document
@@ -19,7 +20,6 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import STORABLE_ID, Span
 from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.adapters.store_adapter import batches
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.part_groups import group_by_name
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
@@ -97,14 +97,22 @@ class DocumentText:
         runs: Its text; several runs if a filter hides what is between them.
         is_whole: Whether the filter hides nothing of it.
         source: The path or address that its metadata names; ``None`` for none.
-        find_sections: Returns the first code point of each of its sections, in order.
+        stored_sections: The first code point of each of its sections, in order; ``None`` to find them in the text.
     """
 
     doc_id: str
     runs: Sequence[TextRun]
-    is_whole: bool
-    source: str | None
-    find_sections: Callable[[], Sequence[int]] = field(repr=False)
+    is_whole: bool = True
+    source: str | None = None
+    stored_sections: Sequence[int] | None = None
+
+    @cached_property
+    def section_starts(self) -> Sequence[int]:
+        """The first code point of each section, in order."""
+        if self.stored_sections is not None:
+            return self.stored_sections
+        sentences = SentenceSplitter().split_text("".join(run.text for run in self.runs))
+        return [each.start for index, each in enumerate(sentences) if each.section_start == index]
 
     def slice(self, start: int, end: int) -> str | None:
         """Return the text of a span; ``None`` if it isn't known."""
@@ -112,33 +120,26 @@ class DocumentText:
 
     def within(self, span: Span) -> Span | None:
         """Return a span without what no sentence holds at the ends of the document; ``None`` if it lies elsewhere."""
-        first, last = self.runs[0], self.runs[-1]
-        end = last.start + len(last.text)
-        if self.is_whole and end < span[1] <= end + _LAST_LINE_BREAKS:
-            span = span[0], end
-        span = max(span[0], first.start) if self.is_whole else span[0], span[1]
-        return span if span[0] < span[1] and self.slice(*span) is not None else None
+        start, end = span
+        if self.is_whole:
+            last = self.runs[-1]
+            document_end = last.start + len(last.text)
+            start = max(start, self.runs[0].start)
+            if document_end < end <= document_end + _LAST_LINE_BREAKS:
+                end = document_end
+        return (start, end) if start < end and self.slice(start, end) is not None else None
 
     def places_of(self, text: str) -> list[int]:
-        """Return where a text begins, each time that it occurs, in order."""
-        found: list[int] = []
-        for run in self.runs:
-            at = run.text.find(text)
-            while at >= 0:
-                found.append(run.start + at)
-                at = run.text.find(text, at + len(text))
-        return found
+        """Return where a text begins, each time that it occurs, in order; nowhere if it is empty."""
+        pattern = re.compile(re.escape(text))
+        return [run.start + found.start() for run in self.runs if text for found in pattern.finditer(run.text)]
 
 
 def document_text(sentences: Sequence[StoredSentence], *, is_whole: bool) -> DocumentText:
     """Return the text of a document in an index from its sentences, at least one, in order."""
-    return DocumentText(
-        sentences[0].doc_id,
-        list(text_runs(sentences)),
-        is_whole,
-        source_of(sentences[0].source),
-        lambda: [each.start for each in sentences if each.section_start == each.index],
-    )
+    sections = [each.start for each in sentences if each.section_start == each.index]
+    first = sentences[0]
+    return DocumentText(first.doc_id, list(text_runs(sentences)), is_whole, source_of(first.source), sections)
 
 
 def find_spans(question: Question, document: DocumentText) -> list[Span | None]:
@@ -149,27 +150,17 @@ def find_spans(question: Question, document: DocumentText) -> list[Span | None]:
     """
     if not question.texts:
         return [document.within(span) for span in question.spans]
-    found: dict[Span, Span] = {}
-    moved: dict[str, list[Span]] = {}
-    for span, text in zip(question.spans, question.texts, strict=True):
-        if document.slice(*span) == text:
-            found[span] = span
-        else:
-            moved.setdefault(text.strip(), []).append(span)
-    for text, spans in moved.items():
-        taken = set(found.values())
-        free = [at for at in document.places_of(text) if (at, at + len(text)) not in taken] if text else []
-        for span in sorted(set(spans)):
-            place = _nearest(free, span[0])
-            if place is not None:
-                free.remove(place)
-                found[span] = place, place + len(text)
-    return [found.get(span) for span in question.spans]
-
-
-def _nearest(places: Sequence[int], wanted: int) -> int | None:
-    at = bisect_left(places, wanted)
-    return min(places[max(0, at - 1) : at + 1], key=lambda place: abs(place - wanted), default=None)
+    found: dict[Span, Span | None] = {}
+    gold = sorted(set(zip(question.spans, question.texts, strict=True)))
+    unmoved = [span for span, text in gold if document.slice(*span) == text]
+    found.update(zip(unmoved, unmoved, strict=True))
+    for span, text in gold:
+        if span not in found:
+            words = text.strip()
+            places = [(at, at + len(words)) for at in document.places_of(words)]
+            free = [place for place in places if place not in found.values()]
+            found[span] = min(free, key=lambda place: abs(place[0] - span[0]), default=None)
+    return [found[span] for span in question.spans]
 
 
 def find_in(question: Question, document: DocumentText) -> Question | LostGold:
@@ -196,8 +187,8 @@ class Corpus(Protocol):
             UnreadableError: The store can't read documents.
         """
 
-    async def named_alike(self, io: IO, name: str) -> Sequence[str]:
-        """Return the names of the documents with the file name of one."""
+    async def named_alike(self, io: IO, name: str) -> Collection[str]:
+        """Return the ids of the documents with the file name of one."""
 
 
 class UnreadableError(InvalidInputError):
@@ -210,20 +201,23 @@ class StoredCorpus:
     def __init__(self, scope: Scope) -> None:
         """Seek in a store."""
         self._scope = scope
-        self._listed: tuple[dict[str, list[str]], dict[str, list[str]]] | None = None
+        self._texts: dict[str, DocumentText | None] = {}
+        self._ids: tuple[dict[str, list[str]], dict[str, list[str]]] | None = None
 
     async def read(self, io: IO, name: str) -> DocumentText | None:
         """Return the document of an id, or else the only one of a source."""
-        found = await self._read(io, name)
-        if found is None:
-            by_source, _ = await self._ids(io)
-            of_source = by_source.get(name, [])
-            found = await self._read(io, of_source[0]) if len(of_source) == 1 else None
-        return found
+        if name not in self._texts:
+            found = await self._read(io, name)
+            if found is None:
+                by_source, _ = await self._listed(io)
+                ids = by_source.get(name, [])
+                found = await self._read(io, ids[0]) if len(ids) == 1 else None
+            self._texts[name] = found
+        return self._texts[name]
 
-    async def named_alike(self, io: IO, name: str) -> Sequence[str]:
+    async def named_alike(self, io: IO, name: str) -> Collection[str]:
         """Return the ids of the documents with a file name; none if the store can't list them."""
-        _, by_file_name = await self._ids(io)
+        _, by_file_name = await self._listed(io)
         return by_file_name.get(file_name(name), [])
 
     async def _read(self, io: IO, doc_id: str) -> DocumentText | None:
@@ -235,20 +229,20 @@ class StoredCorpus:
             raise UnreadableError(str(error)) from error
         return document_text(sentences, is_whole=is_whole) if sentences else None
 
-    async def _ids(self, io: IO) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    async def _listed(self, io: IO) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
         """Return the ids of documents by source, and by file name."""
-        if self._listed is None:
-            listed: Sequence[IndexedDocument] = ()
+        if self._ids is None:
+            documents: Sequence[IndexedDocument] = ()
             with suppress(InvalidInputError):  # the store can't list them
-                listed = await self._scope.adapter.list_documents(io, self._scope.filter)
-            by_source, by_file_name = dict[str, list[str]](), dict[str, list[str]]()
-            for each in listed:
+                documents = await self._scope.adapter.list_documents(io, self._scope.filter)
+            by_source, by_file_name = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+            for each in documents:
                 if each.source is not None:
-                    by_source.setdefault(each.source, []).append(each.doc_id)
+                    by_source[each.source].append(each.doc_id)
                 for name in {file_name(each.doc_id), file_name(each.source or "")}:
-                    by_file_name.setdefault(name, []).append(each.doc_id)
-            self._listed = by_source, by_file_name
-        return self._listed
+                    by_file_name[name].append(each.doc_id)
+            self._ids = by_source, by_file_name
+        return self._ids
 
 
 class GivenCorpus:
@@ -256,42 +250,29 @@ class GivenCorpus:
 
     def __init__(self, documents: Iterable[Document]) -> None:
         """Seek in documents."""
-        self._texts: dict[str, tuple[str, str]] = {}  # by each name of a document, its id and its text
-        self._alike: dict[str, dict[str, None]] = {}  # by file name, the ids
+        self._texts: dict[str, DocumentText] = {}  # by each name of a document
+        self._alike = defaultdict[str, dict[str, None]](dict)  # by file name, the ids
         for group in group_by_name(checked_documents(documents), join=True):
-            joined = group.joined() if group.is_one_document else None
-            for part in group.parts if joined is None else group.parts[:1]:
-                named = group.parts if joined else [part]
-                names = [group.doc_id, *(name for each in named for name in source_names(each.document))]
-                for name in names:
-                    self._texts.setdefault(name, (group.doc_id, joined.text if joined else part.text))
-                    self._alike.setdefault(file_name(name), {})[group.doc_id] = None
+            whole = group.joined().text if group.is_one_document else None
+            for part in group.parts:
+                text = part.text if whole is None else whole
+                found = DocumentText(group.doc_id, [TextRun(0, text, ())])
+                for name in (group.doc_id, *source_names(part.document)):
+                    self._texts.setdefault(name, found)
+                    self._alike[file_name(name)][group.doc_id] = None
 
     async def read(self, io: IO, name: str) -> DocumentText | None:
         """Return the document of a name."""
-        if name not in self._texts:
-            return None
-        doc_id, text = self._texts[name]
-        runs = [TextRun(0, text, ())]
-        return DocumentText(doc_id, runs, is_whole=True, source=None, find_sections=lambda: _sections_of(text))
+        return self._texts.get(name)
 
-    async def named_alike(self, io: IO, name: str) -> Sequence[str]:
+    async def named_alike(self, io: IO, name: str) -> Collection[str]:
         """Return the ids of the documents with a file name."""
-        return list(self._alike.get(file_name(name), ()))
-
-
-def _sections_of(text: str) -> Sequence[int]:
-    sentences = SentenceSplitter().split_text(text)
-    return [one.start for index, one in enumerate(sentences) if one.section_start == index]
+        return self._alike.get(file_name(name), ())
 
 
 def file_name(name: str) -> str:
     """Return the last part of a path or an address."""
     return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
-
-
-SectionStarts: TypeAlias = Mapping[str, Sequence[int]]
-"""For each ``doc_id``, the first code point of each of its sections, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,15 +281,22 @@ class FoundGold:
 
     Attributes:
         results: For each question, itself with its gold as it is now, or why that isn't found.
-        sections: The sections of the documents that hold gold.
-        sources: Their sources, as far as they have any.
+        documents: The documents that hold gold, by their ids.
+        sources: The sources of documents that questions name, as far as they have any.
         unread: The documents that the store can't read. Questions about them are as they were.
     """
 
-    results: Sequence[Question | LostGold]
-    sections: SectionStarts
-    sources: Mapping[str, str]
-    unread: Collection[str]
+    results: list[Question | LostGold] = field(default_factory=list)
+    documents: dict[str, DocumentText] = field(default_factory=dict)
+    sources: dict[str, str] = field(default_factory=dict)
+    unread: set[str] = field(default_factory=set)
+
+    def note(self, document: DocumentText, *, holds: bool) -> None:
+        """Note a document that was read, and whether it holds gold."""
+        if document.source is not None:
+            self.sources[document.doc_id] = document.source
+        if holds:
+            self.documents.setdefault(document.doc_id, document)
 
     @property
     def questions(self) -> list[Question]:
@@ -329,83 +317,49 @@ async def find_gold(io: IO, corpora: Sequence[Corpus], questions: Sequence[Quest
         corpora: Where to seek, such as a store with each of the filters under which it is asked; at least one.
         questions: The questions.
     """
-    results: list[Question | LostGold] = [LostGold(question, "missing") for question in questions]
-    seeking = _Seeking(io)
-    for corpus in corpora:
-        left = [at for at, each in enumerate(results) if isinstance(each, LostGold)]
-        found = await seeking.seek(corpus, [questions[at] for at in left])
-        for at, each in zip(left, found, strict=True):
-            before = results[at]
-            if isinstance(each, Question) or (isinstance(before, LostGold) and before.reason == "missing"):
-                results[at] = each
-    return FoundGold(results, seeking.sections, seeking.sources, seeking.unread)
+    found = FoundGold()
+    for question in questions:
+        lost = LostGold(question, "missing")
+        for corpus in corpora:
+            here = await _find(io, corpus, question, found)
+            if isinstance(here, Question):
+                found.results.append(here)
+                break
+            if lost.reason == "missing":
+                lost = here
+        else:
+            found.results.append(lost)
+    return found
 
 
-class _Seeking:
-    """Seeks the gold of questions, and notes what the documents are that hold it."""
+async def _find(io: IO, corpus: Corpus, question: Question, found: FoundGold) -> Question | LostGold:
+    try:
+        document = await corpus.read(io, question.doc_id)
+    except UnreadableError:
+        found.unread.add(question.doc_id)
+        return question
+    if document is None:
+        return await _find_moved(io, corpus, question, found)
+    here = await io.in_thread(find_in, question, document)
+    found.note(document, holds=isinstance(here, Question))
+    return here
 
-    def __init__(self, io: IO) -> None:
-        self.sections: dict[str, Sequence[int]] = {}
-        self.sources: dict[str, str] = {}
-        self.unread: dict[str, None] = {}
-        self._io = io
 
-    async def seek(self, corpus: Corpus, questions: Sequence[Question]) -> list[Question | LostGold]:
-        results: dict[int, Question | LostGold] = {}
-        moved: dict[tuple[str, ...], list[int]] = {}
-        by_name = sorted(range(len(questions)), key=lambda at: questions[at].doc_id)
-        # A document is read once for all of its questions, and then let go.
-        for name, of_it in groupby(by_name, key=lambda at: questions[at].doc_id):
-            places = list(of_it)
-            try:
-                document = await corpus.read(self._io, name)
-            except UnreadableError:
-                self.unread[name] = None
-                results |= {at: questions[at] for at in places}
-                continue
-            if document is None:
-                moved.setdefault(tuple(await corpus.named_alike(self._io, name)), []).extend(places)
-                continue
-            found = await self._find(document, [questions[at] for at in places])
-            results |= dict(zip(places, found, strict=True))
-        for names, places in moved.items():
-            found = await self._find_moved(corpus, names, [questions[at] for at in places])
-            results |= dict(zip(places, found, strict=True))
-        return [results[at] for at in range(len(questions))]
-
-    async def _find_moved(
-        self, corpus: Corpus, names: Sequence[str], questions: Sequence[Question]
-    ) -> list[Question | LostGold]:
-        """Find gold in the only one of some documents that says it."""
-        holding: list[list[Question]] = [[] for _ in questions]
-        for name in names if any(question.texts for question in questions) else ():
-            document = await corpus.read(self._io, name)
-            if document is None:  # it was deleted just now
-                continue
-            for at, each in enumerate(await self._find(document, questions)):
-                if isinstance(each, Question) and questions[at].texts:
-                    holding[at].append(each)
-        results: list[Question | LostGold] = []
-        for question, found in zip(questions, holding, strict=True):
-            sought = question.texts[0] if question.texts else ""
-            if len(found) == 1:
-                results.append(found[0])
-            elif found:
-                results.append(LostGold(question, "ambiguous", sought, tuple(each.doc_id for each in found)))
-            else:
-                results.append(LostGold(question, "missing", sought))
-        return results
-
-    async def _find(self, document: DocumentText, questions: Sequence[Question]) -> list[Question | LostGold]:
-        def find() -> list[Question | LostGold]:
-            results = [find_in(question, document) for question in questions]
-            if document.doc_id not in self.sections and any(isinstance(each, Question) for each in results):
-                self.sections[document.doc_id] = document.find_sections()
-            return results
-
-        if document.source is not None:
-            self.sources[document.doc_id] = document.source
-        return await self._io.in_thread(find)
+async def _find_moved(io: IO, corpus: Corpus, question: Question, found: FoundGold) -> Question | LostGold:
+    """Find gold in the only document of the same file name that says it."""
+    if not question.texts:
+        return LostGold(question, "missing")
+    moved: list[tuple[Question, DocumentText]] = []
+    for doc_id in await corpus.named_alike(io, question.doc_id):
+        document = await corpus.read(io, doc_id)
+        here = None if document is None else await io.in_thread(find_in, question, document)
+        if document is not None and isinstance(here, Question):
+            moved.append((here, document))
+    if len(moved) == 1:
+        found.note(moved[0][1], holds=True)
+        return moved[0][0]
+    ids = tuple(document.doc_id for _, document in moved)
+    return LostGold(question, "ambiguous" if moved else "missing", question.texts[0], ids)
 
 
 def check_any_left(found: FoundGold) -> None:
@@ -428,38 +382,3 @@ def check_any_left(found: FoundGold) -> None:
         SentenceWindowWarning,
         stacklevel=2,
     )
-
-
-ID_BATCH_SIZE = 256
-"""Sentences read in one call."""
-
-
-async def warn_of_unknown(io: IO, scopes: Sequence[Scope], doc_ids: Sequence[str]) -> None:
-    """Warn of documents that can't be found, as questions about them score 0 whatever is found.
-
-    Args:
-        io: Makes the calls.
-        scopes: A store, with each of the filters under which it is asked.
-        doc_ids: The documents.
-    """
-    missing = dict.fromkeys(doc_ids)
-    for scope in {repr(scope.filter): scope for scope in scopes}.values():
-        storable = [doc_id for doc_id in missing if STORABLE_ID.fullmatch(doc_id)]
-        for part in batches(storable, ID_BATCH_SIZE):
-            try:
-                documents = await scope.fetch(io, [(doc_id, 0) for doc_id in part])
-            except InvalidInputError:  # the filter can't be enforced by id
-                documents = None
-            if documents is None:
-                return
-            for document in documents:
-                missing.pop(scope.adapter.read(document).doc_id, None)
-    if missing:
-        within = " that the filter lets through" if any(scope.filter is not None for scope in scopes) else ""
-        warnings.warn(
-            f"the index holds no documents {listed(missing)}{within}, and questions with these doc_ids score 0. "
-            "Name documents in the questions as the index does: see metadata['doc_id'] of what the retriever "
-            "returns",
-            SentenceWindowWarning,
-            stacklevel=2,
-        )

@@ -35,7 +35,7 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWa
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import RELATED_NAMES
 
-from .gold import Corpus, GivenCorpus, LostGold, SectionStarts, StoredCorpus, check_any_left, find_gold, warn_of_unknown
+from .gold import Corpus, DocumentText, FoundGold, GivenCorpus, StoredCorpus, check_any_left, find_gold
 from .metrics import Count, Passage, is_wrong_section, score, within_budget
 from .questions import Question, checked_questions
 from .report import Comparison, QuestionResult, Report
@@ -227,37 +227,39 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
     count: Callable[[str], int] = len
     if count_tokens is not None:
         count = checking_counter("count_tokens", checked_function("count_tokens", count_tokens))
-    windows = [each for each in retrievers.values() if isinstance(each, SentenceWindowRetriever)]
-    corpora: list[Corpus] = []
-    if documents is not None:
-        corpora = [await io.in_thread(GivenCorpus, documents)]
-    else:
-        scopes = {(id(each.vectorstore), repr(each.scope().filter)): each.scope() for each in windows}
-        corpora = [StoredCorpus(scope) for scope in scopes.values()]
-    lost: tuple[LostGold, ...] = ()
-    sections: SectionStarts | None = None
-    if corpora:
-        gold = await find_gold(io, corpora, questions)
-        check_any_left(gold)
-        questions, lost, sections = gold.questions, gold.lost, None if gold.unread else gold.sections
-    for store in {id(each.vectorstore): each.vectorstore for each in windows}.values():
-        within = [each.scope() for each in windows if each.vectorstore is store]
-        await warn_of_unknown(io, within, [question.doc_id for question in questions])
+    gold = await _find_gold(io, retrievers.values(), questions, documents)
+    check_any_left(gold)
+    sources: Mapping[str, DocumentText] = {} if gold.unread else gold.documents
     reports: dict[str, Report] = {}
-    total = len(retrievers) * len(questions)
+    total = len(retrievers) * len(gold.questions)
     with counted(total, "Asking", show_progress=show_progress, on_progress=on_progress) as step:
         for name, retriever in retrievers.items():
             is_ours = isinstance(retriever, SentenceWindowRetriever)
             best_first = retriever.model_copy(update={"order": "relevance"}) if is_ours else retriever
             results: list[QuestionResult] = []
-            for question in questions:
+            for question in gold.questions:
                 found: object = await io.call(best_first.invoke, best_first.ainvoke, question.question)
                 passages = [_passage(document) for document in checked_documents(found)]
-                results.append(await io.in_thread(_result, question, passages, budgets, count, sections))
+                source = sources.get(question.doc_id)
+                results.append(await io.in_thread(_result, question, passages, budgets, count, source))
                 step()
-            reports[name] = Report(budgets, unit, tuple(results), count, lost)
+            reports[name] = Report(budgets, unit, tuple(results), count, gold.lost)
     _warn_of_other_texts(reports.values())
     return Comparison(reports)
+
+
+async def _find_gold(
+    io: IO, retrievers: Iterable[BaseRetriever], questions: Sequence[Question], documents: Iterable[Document] | None
+) -> FoundGold:
+    """Find gold in the documents, else in the stores of the retrievers; without any, it is taken to be at its spans."""
+    corpora: list[Corpus] = []
+    if documents is not None:
+        corpora = [await io.in_thread(GivenCorpus, documents)]
+    else:
+        windows = [each for each in retrievers if isinstance(each, SentenceWindowRetriever)]
+        scopes = {(id(each.vectorstore), repr(each.scope().filter)): each.scope() for each in windows}
+        corpora = [StoredCorpus(scope) for scope in scopes.values()]
+    return await find_gold(io, corpora, questions) if corpora else FoundGold([*questions])
 
 
 def _warn_of_other_texts(reports: Iterable[Report]) -> None:
@@ -306,10 +308,10 @@ def _result(
     passages: Sequence[Passage],
     budgets: Sequence[int],
     count: Count,
-    sections: SectionStarts | None,
+    source: DocumentText | None,
 ) -> QuestionResult:
     contexts = [within_budget(passages, budget, count) for budget in budgets]
-    starts = None if sections is None else sections.get(question.doc_id, ())
+    starts = None if source is None else source.section_starts
     first = passages[0] if passages else None
     return QuestionResult(
         question=question,

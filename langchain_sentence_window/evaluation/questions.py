@@ -87,8 +87,8 @@ class OpenQuestion:
             raise InvalidInputError(f"answer is {shown(self.answer)}; it must be a string")
 
 
-Asked: TypeAlias = Question | OpenQuestion
-Record: TypeAlias = tuple[Asked, dict[str, Any]]
+AnyQuestion: TypeAlias = Question | OpenQuestion
+Record: TypeAlias = tuple[AnyQuestion, dict[str, Any]]
 """A question, and all keys of its line or row."""
 
 
@@ -106,7 +106,7 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
         InvalidInputError: The file doesn't exist or has no questions, or a line can't be read. The message says which
             line and why.
     """
-    found = read_asked(path)
+    found = read_any_questions(path)
     known = [question for question in found if isinstance(question, Question)]
     if len(known) < len(found):
         warnings.warn(
@@ -118,7 +118,7 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
     return known
 
 
-def read_asked(path: str | PathLike[str]) -> list[Asked]:
+def read_any_questions(path: str | PathLike[str]) -> list[AnyQuestion]:
     """Read questions from a file as people have it, with gold or without; see `parse_questions`.
 
     Raises:
@@ -210,7 +210,7 @@ def checked_questions(questions: object) -> list[Question]:
     return [question for question in found if isinstance(question, Question)]
 
 
-def as_record(asked: Asked) -> dict[str, Any]:
+def as_record(asked: AnyQuestion) -> dict[str, Any]:
     """Return the keys of a question's line."""
     record = asdict(asked)
     others = record.pop("others", {})

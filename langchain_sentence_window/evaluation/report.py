@@ -1,7 +1,7 @@
 """The results of an evaluation: tables, JSON, a plot, samples for other frameworks. matplotlib is imported on use."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -215,7 +215,7 @@ class Report:
 
     def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
         """Draw the mean recall against the mean size of the context; see `Comparison.plot`."""
-        return plot_recall({"retriever": self.curve}, self.budgets, self.unit, path)
+        return Comparison({"retriever": self}).plot(path)
 
     def __str__(self) -> str:
         """Return a table with a line for each budget."""
@@ -285,8 +285,24 @@ class Comparison:
             MissingExtraError: matplotlib isn't installed.
         """
         some = next(iter(self.reports.values()))
-        curves = {name: report.curve for name, report in self.reports.items()}
-        return plot_recall(curves, some.budgets, some.unit, path)
+        # Not pyplot, which keeps every figure and may need a screen.
+        figure: Figure = of_extra("matplotlib.figure", "matplotlib", "plot").Figure(
+            figsize=(8, 5), layout="constrained"
+        )
+        axes = figure.add_subplot()
+        for name, report in self.reports.items():
+            used, recall = zip(*report.curve, strict=True)
+            axes.plot(used, [100 * share for share in recall], marker="o", label=name)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(some.budgets)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        axes.set(xlabel=f"{some.unit} of context", ylabel="gold characters in it, %", ylim=(0, 100))
+        axes.grid(visible=True, alpha=0.3)
+        if len(self.reports) > 1:
+            axes.legend()
+        if path is not None:
+            figure.savefig(checked_path(path))
+        return figure
 
     def __str__(self) -> str:
         """Return a table with a line for each retriever."""
@@ -347,38 +363,3 @@ def _percent(estimate: metrics.MeanCI | None) -> str:
 def _interval(estimate: metrics.MeanCI) -> str:
     """Return a share in percent, with the ends of its interval."""
     return f"{100 * estimate.mean:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
-
-
-def plot_recall(
-    curves: Mapping[str, Sequence[tuple[float, float]]],
-    budgets: Sequence[int],
-    unit: str,
-    path: str | PathLike[str] | None,
-) -> "Figure":
-    """Draw recall against context, a line for each retriever.
-
-    Args:
-        curves: Points ``(context used, recall from 0 to 1)`` by the retriever's name.
-        budgets: The ticks of the context's axis.
-        unit: The unit of the context.
-        path: The file to write; its suffix, such as ``.svg`` or ``.png``, sets the format. ``None`` writes none.
-
-    Raises:
-        MissingExtraError: matplotlib isn't installed.
-    """
-    # Not pyplot, which keeps every figure and may need a screen.
-    figure: Figure = of_extra("matplotlib.figure", "matplotlib", "plot").Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.add_subplot()
-    for name, points in curves.items():
-        used, recall = zip(*points, strict=True)
-        axes.plot(used, [100 * share for share in recall], marker="o", label=name)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(budgets)
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.set(xlabel=f"{unit} of context", ylabel="gold characters in it, %", ylim=(0, 100))
-    axes.grid(visible=True, alpha=0.3)
-    if len(curves) > 1:
-        axes.legend()
-    if path is not None:
-        figure.savefig(checked_path(path))
-    return figure

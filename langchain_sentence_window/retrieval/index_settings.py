@@ -17,7 +17,7 @@ from typing import Any
 
 from langchain_sentence_window._display import UPGRADE, shown
 from langchain_sentence_window._validation import listed
-from langchain_sentence_window.embedding.named_embedders import without_secrets
+from langchain_sentence_window.embedding.secret_text import without_secrets
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.store.check import CheckResult, check_folder

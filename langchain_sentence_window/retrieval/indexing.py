@@ -42,8 +42,7 @@ from langchain_sentence_window.embedding.contextual_vectors import (
     contexts_of,
     embed_and_mix,
 )
-from langchain_sentence_window.embedding.embedder import check_same_embedder
-from langchain_sentence_window.embedding.embedder_state import describe_embedder
+from langchain_sentence_window.embedding.identity import describe_embedder, longest_texts, makes_vectors
 from langchain_sentence_window.errors import IndexMismatchError, InvalidInputError
 from langchain_sentence_window.store.bm25_index import BM25Index
 from langchain_sentence_window.store.faiss_store import FaissStore
@@ -55,8 +54,6 @@ from .stored_sentences import sentences_to_change, whole_documents
 MAX_UNSEEN = 4_096
 """The most sentences of a document in a store that can't fetch by id. It isn't known how many such a store holds, so
 all that it may hold are deleted."""
-
-_SAMPLE_SIZE = 5
 
 
 async def replace_documents(
@@ -343,9 +340,8 @@ async def _proven(io: IO, slices: AsyncIterator[Slice], target: VectorStore) -> 
     is_proven = False
     async for documents, vectors in slices:
         if not is_proven:
-            longest = sorted(range(len(documents)), key=lambda row: -len(documents[row].page_content))[:_SAMPLE_SIZE]
-            sample = [(documents[row].page_content, vectors[row]) for row in longest]
-            await _check_sample(io, target, sample, "another embedder")
+            texts = [document.page_content for document in documents]
+            await _check_sample(io, target, longest_texts(list(zip(texts, vectors, strict=True))), "another embedder")
             is_proven = True
         yield documents, vectors
 
@@ -365,7 +361,7 @@ def _embedder_of(target: VectorStore) -> Embeddings | None:
 
 async def _check_sample(io: IO, target: VectorStore, sample: Sequence[tuple[str, Vectors]], made_with: str) -> None:
     embedding = _embedder_of(target)
-    if embedding is not None and not await check_same_embedder(io, embedding, sample):
+    if embedding is not None and not await makes_vectors(io, embedding, sample):
         raise IndexMismatchError(
             f"the source's vectors are from {made_with}, and the target embeds with "
             f"{describe_embedder(embedding)}, which embeds the same text otherwise; build the target with "

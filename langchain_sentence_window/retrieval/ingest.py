@@ -37,7 +37,7 @@ from langchain_sentence_window.documents.part_groups import (
 )
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.source_parts import Part
-from langchain_sentence_window.embedding.embedder import also_on_embedded_texts, counted_texts
+from langchain_sentence_window.embedding.embedder import counted_texts, on_embedded_texts
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.store.bm25_index import BM25Index
 from langchain_sentence_window.store.writing import Replacement
@@ -170,7 +170,7 @@ async def ingest_stream(
     reader = BatchReader(io, documents, Batches(prepare.splitter.join_parts))
     with (
         tqdm(desc="Embedding", unit=" sentences", disable=not show_progress) as bar,
-        also_on_embedded_texts(bar.update),
+        on_embedded_texts(bar.update),
         counted_texts() as embedded,
     ):
         try:

@@ -59,7 +59,7 @@ from .database import Database, OneState, OutdatedError
 from .faiss_index import AUTO, checked_kind
 from .files import DATABASE_FILE, as_folder
 from .filters import Condition, Filter, compile_filter, for_few
-from .origin import TEXTS_TO_READ, TEXTS_TO_WRITE, Origin, UnprovenError
+from .origin import Origin, UnprovenError
 from .reading import Pairs, Rank, RowReader, sentences_at
 from .records import (
     Record,
@@ -357,7 +357,6 @@ class FaissStore(OpenFiles, VectorStore):
                 zip([each.id for each in records], to_halves(unit_vectors(vectors, len(records))), strict=True)
             )
             latest = latest_of(records)
-            self._origin.refresh()
 
             def write() -> None:
                 with self._database.writing() as transaction:
@@ -365,7 +364,7 @@ class FaissStore(OpenFiles, VectorStore):
                     transaction.remove(with_ids([each.id for each in latest]))
                     add_records(transaction, latest, [halves[each.id] for each in latest])
 
-            self._origin.run_proven(write, TEXTS_TO_WRITE)
+            self._origin.run_proven(write)
             self._follow_write(len(latest))
         return [record.id for record in records]
 
@@ -484,7 +483,6 @@ class FaissStore(OpenFiles, VectorStore):
             by_id, filtered = with_ids([each.id for each in documents if each.id]), compile_filter(within)
             sql = f"({remove[0]} OR {by_id[0]}) AND NOT ({filtered[0]})"
             forbidden = sql, [*remove[1], *by_id[1], *filtered[1]]
-        self._origin.refresh()
         records: list[Record] = await io.in_thread(to_records, documents, None, texts)
         return self._replacement(latest_of(records), remove=remove, forbidden=forbidden)
 
@@ -512,7 +510,6 @@ class FaissStore(OpenFiles, VectorStore):
                     check_document(position, document)
                 added += await self._add(io, [document for _, document in part], None, show_progress=show_progress)
             return added
-        self._origin.refresh()
         given = gathered(ids) if isinstance(ids, list | tuple) else ids
         records: list[Record] = await io.in_thread(to_records, checked_documents(documents), given)
         await self._replacement(latest_of(records)).make(io, show_progress=show_progress)
@@ -879,7 +876,7 @@ class FaissStore(OpenFiles, VectorStore):
         By these, one can tell whether an embedder is the store's. They are long, as a model that truncates its input
         may give the same vectors for short ones.
         """
-        return self._origin.sample(TEXTS_TO_WRITE)[1]
+        return self._origin.sample()[1]
 
     def is_made_with(self, embedding: Embeddings) -> bool:
         """Return whether an embedder is known to have made the vectors, without embedding anything."""
@@ -938,8 +935,7 @@ class FaissStore(OpenFiles, VectorStore):
         Returns:
             Its unit vector, of shape ``(dimension,)``.
         """
-        self._origin.refresh()
-        return await self._origin.queries.ask(io, text)
+        return await self._origin.queries.embed(io, text)
 
     def _embedded(self, text: str) -> Vectors:
         return run(self.embed_query(BLOCKING, text))
@@ -964,7 +960,7 @@ class FaissStore(OpenFiles, VectorStore):
                     parts = self._vectors, self._words, self._origin, self._kept, RowReader(snapshot)
                     return work(IndexState(snapshot, *parts))
             except UnprovenError:
-                run(self._origin.prove(BLOCKING, TEXTS_TO_READ))
+                run(self._origin.prove(BLOCKING))
             except OutdatedError:
                 if attempt == _MAX_ATTEMPTS - 1 or (attempt and self._state is not None and self._state.is_fixed):
                     raise

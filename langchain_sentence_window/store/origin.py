@@ -1,21 +1,28 @@
 """Which embedder made the vectors of a store, so that those of two never mix.
 
-The vectors of one *line* are all from one embedder; a line is named by a random number, drawn when the first vectors
-are written to a store without any. An embedder may add to a line if it made some of its vectors, if its description
-says all that could change a vector and is the recorded one, or if it embedded some of the line's texts again with the
-same result. The record is read in the same transaction as the vectors, as other processes may write at any time.
+The vectors of one *line* are all from one embedder. A line is named by a random number, drawn when the first vectors
+are written to a store without any. The record is read in the same transaction as the vectors, as other processes may
+write at any time. If names don't settle whether the embedder is the recorded one, a transaction raises an
+`UnprovenError`. Then a few stored texts are embedded again, and the transaction is tried once more.
+
+An embedder that becomes another while the store is open isn't noticed.
 """
 
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.embedding.embedder import QueryEmbedder, check_same_embedder, embed_in_slices
-from langchain_sentence_window.embedding.embedder_state import Proofs, describe_embedder, watch_of
+from langchain_sentence_window.embedding.embedder import QueryEmbedder
+from langchain_sentence_window.embedding.identity import (
+    describe_embedder,
+    longest_texts,
+    makes_vectors,
+    names_model,
+)
 from langchain_sentence_window.embedding.named_embedders import DeferredEmbeddings
 from langchain_sentence_window.errors import IndexMismatchError, wrong_size
 
@@ -23,12 +30,6 @@ from .database import Database
 from .tables import Snapshot, Transaction, Version, damaged
 
 T = TypeVar("T")
-
-TEXTS_TO_WRITE = 5
-"""The number of texts to embed again before vectors are added."""
-
-TEXTS_TO_READ = 1
-"""The number of texts to embed again before a search."""
 
 _SAMPLE_SIZE = 50
 _FACT = "embedder"
@@ -46,13 +47,11 @@ class RecordedEmbedder(NamedTuple):
     """The record of the embedder of an index's vectors.
 
     Attributes:
-        description: The embedder's description; ``None`` before the first write.
-        says_all: Whether all embedders with this description make the same vectors.
+        name: What `describe_embedder` says of it; ``None`` before the first write.
         line: The line of the vectors.
     """
 
-    description: str | None = None
-    says_all: bool = False
+    name: str | None = None
     line: int | None = None
 
 
@@ -60,109 +59,58 @@ class Origin:
     """The embedder of an open store, compared with the one that is recorded.
 
     Attributes:
+        embedding: The embedder.
         queries: Embeds questions.
     """
 
     def __init__(self, embedding: Embeddings, database: Database) -> None:
         """Compare nothing yet."""
-        self._embedding, self._database = embedding, database
-        self._watch = watch_of(embedding)
-        self._proofs: Proofs | None = None
-        self._has_claimed = False
-        self.refresh()
-
-    def refresh(self) -> None:
-        """Notice whether the embedder was changed, other than by its own calls."""
-        proofs = self._watch.look()
-        if proofs is not self._proofs:
-            self._proofs, self.queries = proofs, QueryEmbedder(self._embedding)
-            self._own, self._checked_at = describe_embedder(self._embedding), Version(-1)
-            self._says_all = self._watch.says_all  # before its own calls, which may log or cache what isn't described
-
-    @property
-    def proofs(self) -> Proofs:
-        """What is proven about the embedder."""
-        return self._watch.proofs
+        self.embedding, self._database = embedding, database
+        self._name, self._names_model = describe_embedder(embedding), names_model(embedding)
+        self._is_own: dict[int | None, bool] = {}  # by line; each change is one operation, so it needs no lock
+        self._checked_at = Version(-1)
+        self.queries = QueryEmbedder(embedding)
 
     def check_opening(self) -> None:
-        """Check that the embedder made the index; embeds nothing if the descriptions settle it.
+        """Refuse an embedder of another name whose vectors differ.
 
         Raises:
             IndexMismatchError: Another embedder made the index.
         """
-        if isinstance(self._embedding, DeferredEmbeddings):
-            return  # a search and a write check it too
+        if isinstance(self.embedding, DeferredEmbeddings):
+            return  # it is checked when it is first used
         with self._database.reading() as snapshot:
-            made_with, is_empty = recorded(snapshot), not snapshot.version.sentences
-        if made_with.description in (None, self._own):
-            return
-        run(self.prove(BLOCKING, TEXTS_TO_WRITE))
-        if made_with.line in self.proofs.foreign and not is_empty:
-            raise IndexMismatchError(
-                f"the index was made with {made_with.description} and can't be searched with {self._own}, whose "
-                "vectors of the same text differ; open it with the first, or index the documents again at another path"
-            )
+            made_with = recorded(snapshot)
+        if made_with.name not in (None, self._name):
+            self.run_proven(self._check_now)
+
+    def _check_now(self) -> None:
+        with self._database.reading() as snapshot:
+            self.check(snapshot)
 
     def is_made_with(self, embedding: Embeddings) -> bool:
-        """Return whether an embedder is known to have made the vectors, without embedding anything."""
+        """Return whether an embedder has the name of the one that made the vectors, and the name says its model."""
         with self._database.reading() as snapshot:
-            made_with, watch = recorded(snapshot), watch_of(embedding)
-        says_all = watch.says_all and made_with.says_all
-        is_described = says_all and made_with.description == describe_embedder(embedding)
-        return made_with.line in watch.look().to_read or is_described
+            return recorded(snapshot).name == describe_embedder(embedding) and names_model(embedding)
 
-    # Embedding
+    async def prove(self, io: IO) -> None:
+        """Embed a few stored texts again, and remember whether the vectors are the same."""
+        made_with, sample = await io.in_thread(self.sample)
+        # A line without vectors gets none, as the next write begins another; so it doesn't matter what is said of it.
+        self._is_own[made_with.line] = await makes_vectors(io, self.embedding, sample)
 
-    async def embed(
-        self,
-        io: IO,
-        texts: Sequence[str],
-        keep: Callable[[Sequence[str], Vectors], Awaitable[None]],
-        *,
-        show_progress: bool,
-    ) -> None:
-        """Embed texts in slices.
-
-        A call may change its embedder, for example by loading a model. Such a change doesn't make it another embedder.
-
-        Args:
-            io: Makes the calls.
-            texts: The texts to embed.
-            keep: Takes the texts of each slice and their unit vectors.
-            show_progress: Whether to show a progress bar.
-        """
-        if not texts:
-            return
-        try:
-            await embed_in_slices(io, self._embedding, texts, keep, show_progress=show_progress)
-        finally:
-            self._watch.look(after_call=True)
-
-    async def prove(self, io: IO, texts: int) -> None:
-        """Embed so many stored texts again, and record whether the vectors are the same."""
-        self.refresh()
-        made_with, sample = await io.in_thread(self.sample, texts)
-        if sample:
-            is_same: bool = await check_same_embedder(io, self._embedding, sample)
-            self._watch.look(after_call=True)
-            self.proofs.note(made_with.line, is_same=is_same, to_write=texts >= TEXTS_TO_WRITE)
-
-    def run_proven(self, work: Callable[[], T], texts: int = TEXTS_TO_READ) -> T:
-        """Run a function, after comparing the embedder's vectors on so many texts if it needs a proof."""
+    def run_proven(self, work: Callable[[], T]) -> T:
+        """Run a function, again after comparing vectors if it needs that."""
         while True:
             try:
                 return work()
             except UnprovenError:
-                run(self.prove(BLOCKING, texts))
+                run(self.prove(BLOCKING))
 
-    def sample(self, size: int) -> tuple[RecordedEmbedder, list[tuple[str, Vectors]]]:
-        """Return the recorded embedder, and the longest of some stored texts with their vectors.
-
-        Long texts reveal a model that truncates its input, whose other vectors are the same.
-        """
+    def sample(self) -> tuple[RecordedEmbedder, list[tuple[str, Vectors]]]:
+        """Return the recorded embedder, and a few long texts with their vectors."""
         with self._database.reading() as snapshot:
-            made_with, sample = recorded(snapshot), snapshot.sample_embedded(_SAMPLE_SIZE)
-        return made_with, sorted(sample, key=lambda pair: -len(pair[0]))[:size]
+            return recorded(snapshot), longest_texts(snapshot.sample_embedded(_SAMPLE_SIZE))
 
     # Checks within a transaction
 
@@ -170,36 +118,31 @@ class Origin:
         """Check that the vectors to search are from the embedder of the query.
 
         Raises:
-            IndexMismatchError: They are from another embedder, as another process has written, or it was changed.
+            IndexMismatchError: They are from another embedder.
             UnprovenError: They may be.
         """
         if self._checked_at == snapshot.version:
             return
-        made_with = recorded(snapshot)
-        is_proven = self._is_described(made_with) or made_with.line in self.proofs.to_read
-        if not is_proven and snapshot.version.sentences:
-            raise self._refusal(made_with)
+        if snapshot.version.sentences:
+            self._require_own(recorded(snapshot))
         self._checked_at = snapshot.version
 
     def unknown_texts(self, snapshot: Snapshot, texts: Sequence[str]) -> list[str]:
         """Return the texts that have no vector in the index yet, each once.
 
         Raises:
-            IndexMismatchError: The vectors in the index are from another embedder now.
+            IndexMismatchError: There are some, and the vectors in the index are from another embedder.
             UnprovenError: They may be.
         """
         distinct = list(dict.fromkeys(texts))
-        made_with, is_empty = recorded(snapshot), not snapshot.version.sentences
-        if made_with.line in self.proofs.foreign:
-            if not is_empty:
-                raise self._refusal(made_with)
-            return distinct
         known = snapshot.known_vectors(distinct)
         unknown = [text for text in distinct if text not in known]
-        may_add = self._may_add(made_with, embeds=bool(unknown) or is_empty)
-        if not may_add and not (is_empty and not snapshot.has_staged()):
-            raise self._refusal(made_with)
-        return unknown
+        if snapshot.version.sentences:
+            if unknown:
+                self._require_own(recorded(snapshot))
+            return unknown
+        # An interrupted call left these vectors behind: they serve its embedder alone.
+        return unknown if known and self._made(recorded(snapshot)) else distinct
 
     def claim(self, transaction: Transaction, vectors: Mapping[str, bytes]) -> None:
         """Check that vectors may be written, before anything is changed.
@@ -213,44 +156,41 @@ class Origin:
             UnprovenError: They may be.
             EmbeddingError: The vectors there have another length.
         """
-        dimension = len(next(iter(vectors.values()))) // 2 if vectors else None
         made_with, before = recorded(transaction), transaction.fact("dimension", int)
-        is_empty = not transaction.version.sentences
-        has_staged = is_empty and transaction.has_staged()
-        if not self._may_add(made_with, embeds=dimension is not None or made_with.line is None):
-            is_own = made_with.line not in self.proofs.foreign or self._has_claimed
-            if not is_empty or (has_staged and is_own):
-                raise self._refusal(made_with)
-            line, has_staged = secrets.randbits(62), False
+        expected = before
+        if not transaction.version.sentences and not (transaction.has_staged() and self._made(made_with)):
+            line, expected = secrets.randbits(62), None
             transaction.execute("DELETE FROM staged")
-            transaction.set_fact(_FACT, RecordedEmbedder(self._own, self._says_all, line))
-            self.proofs.note(line, is_same=True, to_write=True)
-        expected = None if is_empty and not has_staged else before
-        if dimension is not None and expected not in (None, dimension):
-            raise wrong_size(dimension, expected)
-        if dimension not in (None, before):
-            transaction.set_fact("dimension", dimension)
-        self._has_claimed = True
+            transaction.set_fact(_FACT, RecordedEmbedder(self._name, line))
+            self._is_own[line] = True
+        elif vectors:
+            self._require_own(made_with)
+        if vectors:
+            dimension = len(next(iter(vectors.values()))) // 2
+            if expected not in (None, dimension):
+                raise wrong_size(dimension, expected)
+            if dimension != before:
+                transaction.set_fact("dimension", dimension)
 
-    def _is_described(self, made_with: RecordedEmbedder) -> bool:
-        return self._says_all and made_with.says_all and made_with.description == self._own
+    def _made(self, made_with: RecordedEmbedder) -> bool:
+        """Return whether the embedder made the vectors of a line.
 
-    def _may_add(self, made_with: RecordedEmbedder, *, embeds: bool) -> bool:
-        """Return whether texts may be added; an embedder that can't be told apart may use the vectors already there."""
-        if made_with.line in self.proofs.to_write or self._is_described(made_with):
-            return True
-        is_alike = made_with.description == self._own and made_with.line not in self.proofs.foreign
-        return is_alike and not embeds
+        Raises:
+            UnprovenError: Its name doesn't say so.
+        """
+        if made_with.line in self._is_own:
+            return self._is_own[made_with.line]
+        if not self._names_model or made_with.name != self._name:
+            raise UnprovenError
+        return True
 
-    def _refusal(self, made_with: RecordedEmbedder) -> Exception:
-        if made_with.line not in self.proofs.foreign:
-            return UnprovenError()
-        other = "another embedder of that description" if made_with.description == self._own else self._own
-        return IndexMismatchError(
-            f"{self._database.name} now holds vectors of {made_with.description}, but this store was opened with "
-            f"{other}, whose vectors of the same text differ; open it again with the first, or index the documents at "
-            "another path"
-        )
+    def _require_own(self, made_with: RecordedEmbedder) -> None:
+        if not self._made(made_with):
+            own = "another embedder of that name" if made_with.name == self._name else self._name
+            raise IndexMismatchError(
+                f"{self._database.name} holds vectors of {made_with.name}, and was opened with {own}, whose vectors of "
+                "the same text differ; open it with the first, or index the documents again at another path"
+            )
 
 
 def recorded(snapshot: Snapshot) -> RecordedEmbedder:

@@ -293,7 +293,8 @@ class Snapshot:
         else:
             starts = {first + (last - first + 1) * part // size for part in range(size)}
             sql = f"SELECT {EMBEDDED}, vector FROM {WITH_SECTIONS} WHERE row >= ? ORDER BY row LIMIT 1"
-            found = [self.execute(sql, [start]).fetchone() for start in sorted(starts)]
+            rows = [self.execute(sql, [start]).fetchone() for start in sorted(starts)]
+            found = [row for row in rows if row is not None]  # a damaged database lacks vectors
         return [(as_text(text), from_halves([vector])[0]) for text, vector in dict.fromkeys(found)]
 
 

@@ -11,12 +11,12 @@ from time import monotonic
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window.embedding.embedder import takes_several_calls
+from langchain_sentence_window.embedding.embedder import embed_in_slices, takes_several_calls
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError, StoreChangedError
 
 from .database import Database
 from .filters import Condition
-from .origin import TEXTS_TO_WRITE, Origin, StaleVectorError, UnprovenError
+from .origin import Origin, StaleVectorError, UnprovenError
 from .records import Record, add_records, with_ids
 from .tables import stored_text, text_key, to_halves
 
@@ -72,7 +72,7 @@ class Replacement:
             try:
                 await io.in_thread(self.write)
             except UnprovenError:
-                await self.origin.prove(io, TEXTS_TO_WRITE)
+                await self.origin.prove(io)
             except StaleVectorError:
                 continue
             else:
@@ -94,7 +94,7 @@ class Replacement:
                 unknown = await io.in_thread(self._unknown, texts)
                 break
             except UnprovenError:
-                await self.origin.prove(io, TEXTS_TO_WRITE)
+                await self.origin.prove(io)
         new = [text for text in unknown if text not in self.vectors]
         self._staged_at = monotonic()
 
@@ -104,7 +104,7 @@ class Replacement:
                 await io.in_thread(self._stage)
 
         try:
-            await self.origin.embed(io, new, keep, show_progress=show_progress)
+            await embed_in_slices(io, self.origin.embedding, new, keep, show_progress=show_progress)
         except BaseException:
             if takes_several_calls(new) and self.vectors:
                 with suppress(SentenceWindowError, UnprovenError):

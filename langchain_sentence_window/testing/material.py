@@ -52,6 +52,7 @@ class WordVectors(Embeddings):
 
     def __init__(self) -> None:
         """Begin to count."""
+        self.model = "word vectors"  # so it is recognized by its name, and no text is embedded to compare it
         self.client = Client()
 
     @property

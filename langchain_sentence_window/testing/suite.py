@@ -7,9 +7,10 @@ from datetime import date
 from typing import Any
 
 import pytest
+from langchain_core import indexing as langchain_indexing
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.indexing import InMemoryRecordManager, aindex, index
+from langchain_core.indexing import InMemoryRecordManager
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.answering.tools import create_tools
@@ -18,12 +19,11 @@ from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.retrieval.indexing import acopy_index, copy_index
+from langchain_sentence_window.retrieval import indexing
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.store.faiss_store import FaissStore
 
-from .material import Way, WordVectors, either_way, find_abilities, source, stories
-from .material import count_calls as _count_calls
+from .material import Way, WordVectors, count_calls, either_way, find_abilities, source, stories
 
 SAME_SCORE = 2e-3
 """Scores that differ by less are a tie, as stores keep vectors in different precisions."""
@@ -177,7 +177,7 @@ class SentenceWindowStoreTests:
         # In separate documents, so 50 hits make 40 windows.
         sources = [source(f"d{index}", f"Plum {index}. Sugar is added. It is boiled.") for index in range(45)]
         await way(retriever, "add_documents", sources)
-        made = _count_calls(monkeypatch)
+        made = count_calls(monkeypatch)
         found = await way(retriever, "invoke", "plum", k=k, window=window)
         assert len(found) == k
         assert len(made) <= 2  # noqa: PLR2004 - a search, and the windows
@@ -190,7 +190,7 @@ class SentenceWindowStoreTests:
         """Check that an item of a list comes with the sentence that introduces the list, in no more round trips."""
         text = "# Rules\n\nNever eat them with:\n\n- a kiwi\n- a plum\n- a fig\n- a date\n- a lime\n\n# Other\n\nA nut."
         await way(retriever, "add_documents", [source("a", text)])
-        made = _count_calls(monkeypatch)
+        made = count_calls(monkeypatch)
         (found,) = await way(retriever, "invoke", "lime", k=1, window=window)
         assert len(made) <= 2  # noqa: PLR2004 - a search, and the window with what leads it in
         start = text.index("Never")
@@ -250,7 +250,7 @@ class SentenceWindowStoreTests:
         old, new, other = source("x", "One kiwi. Two kiwi."), source("x", "One fig."), source("y", "A plum.")
         for sources, counts in (([old, other], (2, 0, 0)), ([new, other], (1, 1, 1)), ([new, other], (0, 2, 0))):
             settings = {"cleanup": "full", "key_encoder": "blake2b"}
-            done = await way(_Indexing, "index", sources, records, retriever.as_document_index(), **settings)
+            done = await way(langchain_indexing, "index", sources, records, retriever.as_document_index(), **settings)
             assert (done["num_added"], done["num_skipped"], done["num_deleted"]) == counts
         found = await way(retriever, "invoke", "kiwi", k=9, window=0)
         assert sorted(window.page_content for window in found) == ["A plum.", "One fig."]
@@ -409,7 +409,7 @@ class SentenceWindowStoreTests:
         embedded.add_documents(sources)
         retriever = self.over(make_store(NeighborMixedEmbeddings(words)))
         before = words.embedded
-        await way(_Copying, "copy_index", embedded.vectorstore, retriever.vectorstore)
+        await way(indexing, "copy_index", embedded.vectorstore, retriever.vectorstore)
         assert words.embedded == before
         _check_same_order(
             await way(retriever, "invoke", "sour lime", k=30), await way(embedded, "invoke", "sour lime", k=30)
@@ -438,25 +438,7 @@ class SentenceWindowStoreTests:
 
 
 _KEPT = ("doc_id", "tenant", "number", "share", "flag")
-_OURS = {
-    "doc_id",
-    "start_index",
-    "end_index",
-    "sentences",
-    "sentence_spans",
-    "hits",
-    "score",
-    "window_id",
-    "heading",
-}
-
-
-class _Indexing:
-    index, aindex = staticmethod(index), staticmethod(aindex)
-
-
-class _Copying:
-    copy_index, acopy_index = staticmethod(copy_index), staticmethod(acopy_index)
+_OURS = {"doc_id", "start_index", "end_index", "sentences", "sentence_spans", "hits", "score", "window_id", "heading"}
 
 
 def _check_verbatim(window: Document, source: Document) -> None:

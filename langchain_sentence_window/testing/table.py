@@ -33,10 +33,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Begin a table, if one is wanted."""
     file = config.getoption("--store-table")
     if file:
-        config.pluginmanager.register(_Table(Path(file)))
+        config.pluginmanager.register(_StoreTable(Path(file)))
 
 
-class _Table:
+class _StoreTable:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._outcomes: dict[type[SentenceWindowStoreTests], Counter[str]] = {}

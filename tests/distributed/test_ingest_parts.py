@@ -14,12 +14,24 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from langchain_sentence_window import SentenceWindowRetriever
-from langchain_sentence_window.distributed import IngestSummary, Outcome
+from langchain_sentence_window import NeighborMixedEmbeddings, SentenceWindowRetriever
+from langchain_sentence_window.distributed import DocumentWriter, IngestSummary, Outcome
 from langchain_sentence_window.distributed.document_rows import fingerprint
 from langchain_sentence_window.distributed.document_writer import Tally
 from langchain_sentence_window.distributed.ingest_files import find_files, load_path
-from langchain_sentence_window.distributed.ray_ingest import document_of, pack, pack_outcome, unpack, unpack_outcome
+from langchain_sentence_window.distributed.ray_ingest import (
+    BUCKET,
+    ROW,
+    ReadRows,
+    WriteDocuments,
+    document_of,
+    gather,
+    pack,
+    pack_outcome,
+    packed_table,
+    unpack,
+)
+from langchain_sentence_window.documents.part_groups import Group
 from langchain_sentence_window.documents.source_parts import part_of
 from langchain_sentence_window.errors import (
     DocumentReadError,
@@ -46,25 +58,61 @@ class Failing(UUID):
         raise RuntimeError("no text")
 
 
+def unpacked(packed: bytes) -> Group:
+    group = unpack(packed, join=True)
+    assert isinstance(group, Group)
+    return group
+
+
 @given(st.text(), st.dictionaries(st.text(), values, max_size=4), st.text(min_size=1))
 def test_documents_travel_unchanged(text: str, metadata: dict[str, Any], name: str) -> None:
     given_ = [Document(page_content=text, metadata=metadata, id=name)]
-    group = unpack(pack(name, given_), join=True)
+    group = unpacked(pack(name, given_))
     assert (group.doc_id, [part.document for part in group.parts]) == (name, given_)
     # The same, as a lone surrogate may be anywhere.
     outcome = Outcome(name, "failed", 1, len(text), error=text)
-    assert unpack_outcome(pack_outcome(outcome)) == outcome
+    assert unpack(pack_outcome(outcome), join=True) == outcome
+
+
+def test_rows_go_through_all_stages(words: WordEmbeddings) -> None:
+    """Two pages of a document, in any order; a document that fails, and one that isn't one."""
+    rows = [
+        {"text": "The second page.", "source": "a", "page": 1},
+        {"text": "The first page.", "source": "a", "page": 0},
+        {"text": "A card.", "source": "b", "page": None},
+        {"text": None, "source": "c", "page": None},
+    ]
+    pyarrow = pytest.importorskip("pyarrow")
+    read = ReadRows(True, buckets=1)(pyarrow.Table.from_pylist(rows))
+    assert read.column_names == [ROW, BUCKET]
+    packed = gather(read, True)
+    groups = [row for row in (unpack(row, join=True) for row in packed[ROW].to_pylist()) if isinstance(row, Group)]
+    assert [[part.text for part in group.parts] for group in groups] == [
+        ["The first page.", "The second page."],
+        ["A card."],
+    ]
+    store = InMemoryVectorStore(NeighborMixedEmbeddings(words))
+    (written,) = WriteDocuments(DocumentWriter(lambda: store), True)(packed)
+    outcomes = [unpack(row, join=True) for row in written[ROW].to_pylist()]
+    assert [(each.doc_id, each.status) for each in outcomes if isinstance(each, Outcome)][1:] == [
+        ("a", "written"),
+        ("b", "written"),
+    ]
+    assert isinstance(outcomes[0], Outcome)
+    assert (outcomes[0].status, "a row has text None" in outcomes[0].error) == ("failed", True)
+    assert len(store.store) == 3
+    assert packed_table([]).num_rows == 0
 
 
 def test_metadata_that_json_cannot_hold_is_left_out() -> None:
     packed = pack("a", [document("One.", path=Path("x"), other=object(), number=float("nan"))])
-    assert unpack(packed, join=True).parts[0].document.metadata == {"doc_id": "a", "path": "x"}
+    assert unpacked(packed).parts[0].document.metadata == {"doc_id": "a", "path": "x"}
 
 
 def test_metadata_travels_as_a_retriever_stores_it(words: WordEmbeddings) -> None:
     own: dict[Any, Any] = {"day": date(2026, 5, 1), "tags": {"b", "a"}, 7: 1, "text": Failing(), "flag": np.bool_(1)}
     source = Document("A card.", id="a", metadata=own)
-    (travelled,) = unpack(pack("a", [source]), join=True).parts
+    (travelled,) = unpacked(pack("a", [source])).parts
     with pytest.warns(SentenceWindowWarning, match="can't hold it: 7, 'text'"):
         row = document_of({"text": "A card.", "metadata": own})
     assert row.metadata == travelled.document.metadata == {"day": "2026-05-01", "tags": ["a", "b"], "flag": True}

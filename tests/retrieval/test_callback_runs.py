@@ -118,6 +118,7 @@ async def test_langsmith_is_told_what_was_searched(minilm: Embeddings, way: Invo
 
 
 def test_an_embedder_without_a_name_has_no_model(words: WordEmbeddings) -> None:
+    del words.model
     shown = SentenceWindowRetriever.from_documents(DOCUMENTS, words)._get_ls_params()
     assert shown == {
         "ls_retriever_name": "sentencewindow",

@@ -1,5 +1,7 @@
-"""The vectors of a store are all of one embedder, though others open it, and its own one may change at any time."""
+"""The vectors of a store are all of one embedder, though others open it."""
 
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +9,13 @@ import pytest
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, copy_index
-from langchain_sentence_window.embedding.embedder_state import describe_embedder
+from langchain_sentence_window.embedding.identity import describe_embedder
 from langchain_sentence_window.embedding.vectors import NEIGHBOR_WEIGHTS
-from langchain_sentence_window.errors import IndexMismatchError
+from langchain_sentence_window.errors import IndexMismatchError, StoreError
 from tests.conftest import Invoke
+from tests.store.folders import DATABASE
 from tests.torture.corpus import TextEmbeddings
-from tests.torture.embedders import KINDS, ModelEmbeddings, model_of
+from tests.torture.embedders import KINDS, ModelEmbeddings
 
 PAGES = [Document(page_content=f"page {number}", id=str(number)) for number in range(60)]
 MANY = [Document(page_content=f"page {number}", id=str(number)) for number in range(600)]
@@ -20,8 +23,8 @@ MANY = [Document(page_content=f"page {number}", id=str(number)) for number in ra
 
 
 def pair(kind: str, size: int = 32) -> tuple[ModelEmbeddings, ModelEmbeddings]:
-    """Return two models, whose descriptions are the same unless the kind is ``described``."""
-    first, second = model_of("A", 32, kind), model_of("B", size, kind)
+    """Return two models, whose names are the same unless the kind is ``described``."""
+    first, second = ModelEmbeddings("A", 32, kind), ModelEmbeddings("B", size, kind)
     assert (describe_embedder(first) == describe_embedder(second)) == (kind != "described" and size == 32)
     return first, second
 
@@ -95,7 +98,7 @@ async def test_two_embedders_on_an_empty_folder_do_not_both_write(kind: str, tmp
         assert b.similarity_search("hello") == []
         a.add_texts(["hello"], ids=["a"])
         for method, given in calls(second).items():
-            with pytest.raises(IndexMismatchError, match="now holds vectors of .*, but this store was opened with"):
+            with pytest.raises(IndexMismatchError, match="holds vectors of .*, and was opened with"):
                 await way(b, method, *given)
         check_vectors(a, first, 1)
         # An index without sentences is anybody's, but not the one's who wrote to it before.
@@ -107,54 +110,23 @@ async def test_two_embedders_on_an_empty_folder_do_not_both_write(kind: str, tmp
                 await way(a, method, *given)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_an_embedder_that_becomes_another_is_refused(kind: str, tmp_path: Path, way: Invoke) -> None:
-    embedding, same = model_of("A", 32, kind), model_of("A", 32, kind)
-    with FaissStore(embedding, tmp_path) as store, FaissStore(embedding, tmp_path) as other:
-        store.add_documents(PAGES)
-        for each in (store, other):
-            assert each.similarity_search("page 1", k=1)[0].id == "1"
-        embedding.become("B", kind)
-        for each in (store, other, store):
-            for method, given in calls(embedding).items():
-                with pytest.raises(IndexMismatchError):
-                    await way(each, method, *given)
-        embedding.become("A", kind)
-        for each in (store, other):
-            await way(each, "add_texts", ["new"], ids=["new"])
-            assert (await way(each, "similarity_search", "page 1", k=1))[0].id == "1"
-        check_vectors(store, same, 61)
-
-
-def test_queries_embedded_before_a_change_are_embedded_again() -> None:
-    embedding = model_of("A", 32, "private")
-    with FaissStore(embedding) as store:
-        store.add_texts(["one", "two", "three"])
-        store.similarity_search("two")
-        store.delete(filter={})
-        embedding.become("B", "private")
-        store.add_texts(["one", "two", "three"])
-        ((found, score),) = store.similarity_search_with_score("two", k=1)
-        assert found.page_content == "two"
-        assert score == pytest.approx(1, abs=1e-3)
-
-
 class Logging(TextEmbeddings):
-    """Notes the texts that it embeds; with a private attribute, its description doesn't say all."""
+    """Notes the texts that it embeds; its name says its model if that is a public attribute."""
 
-    def __init__(self, **hidden: str) -> None:
+    def __init__(self, **named: str) -> None:
         super().__init__()
-        self.model, self.embedded = "A", list[str]()
-        vars(self).update(hidden)
+        self.embedded = list[str]()
+        del self.model
+        vars(self).update(named)
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         self.embedded += texts
         return super().embed_documents(texts)
 
 
-@pytest.mark.parametrize("hidden", [{}, {"_hidden": "a"}], ids=["described", "hidden"])
-def test_texts_are_embedded_again_only_for_embedders_that_are_not_described_in_full(
-    hidden: dict[str, str], tmp_path: Path
+@pytest.mark.parametrize("named", [{"model": "A"}, {"_model": "A"}], ids=["named", "unnamed"])
+def test_texts_are_embedded_again_only_for_embedders_whose_names_say_no_model(
+    named: dict[str, str], tmp_path: Path
 ) -> None:
     added = iter(range(99))
 
@@ -170,13 +142,10 @@ def test_texts_are_embedded_again_only_for_embedders_that_are_not_described_in_f
                 counts.append(len(embedding.embedded) - before)
         return counts
 
-    writer = Logging(**hidden)
-    assert embedded_by(writer, "search", "ingest", "search", "add", "ingest") == [0, 60, 0, 1, 0]
-    assert embedded_by(writer, "search", "add") == [0, 1]  # the very object that wrote
-    assert embedded_by(Logging(**hidden), "search", "search", "ingest", "add", "add") == (
-        [1, 0, 0, 6, 1] if hidden else [0, 0, 0, 1, 1]
-    )
-    assert embedded_by(Logging(**hidden), "ingest", "add", "search") == ([0, 6, 0] if hidden else [0, 1, 0])
+    is_known = "model" in named
+    assert embedded_by(Logging(**named), "search", "ingest", "search", "add", "ingest") == [0, 60, 0, 1, 0]
+    assert embedded_by(Logging(**named), "search", "search", "ingest", "add") == [0 if is_known else 5, 0, 0, 1]
+    assert embedded_by(Logging(**named), "ingest", "add", "search") == [0, 1 if is_known else 6, 0]
 
 
 def test_an_emptied_store_takes_vectors_of_another_length(tmp_path: Path) -> None:
@@ -201,3 +170,14 @@ def test_an_opening_that_is_refused_changes_no_setting(tmp_path: Path) -> None:
         FaissStore(other, tmp_path, index="exact", neighbor_weights=(1,))
     with FaissStore(one, tmp_path) as store:
         assert (store.stats().index, store.stats().neighbor_weights) == ("auto", NEIGHBOR_WEIGHTS)
+
+
+def test_a_damaged_database_without_vectors_keeps_no_search_waiting(tmp_path: Path) -> None:
+    with FaissStore(ModelEmbeddings("A", kind="private"), tmp_path) as store:
+        store.add_documents(PAGES)
+    with closing(sqlite3.connect(tmp_path / DATABASE)) as database, database:
+        database.execute("DELETE FROM vectors")
+    with FaissStore.open(tmp_path, ModelEmbeddings("A", kind="private")) as store:
+        with suppress(StoreError):
+            store.similarity_search("page 1")
+        assert not store.check().is_sound

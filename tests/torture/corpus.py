@@ -28,7 +28,7 @@ class TextEmbeddings(Embeddings):
     """Embeds each text as a random direction, always the same."""
 
     def __init__(self, size: int = DIMENSION) -> None:
-        self.size = size
+        self.size, self.model = size, "random directions"
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self.vector(text).tolist() for text in texts]

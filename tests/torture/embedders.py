@@ -2,12 +2,10 @@
 
     python -m tests.torture.embedders [--rounds 100]
 
-Two parties with different models open one folder, in one process or two, one after the other or at the same time. The
-difference between the models may be described, or be a private attribute, an object, a list, a lambda or a closure,
-which descriptions leave out. The parties add, replace, search, delete everything, are interrupted while they embed,
-discard staged vectors, and change their model while the store is open. Each call is right for its own model or raises
-an `IndexMismatchError`. At the end, each vector is from the one model that the store can be opened with, also for
-texts that the other party left behind.
+Two parties with different models open one folder, in one process or two, one after the other or at the same time. Their
+names show their models or not. The parties add, replace, search, delete everything, are interrupted while they embed,
+and discard staged vectors. Each call is right for its own model or raises an `IndexMismatchError`. At the end, each
+vector is from the one model that the store can be opened with, also for texts that the other party left behind.
 """
 
 import json
@@ -17,7 +15,6 @@ import sys
 import threading
 from collections import Counter
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 from langchain_core.documents import Document
@@ -41,31 +38,11 @@ class ModelEmbeddings(TextEmbeddings):
 
     def __init__(self, model: str, size: int = DIMENSION, kind: str = "described") -> None:
         super().__init__(size)
-        self.become(model, kind)
-        self._calls_left = sys.maxsize
-
-    def become(self, model: str, kind: str) -> None:
-        """Create a model whose identity is kept in some attribute."""
+        self.name = model
+        del self.model
         if kind == "described":
             self.model = model
-        elif kind == "private":
-            self._model = model
-        elif kind == "object":
-            self.inner = SimpleNamespace(deeper=SimpleNamespace(model=model))
-        elif kind == "list":
-            self.layers = [model]
-        elif kind == "lambda":
-            self.prefix = lambda: model
-
-    @property
-    def name(self) -> str:
-        """The name of the model."""
-        held = vars(self)
-        if "inner" in held:
-            return str(held["inner"].deeper.model)
-        if "prefix" in held:
-            return str(held["prefix"]())
-        return str(held["layers"][0] if "layers" in held else held.get("_model") or held["model"])
+        self._calls_left = sys.maxsize
 
     def interrupt_after(self, calls: int) -> None:
         self._calls_left = calls
@@ -80,32 +57,15 @@ class ModelEmbeddings(TextEmbeddings):
         return super().vector(f"{self.name} says {text}")
 
 
-KINDS = ("described", "private", "object", "list", "lambda", "class")
-"""The ways to keep a model's identity."""
-
-
-def model_of(model: str, size: int, kind: str) -> ModelEmbeddings:
-    """Create a model."""
-    if kind != "class":
-        return ModelEmbeddings(model, size, kind)
-    chosen = [model]
-
-    class Chosen(ModelEmbeddings):
-        def become(self, model: str, kind: str) -> None:
-            chosen[0] = model
-
-        @property
-        def name(self) -> str:
-            return chosen[0]
-
-    return Chosen(model, size)
+KINDS = ("described", "private")
+"""Whether the embedder's name shows its model."""
 
 
 class Party:
     """A user of a folder, with a model."""
 
     def __init__(self, folder: Path, model: str, size: int, kind: str) -> None:
-        self._folder, self._model, self._kind = folder, model_of(model, size, kind), kind
+        self._folder, self._model, self._kind = folder, ModelEmbeddings(model, size, kind), kind
         self._store: FaissStore | None = None
 
     def do(self, event: str, seed: int) -> str:
@@ -148,16 +108,6 @@ class Party:
         finally:
             self._model.interrupt_after(sys.maxsize)
 
-    def _change(self, store: FaissStore, chance: random.Random) -> None:
-        """Become another model for one call, which may only write to an empty store."""
-        before = self._model.name
-        self._model.become("C", self._kind)
-        try:
-            store.add_documents(document(chance.randrange(6), chance.randrange(10, 10**6)))
-            store.delete(filter={})
-        finally:
-            self._model.become(before, self._kind)
-
     def _empty(self, store: FaissStore, chance: random.Random) -> None:
         store.delete(filter={})
 
@@ -178,14 +128,14 @@ class Party:
 
 DONE = [
     *("open", "add", "add_vectors", "replace", "ingest", "interrupted", "interrupted"),
-    *("empty", "discard", "search", "change"),
+    *("empty", "discard", "search"),
 ]
 
 
 def play(chance: random.Random, folder: Path) -> Counter[str]:
     """Run the events of two parties on one folder in some order."""
     path, sizes, kind = folder / "store", (DIMENSION, chance.choice([DIMENSION, DIMENSION, 48])), chance.choice(KINDS)
-    models = [model_of(model, size, kind) for model, size in zip("AB", sizes, strict=True)]
+    models = [ModelEmbeddings(model, size, kind) for model, size in zip("AB", sizes, strict=True)]
     parties = [Party(path, "A", sizes[0], kind), (chance.choice([Party, Elsewhere]))(path, "B", sizes[1], kind)]
     orders = [[(chance.choice(DONE), chance.randrange(10**9)) for _ in range(EVENTS)] for _ in parties]
     counts = Counter[str]({kind: 1})

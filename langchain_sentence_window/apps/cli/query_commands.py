@@ -18,7 +18,7 @@ from . import options
 from .output import NOTHING, Output, counted
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.evaluation.questions import Asked, OpenQuestion, Question
+    from langchain_sentence_window.evaluation.questions import AnyQuestion, OpenQuestion, Question
     from langchain_sentence_window.evaluation.report import Comparison, Report
     from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
@@ -181,13 +181,13 @@ def evaluate(
 ) -> None:
     """Measure how much of the right text is found."""
     from langchain_sentence_window.evaluation.measurement import evaluate as measure
-    from langchain_sentence_window.evaluation.questions import read_asked
+    from langchain_sentence_window.evaluation.questions import read_any_questions
 
     from .opened_index import existing_index, open_index
     from .typed_values import call_settings, read_filter
 
     out = Output(as_json=as_json, quiet=quiet)
-    asked, sizes = read_asked(questions), _budgets(budgets)
+    asked, sizes = read_any_questions(questions), _budgets(budgets)
     settings = call_settings(more, window, k=k)
     with open_index(out, existing_index(index), embedding, filter=read_filter(filter), **settings) as retriever:
         report = measure(retriever, _named(out, retriever, asked), sizes, show_progress=out.shows_progress)
@@ -216,13 +216,13 @@ def sweep(
 ) -> None:
     """Measure each combination of some settings."""
     from langchain_sentence_window.evaluation.measurement import sweep as measure
-    from langchain_sentence_window.evaluation.questions import read_asked
+    from langchain_sentence_window.evaluation.questions import read_any_questions
 
     from .opened_index import existing_index, open_index
     from .typed_values import call_settings, read_filter, read_numbers
 
     out = Output(as_json=as_json, quiet=quiet)
-    asked, sizes = read_asked(questions), _budgets(budgets)
+    asked, sizes = read_any_questions(questions), _budgets(budgets)
     tried: dict[str, Any] = {}
     if window:
         tried["window"] = [call_settings(None, each)["window"] for each in window]
@@ -245,7 +245,7 @@ def _show(out: Output, measured: "Report | Comparison", plot: Path | None) -> No
         out.note(f"The plot is in {plot}.")
 
 
-def _named(out: Output, retriever: "SentenceWindowRetriever", asked: list["Asked"]) -> list["Question"]:
+def _named(out: Output, retriever: "SentenceWindowRetriever", asked: list["AnyQuestion"]) -> list["Question"]:
     """Return questions with the ids of documents that they name by their path, or its end.
 
     Questions without gold get it where documents say their answers word for word; the others are named and left out.

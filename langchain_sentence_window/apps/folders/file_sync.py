@@ -14,7 +14,7 @@ from langchain_sentence_window._validation import checked_callback, checked_flag
 from langchain_sentence_window.documents.part_groups import group_documents
 from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.documents.source_parts import FILE_STATE, FileState
-from langchain_sentence_window.embedding.embedder import also_on_embedded_texts
+from langchain_sentence_window.embedding.embedder import on_embedded_texts
 from langchain_sentence_window.errors import (
     DocumentReadError,
     InvalidInputError,
@@ -385,7 +385,7 @@ class _Sync:
         """Add files; if that fails because of one of them, add each alone."""
         try:
             if batch:
-                with also_on_embedded_texts(self._reporter(batch)):
+                with on_embedded_texts(self._reporter(batch)):
                     self.retriever.add_documents([document for each in batch for document in each.documents])
         except SentenceWindowError as error:
             if len(batch) == 1 and isinstance(error, InvalidInputError):

@@ -16,7 +16,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.gold import DocumentText, document_text, find_spans
 from langchain_sentence_window.evaluation.measurement import BUDGETS, acompare, aevaluate
 from langchain_sentence_window.evaluation.metrics import FULL_COVERAGE, title, union, within_budget
-from langchain_sentence_window.evaluation.questions import Asked, OpenQuestion, Question, parse_questions
+from langchain_sentence_window.evaluation.questions import AnyQuestion, OpenQuestion, Question, parse_questions
 from langchain_sentence_window.evaluation.report import Comparison, QuestionResult, Report, few_questions, remarks
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import OF_CALL, SETTINGS
@@ -72,7 +72,7 @@ async def add_question(
 ) -> object:
     """Add a question: without gold, or with gold that is in the index."""
     check_writable(studio)
-    asked: Asked = OpenQuestion(question.strip(), answer)
+    asked: AnyQuestion = OpenQuestion(question.strip(), answer)
     if doc_id is not None:
         asked = await _in_index(studio, Question(asked.question, doc_id, spans))
     added = await ASYNC.in_thread(studio.question_list.add, [asked])
@@ -197,7 +197,7 @@ def _row(entry: Entry, gold: Gold) -> dict[str, Any]:
     }
 
 
-async def _golds_of(studio: Studio, question: str) -> dict[Asked, Asked]:
+async def _golds_of(studio: Studio, question: str) -> dict[AnyQuestion, AnyQuestion]:
     """Return the entries of a question whose gold is in the index, each with what it is there."""
     entries = await ASYNC.in_thread(studio.question_list.all)
     own = [each.question for each in entries if each.question.question.strip() == question.strip()]

@@ -17,7 +17,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.evaluation.questions import (
-    Asked,
+    AnyQuestion,
     OpenQuestion,
     Question,
     Record,
@@ -55,7 +55,7 @@ class Entry:
     """
 
     number: int
-    question: Asked
+    question: AnyQuestion
     record: Mapping[str, Any] = field(repr=False, hash=False)
 
     @property
@@ -63,7 +63,7 @@ class Entry:
         """A name for the question as it is now: one for its words, and one for its gold."""
         return f"{_name(self.question.question)}-{_name(repr(gold_of(self.question)))}"
 
-    def with_question(self, question: Asked) -> "Entry":
+    def with_question(self, question: AnyQuestion) -> "Entry":
         """Return the entry with another question. Other keys of its line stay."""
         kept = {name: value for name, value in self.record.items() if name not in ("doc_id", "spans", "texts")}
         return Entry(self.number, question, _in_order(self.record, {**kept, **as_record(question)}))
@@ -71,7 +71,7 @@ class Entry:
 
 Entries: TypeAlias = tuple[Entry, ...]
 
-Moved: TypeAlias = Mapping[Asked, str]
+Moved: TypeAlias = Mapping[AnyQuestion, str]
 """The documents that hold the gold of questions now, where the list names others."""
 
 NONE_MOVED: Moved = MappingProxyType({})
@@ -133,7 +133,7 @@ class QuestionList:
         """The number of the change that `undo` would take back, and the change in words; ``None`` for none."""
         return (self._undone[-1].number, self._undone[-1].what) if self._undone else None
 
-    def add(self, questions: Iterable[Asked], records: Iterable[Mapping[str, Any]] | None = None) -> Entries:
+    def add(self, questions: Iterable[AnyQuestion], records: Iterable[Mapping[str, Any]] | None = None) -> Entries:
         """Add questions at the end, apart from those that are in the list.
 
         Args:
@@ -338,7 +338,7 @@ class QuestionList:
 _NO_GOLD = OpenQuestion("?")
 
 
-def gold_of(question: Asked) -> tuple[str, tuple[Span, ...]]:
+def gold_of(question: AnyQuestion) -> tuple[str, tuple[Span, ...]]:
     """Return the document and the spans of a question's gold; nothing if it has none."""
     return (question.doc_id, question.spans) if isinstance(question, Question) else ("", ())
 

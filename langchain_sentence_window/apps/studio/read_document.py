@@ -19,7 +19,7 @@ from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, TITLE
 from langchain_sentence_window.documents.window_documents import TextRun, source_document, text_runs
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation.gold import FoundGold, LostGold, Reason, StoredCorpus, find_gold
-from langchain_sentence_window.evaluation.questions import Asked, Question
+from langchain_sentence_window.evaluation.questions import AnyQuestion, Question
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import read_sentences
@@ -225,7 +225,7 @@ class Gold:
         problem: What was sought and isn't there, in a sentence; empty for nothing.
     """
 
-    question: Asked
+    question: AnyQuestion
     name: str
     state: State
     problem: str = ""
@@ -239,7 +239,7 @@ class GoldTexts:
         self._listed: Mapping[str, object] = {}
         self._known: dict[tuple[object, ...], Gold] = {}
 
-    async def read(self, retriever: SentenceWindowRetriever, questions: Iterable[Asked]) -> list[Gold]:
+    async def read(self, retriever: SentenceWindowRetriever, questions: Iterable[AnyQuestion]) -> list[Gold]:
         """Return what the gold of each question is in the index, within the retriever's filter."""
         asked = list(questions)
         listed = await _listed(retriever)
