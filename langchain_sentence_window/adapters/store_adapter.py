@@ -6,7 +6,7 @@ override no more than that. A `BulkLoader` is how a store takes many sentences w
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 from langchain_core.documents import Document
@@ -60,7 +60,7 @@ class SearchedCandidates(Protocol):
         """Return the sentences of some candidates, by position."""
 
 
-SearchWork: TypeAlias = Callable[[IO, Any], Awaitable[T]]
+SearchWork: TypeAlias = Callable[[IO, Any], Coroutine[Any, Any, T]]
 """Searches and reads, with the interface that makes calls and the adapter that it is given."""
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from time import perf_counter
 
 from langchain_core.callbacks import Callbacks
@@ -65,11 +66,11 @@ class Query:
             InvalidInputError: The budget is too small for any hit.
         """
         fetch_k = max(self.request.fetch_k, self.request.k)
-        while not await in_one_state(self.request.scope, lambda scope, k=fetch_k: self.run_in(scope, k)):
+        while not await in_one_state(self.request.scope, partial(self.run_in, fetch_k=fetch_k)):
             fetch_k *= 4
 
-    async def run_in(self, scope: Scope, fetch_k: int) -> bool:
-        """Run all steps in a scope; return whether enough sentences were searched."""
+    async def run_in(self, scope: Scope, *, fetch_k: int) -> bool:
+        """Run all steps in a scope, with so many sentences at most; return whether they were enough."""
         io, request = self.io, self.request
         with self._timed("search"):
             result = await search(io, scope, request, fetch_k)

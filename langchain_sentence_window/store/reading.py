@@ -186,8 +186,8 @@ class RowReader:
             raise damaged("sentences as they were written")
         bounds, shown = self._bounds[row.section_key], self._shown[row.source_key]
         start, end, index = row.start, row.end, row.sentence_index
-        is_plain = not own and start is not None and end is not None and shown is not None
-        if is_plain and start <= end and bounds.start <= index < bounds.end:  # as most sentences of prose
+        is_plain = not own and shown is not None and bounds.start <= index < bounds.end  # as most sentences of prose
+        if is_plain and start is not None and end is not None and start <= end:
             return StoredSentence(
                 doc_id=row.name,
                 index=index,
@@ -200,7 +200,7 @@ class RowReader:
                 heading=bounds.heading,
                 lead_in=None,
                 text=row.text,
-                source=shown,
+                source=shown or {},
             )
         # As its Document would be read, whose own metadata comes last.
         places: dict[str, Any] = {}

@@ -175,7 +175,7 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
 
 def row_checksum(start: int | None, end: int | None, text: str | bytes, own: str | None) -> int:
     """Return the checksum of a sentence's row."""
-    content = text.encode("utf-8", "surrogatepass") if type(text) is str else text
+    content = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     return zlib.crc32(f"{start}\0{end}\0{own}".encode(), zlib.crc32(content))
 
 

@@ -93,9 +93,9 @@ class _ExplainedQuery(Query):
     lexical: Ranks
     around: SentencesByKey
 
-    async def run_in(self, scope: Scope, fetch_k: int) -> bool:
+    async def run_in(self, scope: Scope, *, fetch_k: int) -> bool:
         """Run all steps in a scope, then search by meaning and by words alone, and read around windows."""
-        if not await super().run_in(scope, fetch_k):
+        if not await super().run_in(scope, fetch_k=fetch_k):
             return False
         depth = max(CANDIDATES, len(self.expansion.hits))
         try:
