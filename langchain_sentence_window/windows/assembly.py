@@ -20,7 +20,7 @@ from .completion import (
     ending_well,
     is_heading_alone,
     says_something,
-    section_of,
+    section_lines,
     with_whole_sentences,
 )
 from .geometry import Hit, Window, in_order, smaller
@@ -394,11 +394,11 @@ class _GrowingWindows:
 
     def lines(self, window: Window) -> SectionLines:
         """Return the sentences of the section of a window."""
-        place = window.doc_id, *section_of(window)
-        lines = self._lines.get(place)
-        if lines is None:
-            lines = self._lines[place] = SectionLines(*place, self.lookup)
-        return lines
+        hit = window.hits[0]
+        place = hit.doc_id, hit.section_start, hit.section_end
+        if place not in self._lines:
+            self._lines[place] = section_lines(window, self.lookup)
+        return self._lines[place]
 
     def ended(self, item: Ranked) -> Ranked:
         """Return an open window without an end that points to what isn't in it, see `ending_well`."""
@@ -441,20 +441,10 @@ class _GrowingWindows:
         if not runs:  # as for most windows
             return window, []
         lines = self.lines(window)
-        while joined := [
-            run
-            for run in runs
-            if not run.is_fixed
-            and window.first <= run.window.last + 1 + gap
-            and window.last >= run.window.first - 1 - gap
-            and all(
-                lines[index] is not NO_LINE
-                for index in range(min(window.last, run.window.last) + 1, max(window.first, run.window.first))
-            )
-        ]:
-            hits = in_order([*window.hits, *(hit for run in joined for hit in run.window.hits)])
-            first = min([window.first, *(run.window.first for run in joined)])
-            last = max([window.last, *(run.window.last for run in joined)])
+        while joined := [run for run in runs if not run.is_fixed and _are_near(window, run.window, gap, lines)]:
+            hits = in_order([*window.hits, *[hit for run in joined for hit in run.window.hits]])
+            first = min([window.first, *[run.window.first for run in joined]])
+            last = max([window.last, *[run.window.last for run in joined]])
             larger = self.completed(item.with_window(Window(window.doc_id, first, last, tuple(hits))))
             if (larger.first, larger.last) == (window.first, window.last):
                 return larger, joined
@@ -544,6 +534,14 @@ class _GrowingWindows:
                 break
             reached = index
         return reached
+
+
+def _are_near(one: Window, other: Window, gap: int, lines: SectionLines) -> bool:
+    """Return whether at most so many sentences are between two windows, all of which can be read."""
+    if one.first > other.last + 1 + gap or one.last < other.first - 1 - gap:
+        return False
+    between = range(one.last + 1, other.first) if one.last < other.first else range(other.last + 1, one.first)
+    return NO_LINE not in [lines[index] for index in between]
 
 
 @dataclass(slots=True)

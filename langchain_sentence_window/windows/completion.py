@@ -161,7 +161,7 @@ begins_item = re.compile(r"\s*(?:[-*+•–]\s|\(?[0-9]{1,2}[.)]\s|\(?[a-z][.)]\
 """Matches a sentence that begins with a mark of a list or a table."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Line:
     """A sentence, as far as it matters for the windows around it.
 
@@ -255,17 +255,9 @@ UNREAD = Line("A sentence of the usual length stands for one that isn't read yet
 
 
 def section_lines(window: Window, lookup: Lookup) -> SectionLines:
-    """Return the sentences of the section of a window."""
-    return SectionLines(window.doc_id, *section_of(window), lookup)
-
-
-def section_of(window: Window) -> Span:
-    """Return the bounds of the section of a window; what the sections of all hits share if they differ."""
-    start, end = window.hits[0].section_start, window.hits[0].section_end
-    for hit in window.hits[1:]:
-        if (hit.section_start, hit.section_end) != (start, end):
-            start, end = max(start, hit.section_start), min(end, hit.section_end)
-    return start, end
+    """Return the sentences of the section of a window, which all of its hits share."""
+    hit = window.hits[0]
+    return SectionLines(hit.doc_id, hit.section_start, hit.section_end, lookup)
 
 
 def complete(

@@ -263,14 +263,10 @@ def not_of(value: object, kind: type) -> InvalidInputError:
 
 def in_order(hits: Iterable[Hit]) -> list[Hit]:
     """Return different hits in the order of a window: by index, the best of a sentence first."""
-    ordered = list[Hit]()
     best_first = sorted(hits, key=_SCORE, reverse=True)
-    for hit in sorted(best_first, key=_INDEX):
-        # Windows that are joined often have the same hits.
-        is_new = not ordered or ordered[-1].index != hit.index or (hit is not ordered[-1] and hit not in ordered)
-        if is_new:
-            ordered.append(hit)
-    return ordered
+    ordered = sorted(best_first, key=_INDEX)
+    # Windows that are joined often have the same hits, which are next to each other now.
+    return [hit for at, hit in enumerate(ordered) if not at or (hit is not ordered[at - 1] and hit != ordered[at - 1])]
 
 
 @dataclass(slots=True)

@@ -34,6 +34,7 @@ from tests.windows.sections import (
     window,
 )
 
+
 def complete(each: Window, lines: Lines, **how: bool) -> Window:
     return completion.complete(each, section_lines(each, lines), **how)
 
@@ -131,9 +132,6 @@ def test_nothing_crosses_the_ends_of_the_section_or_what_cannot_be_read() -> Non
     assert run_of(complete(window(1, 2, section=(1, 3)), Lines(a=lines))) == (1, 2)
     assert completed([None, BACK, COLON, None], 1, 2) == (1, 2)
     assert completed([SAYS, None, ITEM, ITEM], 3, 3) == (3, 3)
-    # Of hits whose sections differ, as a filter narrowed one of them, the narrower one counts.
-    both = Window("a", 1, 2, (Hit("a", 1, 0, 4, 1.0), Hit("a", 2, 1, 3, 0.5)))
-    assert run_of(complete(both, Lines(a=lines))) == (1, 2)
 
 
 @pytest.mark.parametrize(
