@@ -15,7 +15,6 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.ranking.relevance import Unrelated
 from langchain_sentence_window.store.filters import compile_filter
 from langchain_sentence_window.store.state import IndexState
@@ -97,9 +96,11 @@ class FaissStoreAdapter(StoreAdapter):
         vector = await self.store.embed_query(io, query)
         return await self.read_index(io, lambda state: state.unrelated_to(vector), words=False)
 
-    async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
-        """Collect it from the lexical index and the database, in a state that vectors can be searched in, too."""
-        return await self.read_index(io, lambda state: state.name_evidence(words, keys, filter=filter))
+    async def document_names(
+        self, io: IO, keys: Sequence[str], metadata_keys: Sequence[str], filter: Any
+    ) -> dict[str, list[str]]:
+        """Look the keys up in the database."""
+        return await io.in_thread(partial(self.store.document_names, keys, metadata_keys, filter=filter))
 
     async def replace_documents(
         self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool, **keywords: Any

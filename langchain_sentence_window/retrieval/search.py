@@ -34,7 +34,7 @@ from langchain_sentence_window.ranking.candidates import (
     fuse,
     spread,
 )
-from langchain_sentence_window.ranking.names import Heard, hear, query_words
+from langchain_sentence_window.ranking.names import Naming, find_names, query_keys
 from langchain_sentence_window.ranking.ranking import Evidence, Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import NEEDED, Relevance, Unrelated, judge_relevance
 from langchain_sentence_window.splitting.blocks import CODE
@@ -44,7 +44,7 @@ from langchain_sentence_window.store.state import IndexState
 from langchain_sentence_window.windows.geometry import Hit
 
 from .expansion import ReadAhead, Wanted
-from .stored_sentences import found_evidence
+from .stored_sentences import names_of_documents
 
 MinRelevance: TypeAlias = Literal["auto"] | None
 """``auto`` leaves out what the question doesn't support, see `langchain_sentence_window.ranking.relevance`."""
@@ -123,7 +123,7 @@ class Found:
     sentences: Sequence[StoredSentence]
     hits: Sequence[Hit]
     candidates: Sequence[tuple[Candidates, Reordered]] = ()
-    named: Heard | None = None
+    named: Naming | None = None
     relevance: Relevance | None = None
     wanted: Wanted | None = None
     read: SentencesByKey | None = None
@@ -144,10 +144,9 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int, ahead: Re
         find = partial(_find, io, search)
         return await named_search(io, scope, search.query, find, k=k, names=search.names)
     text, read = search.query, _IndexRead(scope, search, k, ahead)
-    has_words = bool(search.lexical_weight) or search.names is not False
     while True:
         read.vectors[text] = await adapter.store.embed_query(io, text)
-        found = await adapter.read_index(io, read, words=has_words)
+        found = await adapter.read_index(io, read, words=bool(search.lexical_weight))
         if isinstance(found, Found):
             return found
         text = found
@@ -173,11 +172,11 @@ class _IndexRead:
 
     def __call__(self, state: IndexState) -> Found | str:
         """Search, rank and read; return a text instead if it has to be embedded first."""
-        query, names, words = self.search.query, self.search.names, query_words(self.search.query)
+        query, names = self.search.query, self.search.names
         named = inside = None
-        if names is not False and words.all:
-            keys = () if names is True else tuple(names)
-            named = hear(query, state.name_evidence(words, keys, filter=self.scope.filter))
+        if names is not False and (keys := query_keys(query)):
+            metadata_keys = () if names is True else tuple(names)
+            named = find_names(query, state.document_names(keys, metadata_keys, filter=self.scope.filter))
             inside = None if named is None else within_named(self.scope, named)
         if named is None or inside is None:
             found, source = self._find(state, query, self.scope, self.k)
@@ -250,17 +249,15 @@ async def named_search(
         names: Whether to look for names; keys of metadata that hold names, beside the title, the file name and its
             folder.
     """
-    words = query_words(query)
-    if names is False or not words.all:
+    keys = query_keys(query)
+    if names is False or not keys:
         return await find(query, scope, k)
-    everywhere, keys = None, () if names is True else tuple(names)
-    evidence = await scope.adapter.name_evidence(io, words, keys, scope.filter)
-    if evidence is None:
+    everywhere, metadata_keys = None, () if names is True else tuple(names)
+    documents = await scope.adapter.document_names(io, keys, metadata_keys, scope.filter)
+    if documents is None:
         everywhere = await find(query, scope, k)
-        # Of what was found, two words tell a document, both written as names; a whole name is told by the names alone.
-        telling = () if len(words.written) == 1 else words.all
-        evidence = found_evidence(telling, everywhere.sentences, keys, dict(words.keys))
-    named = hear(query, evidence)
+        documents = names_of_documents(everywhere.sentences, metadata_keys)
+    named = find_names(query, documents)
     inside = None if named is None else within_named(scope, named)
     if named is None or inside is None:
         found = everywhere or await find(query, scope, k)
@@ -273,17 +270,17 @@ async def named_search(
     return joined(named, first, everywhere, k)
 
 
-def needs_others(named: Heard, first: Found, k: int) -> bool:
+def needs_others(named: Naming, first: Found, k: int) -> bool:
     """Return whether sentences of other documents are wanted, too."""
     return not named.is_limited or named.asks_twice or len(first.hits) < k
 
 
-def named_depth(named: Heard, k: int) -> int:
+def named_depth(named: Naming, k: int) -> int:
     """Return how many sentences to search in named documents, of each of which some are to be among the best ``k``."""
     return k if len(named.documents) == 1 else max(k, CANDIDATES)
 
 
-def balanced(found: Found, k: int, named: Heard) -> Found:
+def balanced(found: Found, k: int, named: Naming) -> Found:
     """Take the best ``k`` of named documents.
 
     Each of several is as likely to hold a part of the answer, as in a comparison, so their best hits count the same.
@@ -316,7 +313,7 @@ number was chosen there: recall at 800 characters is 71.7 without names, 72.0 wi
 """
 
 
-def joined(named: Heard, first: Found, others: Found | None, k: int) -> Found:
+def joined(named: Naming, first: Found, others: Found | None, k: int) -> Found:
     """Join what was found in the documents that a question names with what was found everywhere.
 
     A question that names a document is of the collection's subject, so nothing is left out by its relevance.
@@ -395,7 +392,7 @@ def _likelier(first: Found, others: Found | None) -> Relevance | None:
     return Relevance(best.probability, count, {key: each for key, each in best.numbers.items() if key != "needed"})
 
 
-def within_named(scope: Scope, named: Heard) -> Scope | None:
+def within_named(scope: Scope, named: Naming) -> Scope | None:
     """Return the scope with a filter for the named documents; ``None`` if the store has no such filter."""
     of_named = scope.adapter.of_documents([each.doc_id for each in named.documents])
     if of_named is None:
