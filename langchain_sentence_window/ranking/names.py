@@ -9,11 +9,13 @@ store keeps the keys of its documents' names. Nothing here reads a store.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
 
-from .placing import asks_twice, places_of_search
+from .placing import asks_twice, find_places
 from .words import Token, tokens_of, words_of
 
 MAX_NAMED = 3
@@ -71,22 +73,40 @@ class Naming:
     question: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Phrase:
+class Phrase(NamedTuple):
     """Words of a question that may be a name.
 
     Attributes:
         key: Their key.
-        first: The position of the first.
+        first: The position of the first word.
         end: One past the position of the last.
-        verbatim: The words as they are written if that is no reason to take them for a name, as in "tool-use.md"; such
-            a name must be written in the same way.
+        verbatim: As they are written, in lower case, if a name must be written so, as "tool-use.md" is; else empty.
     """
 
     key: str
     first: int
     end: int
-    verbatim: str = ""
+    verbatim: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question, read for names.
+
+    Attributes:
+        text: The question.
+        tokens: Its words.
+        phrases: Those of its words that may be names.
+    """
+
+    text: str
+    tokens: Sequence[Token]
+    phrases: Sequence[Phrase]
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of its phrases, each once."""
+        return list(dict.fromkeys([phrase.key for phrase in self.phrases]))
 
 
 @lru_cache(10_000)
@@ -100,25 +120,52 @@ def name_keys(name: str) -> frozenset[str]:
     parts = [_words_of_name(part) for part in (_PART_END.split(name)[0], name.rpartition(" - ")[2])]
     if len(words) >= _MIN_LONG_NAME:
         parts += [words[1:], words[:-1]]
-    return frozenset(filter(None, [_key(words), *(_key(part) for part in parts if not all(map(str.isdigit, part)))]))
+    return frozenset(map(_key, filter(None, [words, *parts])))
 
 
-def query_keys(query: str) -> list[str]:
-    """Return the keys of the phrases in a question that may be names."""
-    return list(dict.fromkeys(phrase.key for phrase in _phrases(query, tokens_of(query))))
+def read_question(text: str) -> Question:
+    """Find the phrases of a question that may be names.
+
+    Such a phrase begins with a capital or a digit and holds a word that is written as a name, or is written as one
+    word, as a file name is. If the question writes no word as a name, any longer phrase may be one.
+    """
+    tokens = tokens_of(text)
+    if len(tokens) > _MAX_WORDS:
+        return Question(text, tokens, ())
+    is_plain = not any(token.is_name for token in tokens)
+    gaps = [text[token.end : following.start] for token, following in pairwise(tokens)]
+    phrases: list[Phrase] = []
+    for first, token in enumerate(tokens):
+        if token.word in _ARTICLES:
+            continue
+        before, is_name, is_glued = "", False, False
+        for at, last in enumerate(tokens[first : first + _MAX_NAME_WORDS], first):
+            key = before + _stem(last.word)
+            before += last.word
+            is_name = is_name or last.is_name
+            is_glued = at > first and (is_glued or at == first + 1) and gaps[at - 1] == gaps[at - 1].strip()
+            is_large = is_name and not text[token.start].islower()
+            if not (is_large or is_glued or (is_plain and at - first >= _MIN_PLAIN_WORDS - 1)):
+                continue
+            if len(key) < _MIN_KEY_CHARS or _YEAR.fullmatch(key):
+                continue
+            if at == first and _is_of_longer_name(text, tokens, at):
+                continue
+            verbatim = text[token.start : last.end].lower() if is_glued and not is_large else ""
+            phrases.append(Phrase(key, first, at + 1, verbatim))
+    return Question(text, tokens, phrases)
 
 
-def find_names(query: str, documents: Mapping[str, Sequence[str]]) -> Naming | None:
+def find_names(question: Question, documents: Mapping[str, Sequence[str]]) -> Naming | None:
     """Find the documents that a question names.
 
     Args:
-        query: The question.
+        question: The question.
         documents: The names of all documents that have one of its keys, or of more, by ``doc_id``.
 
     Returns:
         ``None`` if it names no document, or more than `MAX_NAMED`.
     """
-    tokens = tokens_of(query)
     owners: dict[str, dict[str, str]] = {}
     for doc_id in sorted(documents):
         for name in documents[doc_id]:
@@ -126,51 +173,25 @@ def find_names(query: str, documents: Mapping[str, Sequence[str]]) -> Naming | N
                 owners.setdefault(key, {}).setdefault(doc_id, name)
     phrases = [
         phrase
-        for phrase in _phrases(query, tokens)
-        if any(phrase.verbatim in name.lower() for name in owners.get(phrase.key, {}).values())
+        for phrase in question.phrases
+        if phrase.key in owners and any(phrase.verbatim in name.lower() for name in owners[phrase.key].values())
     ]
-    asked = {_key([token.word]) for token in tokens}
+    asked = {_stem(token.word) for token in question.tokens} if phrases else set[str]()
     named: dict[str, NamedDocument] = {}
-    spans: list[tuple[int, int]] = []
+    spans: list[range] = []
     for phrase in phrases:
         if any(other.first <= phrase.first and phrase.end <= other.end and other != phrase for other in phrases):
             continue  # it is a part of a longer name
-        words = tuple(token.word for token in tokens[phrase.first : phrase.end])
+        words = tuple(token.word for token in question.tokens[phrase.first : phrase.end])
         best = _best(phrase.key, owners[phrase.key], asked)
         if len(best) <= MAX_NAMED:
-            spans.append((phrase.first, phrase.end))
+            spans.append(range(phrase.first, phrase.end))
             for doc_id, name in best.items():
                 named.setdefault(doc_id, NamedDocument(doc_id, words, name))
     if not 0 < len(named) <= MAX_NAMED:
         return None
-    is_limited, searched = places_of_search(query, tokens, spans)
-    return Naming(tuple(named.values()), is_limited, asks_twice(query), searched)
-
-
-def _phrases(query: str, tokens: Sequence[Token]) -> list[_Phrase]:
-    """Return the phrases of a question that may be names, none of which begins with an article."""
-    if len({token.word for token in tokens}) > _MAX_WORDS:
-        return []
-    is_plain = not any(token.is_name for token in tokens)
-    found: list[_Phrase] = []
-    for first, token in enumerate(tokens):
-        if token.word in _ARTICLES:
-            continue
-        is_name = False
-        for end in range(first + 1, min(first + _MAX_NAME_WORDS, len(tokens)) + 1):
-            is_name |= tokens[end - 1].is_name
-            length = end - first
-            key = _key(each.word for each in tokens[first:end])
-            written = query[token.start : tokens[end - 1].end].lower()
-            is_glued = length > 1 and not any(map(str.isspace, written))
-            if not (is_name or is_glued or (is_plain and length >= _MIN_PLAIN_WORDS)):
-                continue
-            if len(key) < _MIN_KEY_CHARS or _YEAR.fullmatch(key):
-                continue
-            if length == 1 and _is_of_longer_name(query, tokens, first):
-                continue
-            found.append(_Phrase(key, first, end, written if is_glued and not is_name else ""))
-    return found
+    is_limited, searched = find_places(question.text, question.tokens, spans)
+    return Naming(tuple(named.values()), is_limited, asks_twice(question.text), searched)
 
 
 def _is_of_longer_name(query: str, tokens: Sequence[Token], at: int) -> bool:
@@ -194,7 +215,7 @@ def _best(key: str, names: Mapping[str, str], asked: set[str]) -> dict[str, str]
     ranks = {}
     for doc_id, name in names.items():
         words = _words_of_name(name)
-        ranks[doc_id] = len(asked.intersection(_key([word]) for word in words)), _key(words) == key
+        ranks[doc_id] = len(asked.intersection(map(_stem, words))), _key(words) == key
     highest = max(ranks.values())
     return {doc_id: names[doc_id] for doc_id, rank in ranks.items() if rank == highest}
 
@@ -204,6 +225,10 @@ def _words_of_name(name: str) -> list[str]:
     return words[1:] if len(words) > 1 and words[0] in _ARTICLES else words
 
 
-def _key(words: Iterable[str]) -> str:
-    """Return what words have in common with other ways to write them: they are one word, without its last endings."""
-    return _ENDING.sub("", "".join(words))
+def _key(words: Sequence[str]) -> str:
+    """Return what words have in common with other ways to write them: they are one word, without its endings."""
+    return "".join([*words[:-1], *map(_stem, words[-1:])])
+
+
+def _stem(word: str) -> str:
+    return _ENDING.sub("", word)

@@ -34,7 +34,7 @@ from langchain_sentence_window.ranking.candidates import (
     fuse,
     spread,
 )
-from langchain_sentence_window.ranking.names import Naming, find_names, query_keys
+from langchain_sentence_window.ranking.names import Naming, Question, find_names, read_question
 from langchain_sentence_window.ranking.ranking import Evidence, Ranking, Reordered, reorder
 from langchain_sentence_window.ranking.relevance import NEEDED, Relevance, Unrelated, judge_relevance
 from langchain_sentence_window.splitting.blocks import CODE
@@ -143,7 +143,7 @@ async def find_sentences(io: IO, scope: Scope, search: Search, k: int, ahead: Re
     if not adapter.reads_index or not (search.needs_candidates or search.lexical_weight):
         find = partial(_find, io, search)
         return await named_search(io, scope, search.query, find, k=k, names=search.names)
-    text, read = search.query, _IndexRead(scope, search, k, ahead)
+    text, read = search.query, _IndexRead(scope, search, k, ahead, read_question(search.query))
     while True:
         read.vectors[text] = await adapter.store.embed_query(io, text)
         found = await adapter.read_index(io, read, words=bool(search.lexical_weight))
@@ -161,6 +161,7 @@ class _IndexRead:
         search: What to search for, and how.
         k: The most sentences to find in one search.
         ahead: What to read around the hits; ``None`` for nothing.
+        question: The question, read for names.
         vectors: The vectors of texts.
     """
 
@@ -168,15 +169,18 @@ class _IndexRead:
     search: Search
     k: int
     ahead: ReadAhead | None
+    question: Question
     vectors: dict[str, Vectors] = field(default_factory=dict)
 
     def __call__(self, state: IndexState) -> Found | str:
         """Search, rank and read; return a text instead if it has to be embedded first."""
         query, names = self.search.query, self.search.names
         named = inside = None
-        if names is not False and (keys := query_keys(query)):
+        question = self.question
+        if names is not False and question.phrases:
             metadata_keys = () if names is True else tuple(names)
-            named = find_names(query, state.document_names(keys, metadata_keys, filter=self.scope.filter))
+            documents = state.document_names(question.keys, metadata_keys, filter=self.scope.filter)
+            named = find_names(question, documents)
             inside = None if named is None else within_named(self.scope, named)
         if named is None or inside is None:
             found, source = self._find(state, query, self.scope, self.k)
@@ -249,15 +253,15 @@ async def named_search(
         names: Whether to look for names; keys of metadata that hold names, beside the title, the file name and its
             folder.
     """
-    keys = query_keys(query)
-    if names is False or not keys:
+    question = read_question(query)
+    if names is False or not question.phrases:
         return await find(query, scope, k)
     everywhere, metadata_keys = None, () if names is True else tuple(names)
-    documents = await scope.adapter.document_names(io, keys, metadata_keys, scope.filter)
+    documents = await scope.adapter.document_names(io, question.keys, metadata_keys, scope.filter)
     if documents is None:
         everywhere = await find(query, scope, k)
         documents = names_of_documents(everywhere.sentences, metadata_keys)
-    named = find_names(query, documents)
+    named = find_names(question, documents)
     inside = None if named is None else within_named(scope, named)
     if named is None or inside is None:
         found = everywhere or await find(query, scope, k)
