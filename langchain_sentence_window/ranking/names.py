@@ -12,10 +12,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
-from .placing import asks_twice, find_places
+from .placing import Span, asks_twice, find_places
 from .words import Token, tokens_of, words_of
 
 MAX_NAMED = 3
@@ -29,13 +28,12 @@ _MAX_WORDS = 64
 
 _MAX_NAME_WORDS = 9
 _MIN_LONG_NAME = 4
-_MIN_KEY_CHARS = 3
 _MIN_PLAIN_WORDS = 3
 """The fewest words of a name in a question that writes no word as a name."""
 
 _PART_END = re.compile(r"\s[-–—|]\s|[,:;()]|(?:19|20)\d\d")
 _ENDING = re.compile(r"(?<=....)(?:isch|ian|ien|ese|ish|an|en|ic|sh|[aeiosy])++$")
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_COUNT = re.compile(r"\d{1,3}|(?:19|20)\d\d|.")
 _ARTICLES = frozenset({"a", "an", "the"})
 
 
@@ -133,26 +131,23 @@ def read_question(text: str) -> Question:
     if len(tokens) > _MAX_WORDS:
         return Question(text, tokens, ())
     is_plain = not any(token.is_name for token in tokens)
-    gaps = [text[token.end : following.start] for token, following in pairwise(tokens)]
     phrases: list[Phrase] = []
     for first, token in enumerate(tokens):
         if token.word in _ARTICLES:
             continue
-        before, is_name, is_glued = "", False, False
+        before, is_name = "", False
         for at, last in enumerate(tokens[first : first + _MAX_NAME_WORDS], first):
             key = before + _stem(last.word)
             before += last.word
             is_name = is_name or last.is_name
-            is_glued = at > first and (is_glued or at == first + 1) and gaps[at - 1] == gaps[at - 1].strip()
-            is_large = is_name and not text[token.start].islower()
+            written = text[token.start : last.end]
+            is_glued = at > first and " " not in written
+            is_large = is_name and not written[0].islower()
             if not (is_large or is_glued or (is_plain and at - first >= _MIN_PLAIN_WORDS - 1)):
                 continue
-            if len(key) < _MIN_KEY_CHARS or _YEAR.fullmatch(key):
+            if _COUNT.fullmatch(key) or (at == first and _is_of_longer_name(text, tokens, at)):
                 continue
-            if at == first and _is_of_longer_name(text, tokens, at):
-                continue
-            verbatim = text[token.start : last.end].lower() if is_glued and not is_large else ""
-            phrases.append(Phrase(key, first, at + 1, verbatim))
+            phrases.append(Phrase(key, first, at + 1, "" if is_large else written.lower() if is_glued else ""))
     return Question(text, tokens, phrases)
 
 
@@ -178,19 +173,19 @@ def find_names(question: Question, documents: Mapping[str, Sequence[str]]) -> Na
     ]
     asked = {_stem(token.word) for token in question.tokens} if phrases else set[str]()
     named: dict[str, NamedDocument] = {}
-    spans: list[range] = []
+    spans: list[Span] = []
     for phrase in phrases:
         if any(other.first <= phrase.first and phrase.end <= other.end and other != phrase for other in phrases):
             continue  # it is a part of a longer name
         words = tuple(token.word for token in question.tokens[phrase.first : phrase.end])
         best = _best(phrase.key, owners[phrase.key], asked)
         if len(best) <= MAX_NAMED:
-            spans.append(range(phrase.first, phrase.end))
+            spans.append((question.tokens[phrase.first].start, question.tokens[phrase.end - 1].end))
             for doc_id, name in best.items():
                 named.setdefault(doc_id, NamedDocument(doc_id, words, name))
     if not 0 < len(named) <= MAX_NAMED:
         return None
-    is_limited, searched = find_places(question.text, question.tokens, spans)
+    is_limited, searched = find_places(question.text, spans)
     return Naming(tuple(named.values()), is_limited, asks_twice(question.text), searched)
 
 

@@ -1,24 +1,26 @@
 """The parts of a question that only say where to look: "In the Zebra contract, …", "zebra.com: …", "… in Spain".
 
-Nothing here knows documents: a caller gives the positions of the words that name one.
+Nothing here knows documents: a caller says where their names are in the question.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import TypeAlias
 
-from .words import Token
+from .words import is_small, runs_of, words_of
 
-_CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s|$")
-_WHERE = frozenset({"at", "from", "in", "under", "within"})
-_OPENERS = _WHERE | frozenset(
-    {
-        "according", "by", "concerning", "consider", "for", "per", "regarding", "see",
-        "bei", "für", "gemäß", "laut", "nach", "dans", "selon", "en", "según", "secondo",
-    }
-)  # fmt: skip
+Span: TypeAlias = tuple[int, int]
+"""Where a part of a text starts and ends, exclusive."""
+
+_CLAUSE_END = re.compile(r"[;:?!\n]|[.,](?=\s)|$")
+_OPENER = re.compile(
+    r"\s?(?:according|at|by|concerning|consider|for|from|in|per|regarding|see|under|within"
+    r"|bei|für|gemäß|laut|nach|dans|selon|en|según|secondo)\b",
+    re.IGNORECASE,
+)
+_WHERE = re.compile(r"(?:^|\s)(?:at|from|in|under|within)\s(?:(?:an?|the)\s)?$", re.IGNORECASE)
 _ASKING = frozenset({"what", "who", "whom", "whose", "which", "when", "where", "why", "how"})
-_SECOND_PART = re.compile(rf"(?:\?|\b(?:and|or|but))\s+(?:{'|'.join(_ASKING)})\b(?:\W+\w+){{3}}", re.IGNORECASE)
-_LOOSE_MARKS = re.compile(r"^[\s,;:]+|[\s,;:]+(?=[?!.]?\s*$)")
+_SECOND_PART = re.compile(rf"(?:\?|\b(?:and|or|but))\s(?:{'|'.join(_ASKING)})\b(?:\W+\w+){{3}}", re.IGNORECASE)
 
 _MAX_OTHER_WORDS = 6
 """The most words but names in a clause that only says where: "according to the lease between Zebra and Acme"."""
@@ -35,59 +37,46 @@ def asks_twice(text: str) -> bool:
     return _SECOND_PART.search(text) is not None
 
 
-def find_places(text: str, tokens: Sequence[Token], names: Sequence[range]) -> tuple[bool, str]:
-    """Find out whether names only say where to look, and leave out the words that do.
+def find_places(text: str, names: Sequence[Span]) -> tuple[bool, str]:
+    """Find out whether names only say where to look, and leave out what only says where.
 
     Args:
         text: The question.
-        tokens: Its words.
-        names: The positions of the words of each name.
+        names: Where names are in it, in order.
 
     Returns:
-        Whether each name is in a clause that only says where to look; and the question without the words that say so,
-        unless too little would be left. Without a clause these are those of a place, as in "in Spain".
+        Whether each name is in a clause that only says where to look. And the question without places, as "in Spain",
+        and if it is limited to such clauses, without them, unless too little would be left.
     """
-    of_names = {at for name in names for at in name}
-    where, placed, left_out = set[int](), set[int](), set[int]()
-    for name in names:
-        first = name.start
-        if first and tokens[first - 1].word in ("a", "an", "the"):
-            first -= 1
-        if first and tokens[first - 1].word in _WHERE:
-            where.update(range(first - 1, name.stop))
-    for clause, mark in _clauses(text, tokens, of_names):
-        inside = of_names.intersection(clause)
-        others = [tokens[at].word for at in clause if at not in inside and not tokens[at].is_name]
-        # "By when does Zebra pay, and …?" begins as a clause does that says where.
-        if not inside or len(others) > _MAX_OTHER_WORDS or not _ASKING.isdisjoint(others):
-            continue
-        if tokens[clause.start].word in _OPENERS or mark == ":":
-            placed |= inside
-            left_out.update(clause)
-        elif inside <= where and mark != "?":
-            placed |= inside  # "If I work in Spain, …" says more than where
-    is_limited = of_names <= placed
-    left_out = where | left_out if is_limited else where
-    if len(tokens) - len(left_out) < _MIN_LEFT:
-        return is_limited, text
-    ends = [*(token.start for token in tokens[1:]), len(text)]
-    kept = [
-        text[token.start : end] for at, (token, end) in enumerate(zip(tokens, ends, strict=True)) if at not in left_out
-    ]
-    if len(tokens) - 1 in left_out:
-        kept.append(text[tokens[-1].end :])
-    return is_limited, _LOOSE_MARKS.sub("", "".join(kept))
-
-
-def _clauses(text: str, tokens: Sequence[Token], names: set[int]) -> Iterator[tuple[range, str]]:
-    """Yield the positions of the words of each clause, and the mark after it."""
+    blanked = text
+    for start, end in names:
+        blanked = blanked[:start] + " " * (end - start) + blanked[end:]
+    places = {name: (match.start(), name[1]) for name in names if (match := _WHERE.search(text, 0, name[0]))}
+    clauses: list[Span] = []
+    placed = set[Span]()
     first = 0
-    for at, token in enumerate(tokens):
-        following = tokens[at + 1] if at + 1 < len(tokens) else None
-        end = _CLAUSE_END.search(text, token.end, following.start if following else len(text))
-        if end is None or (following and (not end[0] or {at, at + 1} <= names)):
+    for mark in _CLAUSE_END.finditer(text):
+        if any(start <= mark.start() < end for start, end in names):  # "zebra.com", "Leland, North Carolina"
             continue
-        if following and end[0][0] in ".," and token.is_name and following.is_name:  # "Zebra, Inc"
-            continue
-        yield range(first, at + 1), end[0][:1]
-        first = at + 1
+        inside = {name for name in names if first <= name[0] < mark.start()}
+        others = [run.text for run in runs_of(blanked[first : mark.start()])]
+        # "By when does Zebra pay, and …?" begins as a clause does that says where.
+        asks = not _ASKING.isdisjoint(map(str.lower, others))
+        if inside and not asks and sum(map(is_small, others)) <= _MAX_OTHER_WORDS:
+            if _OPENER.match(text, first) or mark[0] == ":":
+                placed |= inside
+                clauses.append((first, mark.start() if mark[0] in "?!" else mark.end()))
+            elif inside <= places.keys() and mark[0] != "?":
+                placed |= inside  # "If I work in Spain, …" says more than where
+        first = mark.end()
+    is_limited = placed.issuperset(names)
+    left_out = [*places.values(), *clauses] if is_limited else list(places.values())
+    kept, end_of_last = "", 0
+    for start, end in sorted(left_out):
+        kept += text[end_of_last:start]
+        end_of_last = max(end_of_last, end)
+    kept += text[end_of_last:]
+    if not left_out or len(words_of(kept)) < _MIN_LEFT:
+        return is_limited, text
+    body = kept.rstrip("?!. \n")
+    return is_limited, body.strip(",;: \n") + kept[len(body) :].strip()

@@ -171,8 +171,8 @@ def test_ways_to_write_a_name_share_a_key(asked: str, name: str) -> None:
         ("Under the Zebra contract, who pays for the audit?", True, "who pays for the audit?"),
         ("zebra_2020.md: who pays for the audit? If nobody, why?", True, "who pays for the audit? If nobody, why?"),
         ("Who pays for the audit, according to the lease of Zebra?", True, "Who pays for the audit?"),
-        ("I work at Zebra. Who pays for the audit?", True, "I work Who pays for the audit?"),
-        ("If I work in Zebra, who pays for it?", True, "If I work who pays for it?"),
+        ("I work at Zebra. Who pays for the audit?", True, "I work. Who pays for the audit?"),
+        ("If I work in Zebra, who pays for it?", True, "If I work, who pays for it?"),
         # The name may be a part of what is asked.
         ("Who pays for the audit of Zebra?", False, None),
         ("By when does Zebra pay, and what are the penalties?", False, None),
