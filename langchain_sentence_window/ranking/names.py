@@ -2,7 +2,7 @@
 
 A question names a document by a whole name: a title, a file name with or without its ending, a folder. A long name such
 as "Andy Karl - Awards" or "PINEGROVE_2022_10K" is also known by its parts. Documents that share such a part, as letters
-for several countries or reports of several years do, are told apart by the other words of their names.
+for several countries or reports of several years do, are distinguished by the other words of their names.
 
 Names are compared by *keys*, so that "Pine Grove" names ``PINEGROVE.pdf`` and "Australian" names ``Australia.md``. A
 store keeps the keys of its documents' names. Nothing here reads a store.
