@@ -1,5 +1,6 @@
 """Names of documents in questions: rules worked out by hand, and what holds for any question."""
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import pytest
@@ -31,11 +32,11 @@ texts = st.text(max_size=200) | st.lists(
 ).map(" ".join)
 
 
-def naming(query: str, documents: dict[str, tuple[str, ...]] = DOCUMENTS) -> Naming | None:
+def naming(query: str, documents: Mapping[str, Sequence[str]] = DOCUMENTS) -> Naming | None:
     return find_names(read_question(query), documents)
 
 
-def named(query: str, documents: dict[str, tuple[str, ...]] = DOCUMENTS) -> list[str]:
+def named(query: str, documents: Mapping[str, Sequence[str]] = DOCUMENTS) -> list[str]:
     found = naming(query, documents)
     return [] if found is None else [each.doc_id for each in found.documents]
 
