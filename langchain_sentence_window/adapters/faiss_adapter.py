@@ -15,7 +15,6 @@ from langchain_sentence_window.documents.indexed_documents import IndexedDocumen
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.store.filters import compile_filter
 from langchain_sentence_window.store.state import IndexState
 
@@ -187,5 +186,7 @@ class _StateAdapter(FaissStoreAdapter):
     async def sentences(self, io: IO, keys: Sequence[SentenceKey], filter: Any = None) -> SentencesByKey | None:
         return self._state.sentences(keys, filter)
 
-    async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
-        return self._state.name_evidence(words, keys, filter=filter)
+    async def document_names(
+        self, io: IO, keys: Sequence[str], metadata_keys: Sequence[str], filter: Any
+    ) -> dict[str, list[str]]:
+        return self._state.document_names(keys, metadata_keys, filter=filter)

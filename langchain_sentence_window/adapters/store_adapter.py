@@ -27,7 +27,6 @@ from langchain_sentence_window.documents.source_parts import source_of
 from langchain_sentence_window.embedding.contextual_vectors import CarriedVectors, NeighborMixedEmbeddings
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates
-from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.ranking.relevance import Unrelated
 
 from .matchers import Matcher
@@ -104,7 +103,7 @@ class SearchMethods(StoreTraits):
             query: The question, whose vector is needed.
             work: Searches and reads, with the interface and the adapter that it is given. It may be called again from
                 its beginning, so it returns all that it finds.
-            has_words: Whether it searches words, or asks for names.
+            has_words: Whether it searches words.
         """
         return await work(io, self)
 
@@ -143,17 +142,21 @@ class SearchMethods(StoreTraits):
         """Search by words alone, see `search`; return ``None`` if the store can't."""
         return None
 
-    async def name_evidence(self, io: IO, words: QueryWords, keys: Sequence[str], filter: Any) -> Evidence | None:
-        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
+    async def document_names(
+        self, io: IO, keys: Sequence[str], metadata_keys: Sequence[str], filter: Any
+    ) -> Mapping[str, Sequence[str]] | None:
+        """Return the names of the documents that a question may name; see `langchain_sentence_window.ranking.names`.
 
         Args:
             io: Makes the calls.
-            words: The words of the query.
-            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
-            filter: A filter, in the store's form; of what it forbids, nothing is told. ``None`` for no filter.
+            keys: The keys of the question.
+            metadata_keys: Keys of metadata that hold names, besides the title, the file name and its folder.
+            filter: A filter, in the store's form; names of documents that it excludes are never revealed. ``None`` for
+                no filter.
 
         Returns:
-            ``None`` if the store can't; then names are heard from what a search finds.
+            The names of documents that have one of the keys, by ``doc_id``; ``None`` if the store can't find them. Then
+            only documents that a search finds can be named.
         """
         return None
 

@@ -1,188 +1,82 @@
 """The parts of a question that only say where to look: "In the Zebra contract, …", "zebra.com: …", "… in Spain".
 
-Nothing here knows documents: a caller gives the positions of the words that name one.
+Nothing here knows documents: a caller says where their names are in the question.
 """
 
 import re
-from collections.abc import Iterator, Sequence, Set
-from itertools import groupby
+from collections.abc import Sequence
+from typing import TypeAlias
 
-from .words import Token
+from .words import is_small, runs_of, words_of
 
-_PLACING = frozenset({"as", "at", "between", "by", "for", "from", "in", "of", "on", "to", "under", "with"})
-_ARTICLES = frozenset({"a", "an", "the"})
-_JOINING = frozenset({"and", "or", "s"})
-_OF_OTHERS = frozenset({"de", "del", "der", "des", "du", "la", "las", "les", "los", "und", "von", "y"})
-CONNECTORS = _PLACING | _ARTICLES | _JOINING | _OF_OTHERS
-"""Small words that names hold, and that lead to them. Without those of a language, less is left out."""
+Span: TypeAlias = tuple[int, int]
+"""Where a part of a text starts and ends, exclusive."""
 
-MAX_CLAUSE_REST = 2
-"""The most words but names and small words in a clause that only says where to look: "In the Zebra contract, …"."""
-
-_CLAUSE_END = re.compile(r"[;:?!\n]|[.,]\s")
-_OPENERS = frozenset(
-    {
-        "according", "at", "by", "concerning", "consider", "for", "from", "in", "per", "regarding", "see", "under",
-        "bei", "für", "gemäß", "laut", "nach", "dans", "selon", "en", "según", "secondo",
-    }
-)  # fmt: skip
-_OF_ASKER = frozenset({"i", "we", "my", "our", "if", "as"})
-_VERBS_OF_ASKER = frozenset({"am", "are", "is", "m", "re", "ve", "was", "were"})
-_WHERE = frozenset({"at", "from", "in", "under", "within"})
-LEADING = _ARTICLES | _WHERE
-"""Small words that lead to the name of a place or a document."""
+_CLAUSE_END = re.compile(r"[;:?!\n]|[.,](?=\s)|$")
+_OPENER = re.compile(
+    r"\s?(?:according|at|by|concerning|consider|for|from|in|per|regarding|see|under|within"
+    r"|bei|für|gemäß|laut|nach|dans|selon|en|según|secondo)\b",
+    re.IGNORECASE,
+)
+_WHERE = re.compile(r"(?:^|\s)(?:at|from|in|under|within)\s(?:(?:an?|the)\s)?$", re.IGNORECASE)
 _ASKING = frozenset({"what", "who", "whom", "whose", "which", "when", "where", "why", "how"})
-_JOINING_QUESTIONS = frozenset({"and", "or", "but"})
-_MIN_WORDS_OF_PART = 4
+_SECOND_PART = re.compile(rf"(?:\?|\b(?:and|or|but))\s(?:{'|'.join(_ASKING)})\b(?:\W+\w+){{3}}", re.IGNORECASE)
 
-MIN_LEFT = 4
-"""The least number of words that a question keeps."""
+_MAX_OTHER_WORDS = 6
+"""The most words but names in a clause that only says where: "according to the lease between Zebra and Acme"."""
 
-_MAX_CONNECTORS = 3
-_MAX_BESIDE = 8
-_BREAK = re.compile(r"[;:?!\n]")
+_MIN_LEFT = 4
+"""The fewest words that a question keeps."""
 
 
-def says_where(tokens: Sequence[Token], names: Set[int]) -> set[int]:
-    """Return the positions of names that a preposition leads to, and of the words before them, as of "in the Sudan".
-
-    Args:
-        tokens: The words of a question.
-        names: The positions of the words of names.
-    """
-    gone = set[int]()
-    for at in sorted(names):
-        if any(map(str.isdigit, tokens[at].word)):
-            continue  # a year is a part of what is asked, too
-        first = at
-        while first and tokens[first - 1].word in _ARTICLES:
-            first -= 1
-        while first and tokens[first - 1].word in _WHERE:
-            first -= 1
-        if tokens[first].word in _WHERE or at - 1 in gone:
-            gone.update(range(first, at + 1))
-    return gone
-
-
-def clauses_that_place(query: str, tokens: Sequence[Token], names: Set[int]) -> tuple[set[int], set[int]]:
-    """Find the clauses that only say where to look, as "In the Zebra contract" does, or where the asker is.
-
-    Args:
-        query: The question.
-        tokens: Its words.
-        names: The positions of the words of names.
-
-    Returns:
-        The positions of the words of the former, and of the latter, as in "If I work in Canada". These may say more
-        than where, so they are still searched.
-    """
-    of_document, of_asker = set[int](), set[int]()
-    small = CONNECTORS | _OPENERS | _OF_ASKER | _VERBS_OF_ASKER
-    for first, end in _clauses(query, tokens):
-        inside = {at for at in range(first, end) if at in names}
-        words = [tokens[at] for at in range(first, end) if at not in inside]
-        rest = [each for each in words if not each.is_name and each.word not in small]
-        asks = any(each.word in _ASKING for each in words)  # "By when does Zebra pay, and …?"
-        if not inside or asks or len(rest) > MAX_CLAUSE_REST:
-            continue
-        is_last = end == len(tokens)
-        mark = query[tokens[end - 1].end :] if is_last else query[tokens[end - 1].end : tokens[end].start]
-        if tokens[first].word in _OPENERS or (":" in mark and not is_last):
-            of_document.update(range(first, end))
-        elif tokens[first].word in _OF_ASKER and "?" not in mark and says_where(tokens, inside):
-            of_asker.update(range(first, end))
-    return of_document, of_asker
-
-
-def asks_twice(query: str, tokens: Sequence[Token]) -> bool:
-    """Check whether a question has two parts, the second of which may be about something else.
+def asks_twice(text: str) -> bool:
+    """Return whether a question has two parts, the second of which may be about something else.
 
     "Who pays, and what does the law say?" has. "Is it insured? If yes, how?" hasn't.
+    """
+    return _SECOND_PART.search(text) is not None
+
+
+def find_places(text: str, names: Sequence[Span]) -> tuple[bool, str]:
+    """Find out whether names only say where to look, and leave out what only says where.
 
     Args:
-        query: The question.
-        tokens: Its words.
+        text: The question.
+        names: Where names are in it, in order.
+
+    Returns:
+        Whether each name is in a clause that only says where to look. And the question without places, as "in Spain",
+        and if it is limited to such clauses, without them, unless too little would be left.
     """
-    for at in range(1, len(tokens) - _MIN_WORDS_OF_PART + 1):
-        before, token = tokens[at - 1], tokens[at]
-        if token.word not in _ASKING:
-            continue
-        if before.word in _JOINING_QUESTIONS or "?" in query[before.end : token.start]:
-            return True
-    return False
-
-
-def runs_of_name(query: str, tokens: Sequence[Token], known: Set[str]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last word of each run of name words, with connectors between them."""
-    at = 0
-    while at < len(tokens):
-        if not _is_part(tokens[at], known):
-            at += 1
-            continue
-        last = at
-        while (following := _next_part(query, tokens, known, last)) is not None:
-            last = following
-        yield at, last
-        at = last + 1
-
-
-def widened(query: str, tokens: Sequence[Token], first: int, end: int) -> tuple[int, int]:
-    """Add a few words next to a run that are written as names too, or as one word with it, as "com" in "globe.com"."""
-    lowest, highest = max(0, first - _MAX_BESIDE), min(len(tokens), end + _MAX_BESIDE)
-    while first > lowest and not _BREAK.search(gap := query[tokens[first - 1].end : tokens[first].start]):
-        if not (tokens[first - 1].is_name or is_glued(gap)):
-            break
-        first -= 1
-    while end < highest and not _BREAK.search(gap := query[tokens[end - 1].end : tokens[end].start]):
-        if not (tokens[end].is_name or is_glued(gap)):
-            break
-        end += 1
-    return first, end
-
-
-def is_glued(gap: str) -> bool:
-    """Return whether what stands between two words has no white space, as in a file name."""
-    return not any(map(str.isspace, gap))
-
-
-def _is_part(token: Token, known: Set[str]) -> bool:
-    return token.is_name and token.word in known
-
-
-def _next_part(query: str, tokens: Sequence[Token], known: Set[str], last: int) -> int | None:
-    """Return the next word of a run, over up to a few connectors; ``None`` if the run ends."""
-    for at in range(last + 1, min(last + 2 + _MAX_CONNECTORS, len(tokens))):
-        gap = query[tokens[at - 1].end : tokens[at].start]
-        if _BREAK.search(gap):
-            return None
-        if _is_part(tokens[at], known):
-            return at
-        if not is_glued(gap) and tokens[at].word not in CONNECTORS:
-            return None
-    return None
-
-
-def without_words(query: str, tokens: Sequence[Token], gone: Set[int]) -> tuple[str, tuple[str, ...]]:
-    """Return a question without the words at some positions, and the parts that were left out."""
-    kept: list[str] = []
-    removed: list[str] = []
-    for is_gone, positions in groupby(range(len(tokens)), gone.__contains__):
-        run = [tokens[at] for at in positions]
-        (removed if is_gone else kept).append(query[run[0].start : run[-1].end])
-    ending = query[tokens[-1].end :].strip()
-    if len(tokens) - 1 in gone:
-        ending = ending[-1:]  # the mark of the question, without brackets of the name
-    return " ".join(kept) + ending, tuple(removed)
-
-
-def _clauses(query: str, tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Yield the position of the first word of each clause, and one past its last."""
+    blanked = text
+    for start, end in names:
+        blanked = blanked[:start] + " " * (end - start) + blanked[end:]
+    places = {name: (match.start(), name[1]) for name in names if (match := _WHERE.search(text, 0, name[0]))}
+    clauses: list[Span] = []
+    placed = set[Span]()
     first = 0
-    for at in range(1, len(tokens)):
-        before, token = tokens[at - 1], tokens[at]
-        end = _CLAUSE_END.search(query, before.end, token.start)
-        if end and not (end[0].startswith(",") and before.is_name and token.is_name):  # "Zebra, Inc", "Zebra, Acme"
-            yield first, at
-            first = at
-    if tokens:
-        yield first, len(tokens)
+    for mark in _CLAUSE_END.finditer(text):
+        if any(start <= mark.start() < end for start, end in names):  # "zebra.com", "Leland, North Carolina"
+            continue
+        inside = {name for name in names if first <= name[0] < mark.start()}
+        others = [run.text for run in runs_of(blanked[first : mark.start()])]
+        # "By when does Zebra pay, and …?" begins as a clause does that says where.
+        asks = not _ASKING.isdisjoint(map(str.lower, others))
+        if inside and not asks and sum(map(is_small, others)) <= _MAX_OTHER_WORDS:
+            if _OPENER.match(text, first) or mark[0] == ":":
+                placed |= inside
+                clauses.append((first, mark.start() if mark[0] in "?!" else mark.end()))
+            elif inside <= places.keys() and mark[0] != "?":
+                placed |= inside  # "If I work in Spain, …" says more than where
+        first = mark.end()
+    is_limited = placed.issuperset(names)
+    left_out = [*places.values(), *clauses] if is_limited else list(places.values())
+    kept, end_of_last = "", 0
+    for start, end in sorted(left_out):
+        kept += text[end_of_last:start]
+        end_of_last = max(end_of_last, end)
+    kept += text[end_of_last:]
+    if not left_out or len(words_of(kept)) < _MIN_LEFT:
+        return is_limited, text
+    body = kept.rstrip("?!. \n")
+    return is_limited, body.strip(",;: \n") + kept[len(body) :].strip()

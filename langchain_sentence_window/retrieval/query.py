@@ -18,9 +18,10 @@ from langchain_sentence_window.windows.geometry import Window, best_windows
 
 from .assembled_documents import AssembledDocuments, Assembler, RankedWindow
 from .expansion import Expansion
+from .named_search import Hits
 from .request import Request
 from .reranked import reranked
-from .search import Hits, search
+from .search import search
 from .stored_sentences import in_one_state
 from .window_reader import WindowReader
 

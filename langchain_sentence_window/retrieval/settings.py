@@ -230,9 +230,9 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             page="how-to/rank.md",
         ),
     ] = True
-    """Whether documents that a question names are preferred: first if it is limited to them, as in "In the agreement
-    between A and B, …", and scored higher if it mentions them. Names come from titles, file names, folders and the
-    first lines of documents. A list of metadata keys adds others, such as ``names=["customer"]``."""
+    """Whether documents that a question names are preferred: first if it is limited to them, as in "According to the
+    Travel Policy, …", and scored higher if it mentions them. Names are titles, file names and folders. A list of
+    metadata keys adds others, such as ``names=["customer"]``."""
     ranking: Annotated[
         Any,
         CallSetting(

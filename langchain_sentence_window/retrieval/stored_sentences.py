@@ -3,11 +3,9 @@
 And tell what sentences that were found say of the names of their documents.
 """
 
-from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from langchain_core.documents import Document
 
@@ -17,12 +15,8 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.documents.window_documents import source_document
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
-from langchain_sentence_window.ranking.names import HEAD_CHARS, DocumentNames, Evidence, WordUse
-from langchain_sentence_window.ranking.names_apart import MAX_NAMED, closest, common_words, keys_of_name
-from langchain_sentence_window.ranking.words import words_of
 
 T = TypeVar("T")
 
@@ -205,78 +199,3 @@ def _unreadable(scope: Scope) -> IncompleteWindowError:
     return IncompleteWindowError(
         f"{scope.adapter.name} can't fetch documents by id, so what it has of a source document can't be read"
     )
-
-
-def found_evidence(
-    words: Collection[str],
-    sentences: Iterable[StoredSentence],
-    keys: Sequence[str] = (),
-    name_keys: Mapping[str, str] = MappingProxyType({}),
-) -> Evidence:
-    """Collect what sentences that a search found tell about the names of their documents.
-
-    Args:
-        words: The words of the question that may tell a document, in lower case; none to collect the names alone.
-        sentences: The sentences, in any order.
-        keys: Keys of metadata that hold names, beside the title, the file name and its folder.
-        name_keys: The question's keys that may tell documents apart, with the only word of each.
-    """
-    uses: dict[str, Counter[str]] = {}
-    heads: dict[str, list[StoredSentence]] = {}
-    names: dict[str, dict[str, None]] = {}
-    asked = frozenset(words)
-    source: Mapping[str, Any] = {}
-    in_order = sorted(sentences, key=lambda each: each.key)
-    for sentence in in_order:
-        for word in asked and asked.intersection(words_of(f"{sentence.heading}\n{sentence.text}")):
-            uses.setdefault(word, Counter())[sentence.doc_id] += 1
-        if sentence.start < HEAD_CHARS:
-            heads.setdefault(sentence.doc_id, []).append(sentence)
-        if sentence.doc_id not in names or sentence.source != source:  # all of a document have the same, as a rule
-            names.setdefault(sentence.doc_id, {}).update(dict.fromkeys(names_in(sentence.source, keys)))
-            source = sentence.source
-    if len(names) <= 1:
-        return Evidence({}, {})  # all words of a single document are its own
-    in_names: dict[str, dict[str, int]] = {}
-    for doc_id, of_it in names.items():
-        for word in asked.intersection(word for name in of_it for word in words_of(name)) - uses.keys():
-            in_names.setdefault(word, {})[doc_id] = 0
-    common = _names_apart(names, name_keys, in_order)
-    return Evidence(
-        {word: WordUse(sum(of_it.values()), _most_used(of_it)) for word, of_it in uses.items()}
-        | {word: WordUse(0, of_it) for word, of_it in in_names.items()},
-        {
-            doc_id: DocumentNames(
-                "\n".join(each.text for each in heads.get(doc_id, ())), tuple(of_it), common.get(doc_id)
-            )
-            for doc_id, of_it in names.items()
-        },
-        is_complete=False,
-    )
-
-
-def _names_apart(
-    names: Mapping[str, Iterable[str]], name_keys: Mapping[str, str], sentences: Sequence[StoredSentence]
-) -> dict[str, Set[str]]:
-    """Return the documents that names may tell apart, each with the common words of its names."""
-    places: dict[str, set[str]] = {}
-    for doc_id, of_it in names.items():
-        for key in name_keys.keys() & set[str]().union(*map(keys_of_name, of_it)):
-            places.setdefault(key, set()).add(doc_id)
-    if not places:
-        return {}
-    # A word that most documents speak of is a topic.
-    holds = {
-        (each.doc_id, word) for each in sentences for word in {*words_of(each.text)}.intersection(name_keys.values())
-    }
-    spread = Counter(word for _, word in holds)
-    told = closest({key: of_it for key, of_it in places.items() if 2 * spread[name_keys[key]] <= len(names)})
-    words = Counter(word for of_it in names.values() for word in {*words_of(" ".join(of_it))})
-    return dict.fromkeys(told, common_words(words, len(names)))
-
-
-def _most_used(counts: dict[str, int]) -> dict[str, int]:
-    """Return the `MAX_NAMED` largest counts, the largest first."""
-    if len(counts) == 1:  # the usual case, told quickly
-        return counts
-    return dict(sorted(counts.items(), key=lambda each: -each[1])[:MAX_NAMED])

@@ -27,7 +27,7 @@ from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
-from langchain_sentence_window.ranking.names import Heard
+from langchain_sentence_window.ranking.names import Naming
 from langchain_sentence_window.ranking.relevance import Relevance
 
 from .query import Query
@@ -178,7 +178,7 @@ def _times(seconds: Mapping[str, float]) -> str:
     return f"{sum(seconds.values()):.3f} s ({stages})"
 
 
-def _names(named: Heard | None) -> str:
+def _names(named: Naming | None) -> str:
     return "" if named is None else f"; it names {listed([each.doc_id for each in named.documents])}"
 
 

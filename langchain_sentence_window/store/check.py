@@ -18,7 +18,7 @@ from langchain_sentence_window.errors import IncompleteWindowError, IndexNotFoun
 
 from .database import Database
 from .files import DATABASE_FILE, WORDS_FOLDER, size_of
-from .records import read_documents, read_metadata, row_checksum, shared_checksum, words_of_names
+from .records import keys_of_source, read_documents, read_metadata, row_checksum, shared_checksum
 from .tables import EMBEDDED, ONE_OF, RESTORE, WITH_SECTIONS, Snapshot, as_json, damaged
 from .vectors import damage_of
 from .words import checksums_in, recorded
@@ -195,11 +195,11 @@ def _damage(snapshot: Snapshot) -> Iterator[str]:
         for (row,) in snapshot.execute(sql):
             yield f"row {row} of the {fault}"
     for key, metadata in snapshot.execute("SELECT source_key, metadata FROM sources"):
-        words = words_of_names(read_metadata([metadata])[0])
-        found = snapshot.execute("SELECT word FROM names WHERE source_key = ?", [key])
+        names = keys_of_source(read_metadata([metadata])[0])
+        found = snapshot.execute("SELECT key FROM names WHERE source_key = ?", [key])
         # One is enough, as another release of Unicode may find others.
-        if words and words.isdisjoint(word for (word,) in found):
-            yield f"row {key} of the sources lacks the words of its names"
+        if names and names.isdisjoint(name for (name,) in found):
+            yield f"row {key} of the sources lacks the keys of its names"
     (count,) = snapshot.execute("SELECT count(*) FROM sentences").fetchone()
     if count != snapshot.version.sentences:
         yield f"it has {count} sentences instead of {snapshot.version.sentences}"

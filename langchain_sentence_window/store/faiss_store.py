@@ -51,7 +51,6 @@ from langchain_sentence_window.errors import (
     StoreError,
 )
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT, Candidates
-from langchain_sentence_window.ranking.names import Evidence, QueryWords
 
 from .backup import copy_index, holds_index, restore_index
 from .check import StoreStats, bytes_by_part, check_database, check_folder
@@ -717,15 +716,6 @@ class FaissStore(OpenFiles, VectorStore):
 
         return search
 
-    def name_evidence(self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None) -> Evidence:
-        """Collect what shows which documents a query names; see `IndexState.name_evidence`.
-
-        Raises:
-            FilterError: The filter is invalid.
-            StoreError: The lexical index is out of date and can't be written.
-        """
-        return self.read(lambda state: state.name_evidence(words, keys, filter=filter))
-
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         return lambda cosine: min(max(cosine, 0.0), 1.0)
 
@@ -946,7 +936,7 @@ class FaissStore(OpenFiles, VectorStore):
         Args:
             work: The function. It may be called again from its beginning, so it only returns its result. It must not
                 write to the store.
-            words: Whether it searches words, or collects evidence of names.
+            words: Whether it searches words.
 
         Raises:
             StoreChangedError: The state of `at_one_state` doesn't exist any more.

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -32,8 +31,7 @@ from langchain_sentence_window.documents.metadata_values import json_item, own_v
 from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.embedding.contextual_vectors import fitted_headings, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.names_apart import keys_of_name
-from langchain_sentence_window.ranking.words import words_of
+from langchain_sentence_window.ranking.names import name_keys
 
 from .filters import STAND_IN, Condition, with_nul, without_nul
 from .tables import ONE_OF, Snapshot, Transaction, as_json, as_text, damaged, stored_text, text_key
@@ -158,8 +156,12 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
     sections.insert()
     new = sources.insert()
     metadatas = read_metadata([metadata for _, _, metadata, _ in new])
-    words = [(word, key) for (key, *_), each in zip(new, metadatas, strict=True) for word in words_of_names(each)]
-    transaction.insert("names", words)
+    names = [
+        (key, document, source)
+        for (source, document, *_), metadata in zip(new, metadatas, strict=True)
+        for key in keys_of_source(metadata)
+    ]
+    transaction.insert("names", names)
     rows, of_vectors = list[tuple[Any, ...]](), list[tuple[int, bytes, int]]()
     for row, (number, record, vector) in enumerate(zip(numbers, records, vectors, strict=True), first):
         key, text = text_key(record.embedded), stored_text(record.text)
@@ -215,19 +217,9 @@ def shared_checksum(metadata: str) -> int:
     return zlib.crc32(metadata.encode())
 
 
-def words_of_names(metadata: Mapping[str, Any], keys: Sequence[str] = ()) -> set[str]:
-    """Return the words of a source's names, and their keys, see `keys_of_name`.
-
-    Args:
-        metadata: The metadata of the source.
-        keys: Keys of metadata that hold names, beside the title, the file name and its folder.
-    """
-    return set[str]().union(*map(_words_and_keys, names_in(metadata, keys)))
-
-
-@lru_cache(10_000)
-def _words_and_keys(name: str) -> frozenset[str]:
-    return frozenset(keys_of_name(name).union(words_of(name)))
+def keys_of_source(metadata: Mapping[str, Any]) -> set[str]:
+    """Return the keys of a source's names, as the database stores them."""
+    return {key for name in names_in(metadata) for key in name_keys(name)}
 
 
 # Conditions

@@ -14,11 +14,10 @@ from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RENAMED
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, fused_scores, spread
-from langchain_sentence_window.ranking.names import Evidence, QueryWords
 from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES, Unrelated, unrelated_to
 
 from .filters import Condition, Filter, compile_filter, filter_keys, for_few
-from .names import Naming
+from .names import NameIndex
 from .origin import Origin
 from .reading import (
     FoundCandidates,
@@ -47,15 +46,13 @@ class Kept:
     """What searches keep from one state to the next. A value is replaced as a whole, never changed: it needs no lock.
 
     Attributes:
-        naming: The names of documents.
+        names: The names of documents.
         filters: The rows that match the latest filters, as the same filter often comes again.
-        evidence: The latest evidence of names, and for what; the same is asked again when the query was embedded.
         sample: Some vectors of a state.
     """
 
-    naming: Naming = field(default_factory=Naming)
+    names: NameIndex = field(default_factory=NameIndex)
     filters: dict[str, tuple[Version, Rows]] = field(default_factory=dict)
-    evidence: tuple[Any, Evidence] | None = None
     sample: tuple[Version, Vectors] | None = None
 
 
@@ -173,25 +170,21 @@ class IndexState:
         stored = dict(self.snapshot.execute(sql, [as_json(row for row, _ in found)]).fetchall())
         return list(from_halves(stored[row] for row, _ in found))
 
-    def name_evidence(self, words: QueryWords, keys: Sequence[str] = (), *, filter: Filter | None = None) -> Evidence:
-        """Collect what tells which documents a query names; see `langchain_sentence_window.ranking.names`.
+    def document_names(
+        self, keys: Sequence[str], metadata_keys: Sequence[str] = (), *, filter: Filter | None = None
+    ) -> dict[str, list[str]]:
+        """Return the names of the documents that a question may name; see `NameIndex.document_names`.
 
         Args:
-            words: The words of the query.
-            keys: Keys of metadata that hold names, beside the title, the file name and its folder.
-            filter: A filter on the metadata; of what it forbids, nothing is told.
+            keys: The keys of the question.
+            metadata_keys: Keys of metadata that hold names, besides the title, the file name and its folder.
+            filter: A filter on the metadata; names of documents that it excludes are never revealed.
 
         Raises:
             FilterError: The filter is invalid.
         """
-        where = condition_of(filter)
-        asked = self.snapshot.version, words, tuple(keys), repr(where)
-        kept = self.kept.evidence
-        if kept is None or kept[0] != asked:
-            searcher, allowed = self.words.searcher(self.snapshot), self.allowed(where)
-            kept = asked, self.kept.naming.evidence(self.snapshot, searcher, words, keys, allowed)
-            self.kept.evidence = kept
-        return kept[1]
+        allowed = self.allowed(condition_of(filter))
+        return self.kept.names.document_names(self.snapshot, keys, tuple(metadata_keys), allowed)
 
     def unrelated_to(self, vector: Vectors) -> Unrelated | None:
         """Look how close sentences are that have little to do with a question; see `judge_relevance`.

@@ -28,7 +28,7 @@ from .filters import Condition, for_all
 T = TypeVar("T")
 
 APPLICATION_ID = 0x53574E31  # "SWN1"; SQLite keeps it in the file's header
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 """Increases with each change that makes other versions of this package unable to read the database."""
 
 _PLACES = (
@@ -46,7 +46,8 @@ CREATE TABLE documents (document INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQU
 CREATE TABLE sources (source_key INTEGER PRIMARY KEY, document INTEGER NOT NULL, metadata TEXT NOT NULL,
     checksum INTEGER NOT NULL);
 CREATE INDEX sources_by_document ON sources (document);
-CREATE TABLE names (word TEXT NOT NULL, source_key INTEGER NOT NULL, PRIMARY KEY (word, source_key)) WITHOUT ROWID;
+CREATE TABLE names (key TEXT NOT NULL, document INTEGER NOT NULL, source_key INTEGER NOT NULL,
+    PRIMARY KEY (key, document, source_key)) WITHOUT ROWID;
 CREATE INDEX names_by_source ON names (source_key);
 CREATE TABLE sections (section_key INTEGER PRIMARY KEY, document INTEGER NOT NULL, metadata TEXT NOT NULL,
     context NOT NULL, checksum INTEGER NOT NULL);
@@ -65,7 +66,7 @@ CREATE TABLE staged (text_key INTEGER NOT NULL, text NOT NULL, vector BLOB NOT N
 CREATE INDEX staged_by_text ON staged (text_key);
 """
 """The tables. What the sentences of a document or of a section share is stored once, in ``sources`` and ``sections``; a
-Document that isn't a sentence has all in its own row. ``names`` holds the words of the names in ``sources``. Vectors
+Document that isn't a sentence has all in its own row. ``names`` holds the keys of the names in ``sources``. Vectors
 that a call made before it was interrupted are staged. ``epoch`` has a page for itself, see `Snapshot.epochs`, for which
 ``others`` counts the transactions that wrote no sentence."""
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from langchain_sentence_window._primitives import LONE_SURROGATE, Rows, encodable
+from langchain_sentence_window._primitives import LONE_SURROGATE, Rows
 from langchain_sentence_window.documents.keys import HEADING
 from langchain_sentence_window.errors import StoreError
 from langchain_sentence_window.ranking.words import in_other_number, indexed, plain
@@ -380,30 +380,6 @@ class LexicalSearcher:
         analyzed = [self._analyzer.analyze(plain(word)) for word in words]
         counts = [min((self._searcher.doc_freq(_TEXT, each) for each in found), default=0) for found in analyzed]
         return [min(int(count), texts) for count in counts], texts
-
-    def sample(self, word: str, size: int, most: int, allowed: Rows | None) -> tuple[int, Rows]:
-        """Return how many texts hold a word, and the rows of some of them, spread evenly over the index.
-
-        Args:
-            word: A word as the index has it.
-            size: The most rows to return.
-            most: The most texts to look at; if more hold the word, no row is returned.
-            allowed: The rows to count, in order; ``None`` for all.
-        """
-        word = encodable(plain(word).strip())
-        count = int(self._searcher.doc_freq(_TEXT, word))
-        if not 0 < count <= most:
-            return count, np.empty(0, dtype=np.int64)
-        query = self._library.Query.term_query(self._schema, _TEXT, word, "freq")
-        unscored = self._library.Query.const_score_query(query, 0.0)
-        found = self._searcher.search(unscored, count, count=False).hits
-        if allowed is not None:
-            rows = self._rows(found)
-            found = rows[are_in(rows, allowed)].tolist()
-        total = len(found)
-        if total > size:
-            found = [found[(2 * number + 1) * total // (2 * size)] for number in range(size)]
-        return total, self._rows(found) if allowed is None else np.array(found, dtype=np.int64)
 
     def all_rows(self) -> Rows:
         """Return all rows, in any order."""

@@ -1,7 +1,6 @@
 """A search that goes to the documents which a query names first, in stores with and without a lexical index."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,20 +11,18 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO
 from langchain_sentence_window.adapters.scope import Scope, scope_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
-from langchain_sentence_window.ranking.names import Evidence, hear, query_words
-from langchain_sentence_window.retrieval import search
-from langchain_sentence_window.retrieval.search import NAME_BONUS, Hits
-from langchain_sentence_window.retrieval.stored_sentences import found_evidence
+from langchain_sentence_window.retrieval import named_search as searching
+from langchain_sentence_window.retrieval.named_search import NAME_BONUS, Hits, names_of_documents
 from tests.toys import WordEmbeddings
 
-QUERY = "Under the contract between Zebra and Motorola, when is the fee due at last?"
+QUERY = "Under the contract of Zebra and Motorola, when is the fee due at last?"
 WITHOUT = "when is the fee due at last?"
 
 
 def contract(one: str, other: str) -> Document:
     head = f"# Agreement\n\nThis agreement is between {one} and {other}. {one} pays {other} a fee."
     text = f"{head} {one} keeps records. {one} lets {other} see them. The fee is due in May. {one} or {other} ends it."
-    return Document(text, id=f"{one}-{other}".lower(), metadata={"source": f"{one.lower()}.md", "code": f"{one}77"})
+    return Document(text, id=f"{one}-{other}".lower(), metadata={"source": f"{one}.md", "code": f"{one}77"})
 
 
 CONTRACTS = [contract("Zebra", "Motorola"), contract("Tribune", "Tube"), contract("Acme", "Globex")]
@@ -48,7 +45,8 @@ class Searches:
 
 async def named_search(io: IO, scope: Scope, query: str, find: Searches, **settings: Any) -> Hits:
     async def work(io: IO, scope: Scope) -> Hits:
-        return await search.named_search(io, scope, query, find, **settings)
+        find.io = io
+        return await searching.named_search(io, scope, query, find, **settings)
 
     return await scope.in_search(io, query, work, has_words=True)
 
@@ -71,7 +69,7 @@ async def test_named_documents_come_first(store: VectorStore, io: IO) -> None:
     found = await named_search(io, scope_of(store, {}), QUERY, find, k=50)
     assert found.named is not None
     assert [each.doc_id for each in found.named.documents] == ["zebra-motorola"]
-    assert found.named.left_out == ("Under the contract between Zebra and Motorola",)
+    assert (found.named.is_limited, found.named.question) == (True, WITHOUT)
     assert documents_of(found)[0] == "zebra-motorola"
     assert set(documents_of(found)) == {"zebra-motorola", "tribune-tube", "acme-globex"}
     first = [each.doc_id == "zebra-motorola" for each in found.sentences]
@@ -82,7 +80,7 @@ async def test_named_documents_come_first(store: VectorStore, io: IO) -> None:
     assert sorted(find.asked) == sorted([QUERY, WITHOUT])
 
 
-async def test_one_search_is_enough_if_names_were_heard_before(words: WordEmbeddings) -> None:
+async def test_one_search_is_enough_if_the_store_knows_names(words: WordEmbeddings) -> None:
     store = FaissStore(words)
     SentenceWindowRetriever(vectorstore=store).add_documents(CONTRACTS)
     find = Searches(BLOCKING)
@@ -173,14 +171,14 @@ async def test_names_are_switched_off_or_in_other_keys(store: VectorStore) -> No
     find = Searches(BLOCKING)
     assert (await named_search(BLOCKING, scope_of(store, {}), QUERY, find, k=50, names=False)).named is None
     assert find.asked == [QUERY]
-    query = "When is the fee of Acme77 Globex due?"
+    query = "When is the fee of Acme77 due?"
     for names, expected in (([], 0), (["code"], 1)):
         found = await named_search(BLOCKING, scope_of(store, {}), query, Searches(BLOCKING), k=50, names=names)
         assert (0 if found.named is None else len(found.named.documents)) == expected
 
 
 async def test_a_filter_binds(store: VectorStore) -> None:
-    allowed = {"source": {"$in": ["tribune.md", "acme.md"]}}
+    allowed = {"source": {"$in": ["Tribune.md", "Acme.md"]}}
     scope = scope_of(store, {}, allowed)
     found = await named_search(BLOCKING, scope, QUERY, Searches(BLOCKING), k=50)
     assert found.named is None
@@ -191,37 +189,20 @@ async def test_a_filter_binds(store: VectorStore) -> None:
     assert documents_of(found) == ["tribune-tube", "acme-globex"]
 
 
-def sentence(doc_id: str, index: int, text: str) -> StoredSentence:
-    return StoredSentence(doc_id, index, index * 100, index * 100 + len(text), 0, 99, " ", "prose", "", None, text, {})
+def sentence(doc_id: str, index: int, **source: str) -> StoredSentence:
+    return StoredSentence(doc_id, index, index * 100, index * 100 + 5, 0, 99, " ", "prose", "", None, "It is", source)
 
 
-def test_evidence_of_what_was_found() -> None:
-    found = [sentence("a", 0, "Zebra pays"), sentence("b", 3, "Zebra Zebra"), sentence("a", 40, "Acme")]
-    words = ["zebra", "acme", "lease"]
-    evidence = found_evidence(words, found)
-    assert evidence.words.keys() == {"zebra", "acme"}  # of no other word is anything asked
-    assert evidence.words["zebra"].sentences == 2
-    assert evidence.words["zebra"].documents == {"a": 1, "b": 1}
-    assert evidence.documents["a"].head == "Zebra pays"  # sentence 40 is behind the head
-    assert not evidence.is_complete
-    assert found_evidence(words, reversed(found)) == evidence
-    # All words of a single document are its own.
-    assert found_evidence(words, found[::2]) == found_evidence(words, []) == Evidence({}, {})
-
-
-@pytest.mark.parametrize(
-    ("query", "named"),
-    [("What does Zebra pay at last?", []), ("Is a fee due in may 2024?", []), ("who pays in Zebra.md", ["a"])],
-)
-def test_one_word_written_as_a_name_tells_nothing_but_a_whole_name(query: str, named: list[str]) -> None:
-    source = {"source": "zebra.md"}
-    found = [replace(sentence("a", at, "Zebra pays a fee in May 2024"), source=source) for at in range(3)]
-    found += [sentence("b", at, "a fee is due") for at in range(3)]
-    words = query_words(query)
-    assert len(words.written) == 1
-    by_names, by_all = (hear(query, found_evidence(given, found)) for given in ((), words.all))
-    assert by_names == by_all
-    assert [each.doc_id for each in (by_all.documents if by_all else [])] == named
+def test_names_of_what_was_found() -> None:
+    found = [
+        sentence("a", 0, source="zebra.md"),
+        sentence("b", 3, title="Acme"),
+        sentence("a", 4, title="Zebra", x="y"),
+    ]
+    names = {"a": ["zebra.md", "zebra", "Zebra"], "b": ["Acme"]}
+    assert names_of_documents(found, ()) == names
+    assert names_of_documents(found, ["x"]) == {"a": [*names["a"], "y"], "b": names["b"]}
+    assert names_of_documents([], ()) == {}
 
 
 def letter(country: str, days: int) -> Document:

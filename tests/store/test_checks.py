@@ -179,7 +179,7 @@ def test_a_damaged_cache_is_noted_and_built_again(folder: Path, name: str, way: 
         ("UPDATE sentences SET section = 5 WHERE row = 2", "lacks sentences at the places that are in their metadata"),
         ("UPDATE documents SET doc_id = 'other' WHERE document = 1", "lacks sentences at the places that are in their"),
         ("UPDATE writes SET last_row = 2", "row 3 of the sentences is after the last that a write recorded"),
-        ("DELETE FROM names", "row 1 of the sources lacks the words of its names"),
+        ("DELETE FROM names", "row 1 of the sources lacks the keys of its names"),
         ("UPDATE facts SET value = '7' WHERE name = 'dimension'", "row 1 of the vectors is of another length than the"),
         ("UPDATE facts SET value = '{' WHERE name = 'dimension'", "row 1 of the vectors is of another length than the"),
         ("UPDATE vectors SET vector = zeroblob(22) WHERE row = 3", "row 3 of the vectors isn't as it was written"),

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
+from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.errors import FilterError, InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates
-from langchain_sentence_window.ranking.names import query_words
+from langchain_sentence_window.ranking.names import name_keys
 from langchain_sentence_window.store.filters import MAX_FILTER_DEPTH
 from tests.filter_model import matches, nested_filters
 from tests.properties import examples
@@ -110,10 +111,14 @@ def test_a_filter_finds_what_its_documentation_says_on_every_road(
         assert ids(store.get_by_ids_within([str(number) for number in range(len(made))], filter)) == ids(allowed)
         assert {each.doc_id: each.sentences for each in store.list_documents(filter)} == listed
         assert store.count_documents(filter) == len(listed)
-        evidence = store.name_evidence(query_words("Page 1, Page 2 or Page 3"), filter=filter)
-        held = {word: evidence.words[word].sentences for word in evidence.words.keys() & set("123")}
-        assert all(count <= (f"page {word}" in {each.page_content for each in allowed}) for word, count in held.items())
-        assert evidence.documents.keys() <= listed.keys()
+        names: dict[str, set[str]] = {}
+        for each in allowed:
+            if "sentence_index" in each.metadata and (found := names_in(each.metadata, ["x"])):
+                names.setdefault(each.metadata["doc_id"], set()).update(found)
+        keys = {key for each in made for name in names_in(each.metadata, ["x"]) for key in name_keys(name)}
+        named = store.document_names(sorted(keys), ["x"], filter=filter)
+        assert named.keys() == names.keys()
+        assert all(set(of_it) <= names[doc_id] for doc_id, of_it in named.items())
 
 
 @given(documents(), filters)

@@ -20,9 +20,10 @@ from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.retrieval.candidates import fill_bm25_index
 from langchain_sentence_window.retrieval.expansion import Expansion
+from langchain_sentence_window.retrieval.named_search import NAME_BONUS, Hits
 from langchain_sentence_window.retrieval.query import Query
 from langchain_sentence_window.retrieval.request import Request
-from langchain_sentence_window.retrieval.search import NAME_BONUS, Hits, find_hits
+from langchain_sentence_window.retrieval.search import find_hits
 from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.telemetry import observed
 from langchain_sentence_window.retrieval.window_reader import WindowReader
