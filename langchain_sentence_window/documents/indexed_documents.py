@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.splitting.blocks import MAX_LEVEL, PROSE, TABLE_ROW, Block
 
-from .joined_document import PartSpan, read_spans, shared_metadata
+from .joined_document import PartSpan, read_part_spans, shared_metadata
 from .joining import BLANK_LINE
 from .metadata_values import own_values
 from .sentence_documents import StoredSentence
@@ -210,7 +210,7 @@ def _spans(sentence: StoredSentence) -> list[PartSpan]:
     """Return where a sentence stands in parts."""
     if not sentence.part_spans:
         return []
-    return read_spans(sentence.part_spans, sentence.source, sentence.text, sentence.start)
+    return read_part_spans(sentence.part_spans, sentence.source, sentence.text, sentence.start)
 
 
 def _is_header(sentence: StoredSentence, headers: Collection[int | None]) -> bool | None:

@@ -21,7 +21,7 @@ from langchain_sentence_window.splitting.markup import is_markup
 from langchain_sentence_window.windows.geometry import Hit
 
 from . import keys
-from .joined_document import PartSpan, cut_spans, read_spans
+from .joined_document import PartSpan, cut_spans, read_part_spans
 from .metadata_values import checked, number
 from .source_parts import line_breaks
 
@@ -46,7 +46,7 @@ class StoredSentence:
         source: The source document's own metadata; of several parts, that of the first.
         line: The line that it starts on in its file, from 1; 0 if it isn't known.
         level: The level of a heading, if the document has parts; 0 if it isn't known.
-        part_spans: Its places in the parts of the document, see `write_spans`; empty if the document has no parts.
+        part_spans: Its places in the parts of the document, see `write_part_spans`; empty if the document has no parts.
         window: The sentences of its inline window, in order; empty if it has no such window.
         pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
     """
@@ -226,7 +226,7 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
     line = sentence.line and sentence.line - line_breaks(text, 0, own[0])
     parts: list[PartSpan] = []
     if keys.WINDOW_PARTS in metadata:
-        parts = read_spans(checked(metadata, keys.WINDOW_PARTS, str), {}, text, at)
+        parts = read_part_spans(checked(metadata, keys.WINDOW_PARTS, str), {}, text, at)
     return tuple(
         replace(
             sentence,

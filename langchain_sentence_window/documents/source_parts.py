@@ -302,7 +302,7 @@ def part_of(document: Document, key: str | None = None) -> Part:
     start = None if END_INDEX in metadata else _whole_number(metadata.get(START_INDEX))
     return Part(
         document,
-        {name: metadata[name] for name in IDENTITY_KEYS if isinstance(metadata.get(name), SCALARS)},
+        identity_in(metadata),
         page=page_of(metadata),
         row=_row_of(metadata),
         start=start,
@@ -328,24 +328,35 @@ def _fitting_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Conti
     return (blocks, read[1]) if are_apart and all(block.start < block.end for block in blocks) else None
 
 
+def identity_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what metadata says that tells a part from the others of its source, as loaders write it."""
+    return {name: metadata[name] for name in IDENTITY_KEYS if isinstance(metadata.get(name), SCALARS)}
+
+
 def page_of(metadata: Mapping[str, Any]) -> int | None:
     """Return the page that metadata names, from 0; ``None`` if it names none."""
     page = _whole_number(metadata.get(PAGE))
-    number = next((found for name in (PAGE_NUMBER, SLIDE) if (found := _whole_number(metadata.get(name)))), None)
-    if page is None and number is not None:
-        page = number - 1
-    return docling_page(metadata) if page is None and DOCLING in metadata else page
+    if page is not None:
+        return page
+    for name in (PAGE_NUMBER, SLIDE):
+        if number := _whole_number(metadata.get(name)):
+            return number - 1
+    return docling_page(metadata) if DOCLING in metadata else None
 
 
 def _row_of(metadata: Mapping[str, Any]) -> int | None:
     """Return the number of a row that is a section of its own; ``None`` for a row of a sheet, which is in its table."""
-    numbers = (_whole_number(metadata.get(name)) for name in (ROW, SEQ_NUM) if SHEET not in metadata)
-    return next((number for number in numbers if number is not None), None)
+    if SHEET in metadata:
+        return None
+    row = _whole_number(metadata.get(ROW))
+    return _whole_number(metadata.get(SEQ_NUM)) if row is None else row
 
 
 def time_of(metadata: Mapping[str, Any]) -> tuple[float, float] | None:
     """Return the time from which and to which a cue of subtitles is shown, in seconds; ``None`` for another part."""
-    begins, ends = as_number(metadata.get(CUE_START)), as_number(metadata.get(CUE_END))
+    if CUE_START not in metadata:
+        return None
+    begins, ends = as_number(metadata[CUE_START]), as_number(metadata.get(CUE_END))
     return (begins, ends) if 0 <= begins <= ends < math.inf else None
 
 
@@ -369,7 +380,7 @@ def is_text_file(metadata: Mapping[str, Any]) -> bool:
 
 def line_breaks(text: str, start: int, end: int) -> int:
     """Return the number of line breaks in a stretch of a text; a carriage return and a line feed are one."""
-    return sum(1 for _ in _BREAKS.finditer(text, start, end))
+    return len(_BREAKS.findall(text, start, end))
 
 
 def total_pages(metadata: Mapping[str, Any]) -> int | None:
@@ -405,10 +416,12 @@ def names_in(metadata: Mapping[str, Any], keys: Iterable[str] = ()) -> list[str]
 
 def _whole_number(value: object) -> int | None:
     """Return a number of 0 or more, which may be written as text or with a decimal point."""
+    if type(value) is int:  # the usual case, quickly
+        return value if value >= 0 else None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS:
-        value = int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and value >= 0:
+        return int(value)
     return int(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
