@@ -50,7 +50,7 @@ class Segment(NamedTuple):
 
     start: int
     end: int
-    blocks: tuple[Block, ...] | None = None
+    blocks: list[Block] | None = None
     headings: tuple[Title, ...] = ()
 
 

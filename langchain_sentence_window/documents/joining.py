@@ -80,7 +80,7 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
         "".join(joiner.texts),
         tuple(ordered),
         tuple(joiner.pieces),
-        tuple(segment.finished() for segment in joiner.segments),
+        tuple(joiner.segments),
         (*remarks, *joiner.remarks),
     )
 
@@ -141,33 +141,13 @@ def _is_plain_page(part: Part) -> bool:
     return part.page is not None and part.start is None and part.row is None and part.blocks is None
 
 
-class _OpenSegment:
-    """A segment that parts are added to."""
-
-    def __init__(self, start: int, end: int, blocks: list[Block] | None, headings: tuple[Title, ...]) -> None:
-        self.start, self.end, self.blocks, self.headings = start, end, blocks, headings
-
-    def extend(self, start: int, end: int, blocks: Sequence[Block] | None, *, goes_on: bool) -> None:
-        """Add a span; if it goes on, its first block and the last one here are one block."""
-        self.end = end
-        if self.blocks is None or blocks is None:
-            return
-        moved = [_moved(block, start - self.start) for block in blocks]
-        if goes_on and self.blocks and moved:
-            self.blocks[-1] = replace(self.blocks[-1], end=moved.pop(0).end)
-        self.blocks += moved
-
-    def finished(self) -> Segment:
-        return Segment(self.start, self.end, None if self.blocks is None else tuple(self.blocks), self.headings)
-
-
 class _Joiner:
     """Adds one part after the other."""
 
     def __init__(self, parts: Sequence[Part], headings: Sequence[tuple[Title, ...]]) -> None:
         self.texts: list[str] = []
         self.pieces: list[Piece] = []
-        self.segments: list[_OpenSegment] = []
+        self.segments: list[Segment] = []
         self.remarks: list[str] = []
         self._parts = parts
         self._headings = headings  # above each part
@@ -187,22 +167,26 @@ class _Joiner:
         start += joint.skipped
         if start >= end:
             return
-        self._append_segment(index, start, end, joint)
         self.texts += [joint.separator, part.text[start:end]]
         at = self._length + len(joint.separator)
         self._length = at + end - start
         self.pieces.append(Piece(at, self._length, index, start + part.offset))
+        blocks = None if part.blocks is None else _within(part.blocks, start, end)
+        self._add_to_segments(Segment(at, self._length, blocks, self._headings[index]), joint)
         self._last, self._ending = part.text[start:end], part.text[:end]
 
-    def _append_segment(self, index: int, start: int, end: int, joint: _Joint) -> None:
-        part = self._parts[index]
-        at = self._length + len(joint.separator)
-        blocks = None if part.blocks is None else _within(part.blocks, start, end)
+    def _add_to_segments(self, new: Segment, joint: _Joint) -> None:
+        """Add the stretch of a part to the last segment, or begin another one with it."""
         last = self.segments[-1] if self.segments else None
-        if last is None or joint.begins or (last.blocks is None) != (blocks is None):
-            self.segments.append(_OpenSegment(at, at + end - start, blocks, self._headings[index]))
-        else:
-            last.extend(at, at + end - start, blocks, goes_on=joint.goes_on)
+        if last is None or joint.begins or (last.blocks is None) != (new.blocks is None):
+            self.segments.append(new)
+            return
+        self.segments[-1] = last._replace(end=new.end)
+        if last.blocks is not None and new.blocks is not None:
+            moved = [_moved(block, new.start - last.start) for block in new.blocks]
+            if joint.goes_on and last.blocks and moved:
+                last.blocks[-1] = replace(last.blocks[-1], end=moved.pop(0).end)
+            last.blocks.extend(moved)
 
     def _joint(self, index: int, start: int) -> _Joint:
         earlier = self.pieces[-1].part

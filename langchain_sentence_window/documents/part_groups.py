@@ -74,7 +74,8 @@ class Group(NamedTuple):
         is_part = part.is_numbered and part.start != 0
         pieces = (Piece(0, len(text), 0, part.offset),) if is_part else ()
         headings = given_headings(part, heading_levels(self.parts))
-        segment = Segment(0, len(text), () if part.is_furniture else part.blocks, headings)
+        blocks = None if part.blocks is None else list(part.blocks)
+        segment = Segment(0, len(text), [] if part.is_furniture else blocks, headings)
         return JoinedDocument(self.doc_id, text, (part,), pieces, (segment,))
 
 
@@ -315,28 +316,15 @@ def _is_in(chunk: Part, old: Part) -> bool:
 
 def _outside(old: Part, chunks: Sequence[Part]) -> list[Part]:
     """Return what is left of a stored text where new chunks of it were given."""
-    left = [replace(old, start=old.offset)]
+    left = [(old.offset, old.text)]
     for chunk in chunks:
-        left = [piece for part in left for piece in _cut(part, chunk.start or 0, chunk.end or 0)]
-    return left
-
-
-def _cut(part: Part, start: int, end: int) -> list[Part]:
-    at, text = part.start or 0, part.text
-    before, after = text[: max(0, start - at)], text[max(0, end - at) :]
-    pieces = [(at, before), (at + len(text) - len(after), after)]
-    if text in (before, after):
-        return [part]
+        start, end = chunk.start or 0, chunk.end or 0
+        before = [(at, text[: max(0, start - at)]) for at, text in left]
+        after = [(max(at, end), text[max(0, end - at) :]) for at, text in left]
+        left = sorted(each for each in before + after if each[1].strip())
+    metadata = old.document.metadata
     return [
-        replace(
-            part,
-            document=Document(page_content=kept, metadata=part.document.metadata),
-            start=begin,
-            offset=begin,
-            blocks=None,
-        )
-        for begin, kept in pieces
-        if kept.strip()
+        replace(old, document=Document(text, metadata=metadata), start=at, offset=at, blocks=None) for at, text in left
     ]
 
 

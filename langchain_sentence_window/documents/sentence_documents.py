@@ -25,6 +25,12 @@ from .joined_document import PartSpan, cut_spans, read_part_spans
 from .metadata_values import checked, number
 from .source_parts import line_breaks
 
+_PLACE = (
+    *(keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END),
+    *(keys.LEAD_IN, keys.PIECES_START, keys.PIECES_END, keys.SEPARATOR),
+)
+"""The keys whose values must fit each other."""
+
 
 @dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long
 class StoredSentence:
@@ -146,6 +152,7 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
     if any(isinstance(value, str) and len(value) == keys.ID_LENGTH for value in own.values()):
         id_ = keys.sentence_id(doc_id, index)
         own = {key: value for key, value in own.items() if not (isinstance(value, str) and value == id_)}
+    first_piece, end_piece = _index(metadata, keys.PIECES_START), _index(metadata, keys.PIECES_END)
     sentence = StoredSentence(
         doc_id=doc_id,
         index=index,
@@ -156,30 +163,23 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
         separator=checked(metadata, keys.SEPARATOR, str, " "),
         kind=checked(metadata, keys.KIND, str, PROSE),
         heading=checked(metadata, keys.HEADING, str, ""),
-        lead_in=_index(metadata, keys.LEAD_IN) if keys.LEAD_IN in metadata else None,
+        lead_in=_index(metadata, keys.LEAD_IN),
         text=text,
         source=own,
-        line=(_index(metadata, keys.START_LINE) or 0) if keys.START_LINE in metadata else 0,
-        level=number(metadata, keys.HEADING_LEVEL) if metadata.get(keys.HEADING_LEVEL) else 0,
+        line=_index(metadata, keys.START_LINE) or 0,
+        level=_index(metadata, keys.HEADING_LEVEL) or 0,
         part_spans=checked(metadata, keys.PART_SPANS, str, ""),
-        pieces=_pieces(metadata) if keys.PIECES_START in metadata else None,
+        pieces=None if first_piece is None or end_piece is None else (first_piece, end_piece),
     )
-    if sentence.start > sentence.end:
-        raise ValueError(f"{keys.START_INDEX} is {sentence.start} and {keys.END_INDEX} is {sentence.end}")
-    if not sentence.section_start <= index < sentence.section_end:
-        raise ValueError(
-            f"{keys.SENTENCE_INDEX} is {index}, outside the section [{sentence.section_start}, {sentence.section_end})"
-        )
-    if sentence.lead_in is not None and not sentence.section_start <= sentence.lead_in < index:
-        raise ValueError(f"{keys.LEAD_IN} is {sentence.lead_in}, which isn't a sentence before {index} in its section")
-    if sentence.pieces is not None and not (
-        sentence.section_start <= sentence.pieces[0] <= index < sentence.pieces[1] <= sentence.section_end
-    ):
-        raise ValueError(
-            f"{keys.PIECES_START} and {keys.PIECES_END} are {sentence.pieces}, which don't include {index}"
-        )
-    if not is_separator(sentence.separator):
-        raise ValueError(f"{keys.SEPARATOR} is {shown(sentence.separator)}")
+    first, end = sentence.pieces or (index, index + 1)
+    is_sound = (
+        sentence.start <= sentence.end
+        and sentence.section_start <= first <= index < end <= sentence.section_end
+        and (sentence.lead_in is None or sentence.section_start <= sentence.lead_in < index)
+        and is_separator(sentence.separator)
+    )
+    if not is_sound:
+        raise ValueError(", ".join(f"{key} is {shown(metadata[key])}" for key in _PLACE if key in metadata))
     return sentence
 
 
@@ -194,12 +194,6 @@ def _index(metadata: Mapping[str, Any], key: str) -> int | None:
     return None if value is None or (isinstance(value, float) and math.isnan(value)) else number(metadata, key)
 
 
-def _pieces(metadata: Mapping[str, Any]) -> Span | None:
-    """Read the indexes of the pieces of a sentence that was cut."""
-    start, end = (_index(metadata, key) for key in (keys.PIECES_START, keys.PIECES_END))
-    return None if start is None or end is None else (start, end)
-
-
 def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
     """Return the sentences of an inline window, which share the section and heading path of that sentence.
 
@@ -210,19 +204,20 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
     text = checked(metadata, keys.WINDOW_TEXT, str)
     at, first = number(metadata, keys.WINDOW_START), number(metadata, keys.WINDOW_FIRST)
     spans = [_span(span) for span in checked(metadata, keys.WINDOW_SPANS, str).split()]
-    ends = [end for span in spans for end in span]
-    if not spans or [0, *ends, len(text)] != sorted([0, *ends, len(text)]):
-        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}")
+    ends = [0, *(end for span in spans for end in span), len(text)]
     separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
     separators.append(checked(metadata, keys.WINDOW_SEPARATOR, str, " "))
-    if not all(map(is_separator, separators)):
-        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}, and leaves out text")
     own = (sentence.start - at, sentence.end - at)
-    is_in_section = sentence.section_start <= first and first + len(spans) <= sentence.section_end
-    if not is_in_section or (sentence.index, own) not in enumerate(spans, first) or text[slice(*own)] != sentence.text:
-        raise ValueError(
-            f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}, and the sentence isn't in that window"
-        )
+    is_sound = (
+        ends == sorted(ends)
+        and all(map(is_separator, separators))
+        and sentence.section_start <= first
+        and first + len(spans) <= sentence.section_end
+        and (sentence.index, own) in enumerate(spans, first)
+        and text[slice(*own)] == sentence.text
+    )
+    if not is_sound:
+        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}")
     line = sentence.line and sentence.line - line_breaks(text, 0, own[0])
     parts: list[PartSpan] = []
     if keys.WINDOW_PARTS in metadata:
@@ -265,6 +260,8 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
 
 def is_separator(text: str) -> bool:
     """Return whether what stands between two sentences is only white space, markup of any format and data URIs."""
+    if not text or text.isspace():  # the usual case, quickly
+        return True
     text = without_data_uris(text, STAND_IN)
     return not text.strip() or is_markup(text) or is_left_out(text)
 
