@@ -44,9 +44,7 @@ from typing import Any, Literal, Self, TypeAlias, cast
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number
-from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
     FRONT_MATTER,
@@ -108,22 +106,12 @@ def write_layout(blocks: Sequence[Block], continues: Continuation = "") -> str:
 
     Returns:
         The string; an empty one if there are no blocks.
-
-    Raises:
-        InvalidInputError: `read_layout` couldn't read it: blocks overlap or are empty, or a kind or level is unknown.
     """
     items = [
         f"{block.kind}:{block.start}:{block.end}" + (f":{block.level}" if block.kind == HEADING else "")
         for block in blocks
     ]
-    layout = continues + " ".join(items) if items else ""
-    end = blocks[-1].end if blocks else 0
-    if read_layout(layout, end) is None:
-        raise InvalidInputError(
-            f"the blocks are {shown(blocks)} and continues is {shown(continues)}; they must be in order, disjoint and "
-            f"not empty, headings must have levels from 1 to {MAX_LEVEL}, and continues must be '', '+' or '~'"
-        )
-    return layout
+    return continues + " ".join(items) if items else ""
 
 
 def read_layout(layout: object, length: int) -> tuple[list[Block], Continuation] | None:
@@ -320,12 +308,13 @@ def _fitting_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Conti
     read = read_layout(layout, len(text))
     if read is None:
         return None
-    blocks = tuple(
-        replace(block, start=start, end=end) for block in read[0] for start, end in [trim(text, block.start, block.end)]
-    )
-    edges = [0, *(edge for block in blocks for edge in (block.start, block.end)), len(text)]
-    are_apart = all(not text[end:start].strip() for end, start in zip(edges[::2], edges[1::2], strict=True))
-    return (blocks, read[1]) if are_apart and all(block.start < block.end for block in blocks) else None
+    trimmed = [trim(text, block.start, block.end) for block in read[0]]
+    edges = [0, *(edge for span in trimmed for edge in span), len(text)]
+    has_text_between = any(text[end:start].strip() for end, start in zip(edges[::2], edges[1::2], strict=True))
+    if has_text_between or any(start == end for start, end in trimmed):
+        return None
+    blocks = [replace(block, start=start, end=end) for block, (start, end) in zip(read[0], trimmed, strict=True)]
+    return tuple(blocks), read[1]
 
 
 def identity_in(metadata: Mapping[str, Any]) -> dict[str, Any]:

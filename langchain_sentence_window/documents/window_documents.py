@@ -24,7 +24,7 @@ from langchain_sentence_window.windows.geometry import Window
 from . import keys
 from .joined_document import as_entries, cut_parts, shared_metadata
 from .metadata_values import SCALARS, own_values
-from .sentence_documents import SentencesByKey, StoredSentence, by_key
+from .sentence_documents import SentencesByKey, StoredSentence
 from .source_parts import line_breaks
 from .window_fields import (
     FIELDS,
@@ -51,10 +51,10 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
     Raises:
         IncompleteWindowError: A sentence is missing, or doesn't begin where the one before it ends.
     """
-    text = window_text(window, sentences)
-    best = sentences[window.doc_id, window.best.index]
-    values = made_values(window, sentences)
-    return Document(id=values[keys.WINDOW_ID], page_content=text, metadata={**own_values(best.source), **values})
+    held = _held(window, sentences)
+    values = made_values(window, held, lead_ins(window, sentences))
+    own = own_values(held[window.best.index - window.first].source)
+    return Document(id=values[keys.WINDOW_ID], page_content=_joined_text(held), metadata={**own, **values})
 
 
 def with_counts(document: Document, count_tokens: CountTokens) -> Document:
@@ -124,8 +124,7 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
     Raises:
         IncompleteWindowError: A sentence is missing, or doesn't begin where the one before it ends.
     """
-    first, last = sentences[0], sentences[-1]
-    whole = Window(first.doc_id, first.index, last.index, ())
+    text, first, last, parts = _joined_text(sentences), sentences[0], sentences[-1], part_spans(sentences)
     metadata = {
         **own_values(shared_metadata([each.source for each in sentences])),
         keys.DOC_ID: first.doc_id,
@@ -134,9 +133,9 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
     }
     if lines := window_lines(first, last):
         metadata[keys.LINES] = lines
-    if spans := part_spans(sentences):
-        metadata[keys.PARTS] = as_entries(spans)
-    return Document(id=first.doc_id, page_content=window_text(whole, by_key(sentences)), metadata=metadata)
+    if parts:
+        metadata[keys.PARTS] = as_entries(parts)
+    return Document(id=first.doc_id, page_content=text, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,23 +183,36 @@ def window_text(window: Window, sentences: SentencesByKey) -> str:
     Raises:
         IncompleteWindowError: A sentence is missing, or doesn't begin where the one before it ends.
     """
-    parts: list[str] = []
+    return _joined_text(_held(window, sentences))
+
+
+def _held(window: Window, sentences: SentencesByKey) -> list[StoredSentence]:
+    try:
+        return [sentences[window.doc_id, index] for index in range(window.first, window.last + 1)]
+    except KeyError as error:
+        raise IncompleteWindowError(
+            f"the store has no sentence {error.args[0][1]} of document {window.doc_id!r}, which is in the window "
+            f"{window.first} to {window.last}; add the document again"
+        ) from None
+
+
+def _joined_text(sentences: Iterable[StoredSentence]) -> str:
+    """Return the text of sentences that follow each other.
+
+    Raises:
+        IncompleteWindowError: One doesn't begin where the one before it ends.
+    """
+    texts: list[str] = []
     at: int | None = None
-    for index in range(window.first, window.last + 1):
-        sentence = sentences.get((window.doc_id, index))
-        if sentence is None:
+    for each in sentences:
+        if at not in (None, each.start) or each.end - each.start != len(each.text):
             raise IncompleteWindowError(
-                f"the store has no sentence {index} of document {window.doc_id!r}, which is in the window "
-                f"{window.first} to {window.last}; add the document again"
-            )
-        if at not in (None, sentence.start) or sentence.end - sentence.start != len(sentence.text):
-            raise IncompleteWindowError(
-                f"sentence {index} of document {window.doc_id!r} is of another version of the document than the "
+                f"sentence {each.index} of document {each.doc_id!r} is of another version of the document than the "
                 "sentences before it; add the document again"
             )
-        at = sentence.end + len(sentence.separator)
-        parts += [sentence.text, sentence.separator]
-    return "".join(parts[:-1])
+        at = each.end + len(each.separator)
+        texts += [each.text, each.separator]
+    return "".join(texts[:-1])
 
 
 def window_position(document: Document) -> tuple[str, int]:

@@ -123,16 +123,17 @@ FIELDS = (
 """A row for each key of `WINDOW_KEYS`."""
 
 
-def made_values(window: Window, sentences: SentencesByKey) -> dict[str, Any]:
+def made_values(
+    window: Window, held: Sequence[StoredSentence], lead_ins: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """Return the fields of a window that are made from its sentences.
 
     Args:
         window: The window.
-        sentences: Its sentences, and its lead-ins as far as they are at hand.
+        held: Its sentences, in order.
+        lead_ins: What `lead_ins` returns for it.
     """
-    doc_id, best = window.doc_id, window.best
-    held = [sentences[doc_id, index] for index in range(window.first, window.last + 1)]
-    first, last = held[0], held[-1]
+    doc_id, best, first, last = window.doc_id, window.best, held[0], held[-1]
     return _without_none(
         {
             keys.DOC_ID: doc_id,
@@ -144,7 +145,7 @@ def made_values(window: Window, sentences: SentencesByKey) -> dict[str, Any]:
             keys.WINDOW_ID: keys.window_id(doc_id, window.first, window.last),
             keys.HEADING: held[best.index - window.first].heading or None,
             keys.SEPARATOR: last.separator if window.last + 1 < last.section_end else None,
-            keys.LEAD_INS: lead_ins(window, sentences) or None,
+            keys.LEAD_INS: lead_ins or None,
             **_values_of_parts(part_spans(held)),
             keys.LINES: window_lines(first, last),
             keys.SENTENCE_SPANS: [[each.start, each.end] for each in held],
