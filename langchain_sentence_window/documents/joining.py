@@ -35,8 +35,8 @@ from langchain_sentence_window.splitting.blocks import (
 from langchain_sentence_window.splitting.rules import MARKER
 from langchain_sentence_window.splitting.subtitles import between_lines, between_stretches, ends_with_times, stretches
 
-from .given_headings import given_headings, heading_levels
 from .joined_document import JoinedDocument, Piece, Segment
+from .part_headings import heading_levels, part_headings
 from .source_parts import SHEET, SLIDE, SPEAKER, Part, docling_headings
 
 MAX_WHITE_SPACE = 20
@@ -70,7 +70,7 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
     """
     levels = heading_levels(parts)
     ordered, remarks = _in_order(parts, levels)
-    joiner = _Joiner(ordered, [given_headings(part, levels) for part in ordered])
+    joiner = _Joiner(ordered, [part_headings(part, levels) for part in ordered])
     for index, (start, end) in enumerate(_bodies(ordered)):
         text = ordered[index].text
         for low, high in stretches(text) if ordered[index].time else [(start, end)]:
@@ -91,7 +91,7 @@ def _in_order(parts: Sequence[Part], levels: Mapping[str, int]) -> tuple[list[Pa
     seen: set[tuple[Any, ...]] = set()
     once: list[Part] = []
     for part in parts:
-        key = (*part.identity.items(), part.start, part.text, given_headings(part, levels))
+        key = (*part.identity.items(), part.start, part.text, part_headings(part, levels))
         if not part.is_numbered or key not in seen:
             once.append(part)
         seen.add(key)
@@ -115,7 +115,7 @@ def by_number(parts: Sequence[Part], levels: Mapping[str, int]) -> list[Part]:
 
 def _is_cut_by_headings(parts: Sequence[Part], levels: Mapping[str, int]) -> bool:
     """Return whether the positions of chunks count from the heading above, as of chunks that were cut once more."""
-    return len({given_headings(part, levels) for part in parts if part.start == 0}) > 1
+    return len({part_headings(part, levels) for part in parts if part.start == 0}) > 1
 
 
 def _sorted(parts: Sequence[Part]) -> list[Part]:
@@ -397,7 +397,7 @@ def in_overlap_order(texts: Sequence[str]) -> list[int]:
     beginnings: dict[str, list[int]] = defaultdict(list)
     for index, text in enumerate(texts):
         beginnings[text.lstrip()[:MIN_OVERLAP]].append(index)
-    found = [
+    overlaps = [
         (length, other == index + 1, -index, other)
         for index, text in enumerate(texts)
         for other, length in _overlapping(index, text, texts, beginnings)
@@ -406,7 +406,7 @@ def in_overlap_order(texts: Sequence[str]) -> list[int]:
     following: dict[int, int] = {}
     last_of = {index: index for index in range(len(texts))}  # by the first of those that follow each other
     first_of = dict(last_of)
-    for *_, negative, other in sorted(found, reverse=True):  # the longest first, as a short one may be chance
+    for _, _, negative, other in sorted(overlaps, reverse=True):  # the longest first, as a short one may be chance
         index = -negative
         if index in first_of and other in last_of and first_of[index] != other:
             following[index] = other

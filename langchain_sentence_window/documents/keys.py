@@ -141,15 +141,15 @@ _NAMESPACE = uuid.UUID("3b1d5a52-7f0e-5c54-9a4e-0d1f6c0e8a11").bytes
 _VARIANTS = dict(zip("0123456789abcdef", 4 * "89ab", strict=True))
 
 
-def checked_id(given: object) -> str:
+def checked_id(value: object) -> str:
     """Return the id of a source document as text.
 
     Raises:
         InvalidInputError: Stores can't keep it.
     """
-    name = storable_text(given)
+    name = storable_text(value)
     if name is None:
-        raise InvalidInputError(f"the doc_id is {shown(given)}; give the document a string as its id, or none")
+        raise InvalidInputError(f"the doc_id is {shown(value)}; give the document a string as its id, or none")
     if len(name) > MAX_ID_CHARS:
         raise InvalidInputError(
             f"a doc_id of {len(name)} characters ({name[:40]!r}…) is too long, because each sentence stores it; "

@@ -157,9 +157,9 @@ class _Converter:
         converted = [self.convert(each, levels) for each in values]
         return sorted(converted, key=_order) if isinstance(values, set | frozenset) else converted
 
-    def _dict(self, given: Mapping[Any, Any], levels: int) -> dict[str, Any]:
+    def _dict(self, values: Mapping[Any, Any], levels: int) -> dict[str, Any]:
         converted: dict[str, Any] = {}
-        for key, value in given.items():
+        for key, value in values.items():
             name = self.convert(key, 0)
             if isinstance(name, int) and not isinstance(name, bool):
                 name = str(name)

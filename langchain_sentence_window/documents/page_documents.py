@@ -34,7 +34,7 @@ from .joined_document import PartSpan, cut_parts
 from .keys import END_INDEX, HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
 from .metadata_values import is_index
 from .source_parts import LAYOUT, PAGE, PAGE_LABEL, TOTAL_PAGES, Continuation, write_layout
-from .window_runs import placed_entries, read_parts, read_span, read_spans
+from .window_runs import parts_of_window, placed_entries, read_span, read_spans
 
 _OURS = frozenset({SOURCE, PAGE, PAGE_LABEL, TOTAL_PAGES, LAYOUT})
 
@@ -168,13 +168,13 @@ def sentence_found_on_pages(
     span = read_span([window.metadata.get(START_INDEX), window.metadata.get(END_INDEX)])
     places = _places_on_pages(window.metadata, *(span or (0, sys.maxsize)))
     for sought, (low, high) in ((window.page_content, own), (text, (0, len(text)))):
-        found = [
+        matches = [
             (place, at + low, at + high)
             for place in places
             for at in _occurrences(sought, read_page(place.identity[PAGE])[: place.end], place.start)
         ]
-        if len(found) == 1:
-            place, start, end = found[0]
+        if len(matches) == 1:
+            place, start, end = matches[0]
             shift = place.source_start - place.start
             piece = _piece(place._replace(start=start, end=end), text)
             return PagedSentence(start + shift, end + shift, text, is_hit=False, pieces=(piece,))
@@ -204,7 +204,7 @@ def _places_on_pages(metadata: Mapping[str, Any], start: int, end: int) -> list[
     Raises:
         InvalidInputError: The metadata doesn't say it, or is invalid.
     """
-    parts = read_parts(metadata)
+    parts = parts_of_window(metadata)
     places = parts or [PartSpan(metadata, start, end, start)]
     edges = [start, *(edge for place in places for edge in (place.source_start, place.source_end)), end]
     if parts is None or any(low > high for low, high in pairwise(edges)):

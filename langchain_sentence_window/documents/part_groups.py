@@ -22,9 +22,9 @@ from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.splitting.subtitles import Cue, find_cues
 
-from .given_headings import given_headings, heading_levels
 from .joined_document import JoinedDocument, Piece, Segment
 from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, START_INDEX, checked_id, storable_text
+from .part_headings import heading_levels, part_headings
 from .source_parts import CUE_END, CUE_START, SHEET, SPEAKER, Part, part_of, source_of, total_pages
 
 JoinParts: TypeAlias = bool | str
@@ -73,7 +73,7 @@ class Group(NamedTuple):
         text = part.text
         is_part = part.is_numbered and part.start != 0
         pieces = (Piece(0, len(text), 0, part.offset),) if is_part else ()
-        headings = given_headings(part, heading_levels(self.parts))
+        headings = part_headings(part, heading_levels(self.parts))
         blocks = None if part.blocks is None else list(part.blocks)
         segment = Segment(0, len(text), [] if part.is_furniture else blocks, headings)
         return JoinedDocument(self.doc_id, text, (part,), pieces, (segment,))
@@ -150,9 +150,9 @@ def document_ids(documents: Sequence[Document], join: JoinParts, copies: Counter
     copies = Counter() if copies is None else copies
     names: list[str] = []
     for document, source in zip(documents, sources, strict=True):
-        given = document.id if document.id is not None else document.metadata.get(DOC_ID)
-        if given is not None:
-            names.append(checked_id(given))
+        name = document.id if document.id is not None else document.metadata.get(DOC_ID)
+        if name is not None:
+            names.append(checked_id(name))
         elif source and (join or counts[source] == 1) and len(source) <= MAX_ID_CHARS and STORABLE_ID.fullmatch(source):
             names.append(source)
         else:

@@ -153,12 +153,12 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
             f"the metadata of document {doc_id!r:.80} has {len(document.metadata)} keys, and each of its sentences "
             f"carries them; keep {MAX_METADATA_KEYS} at most, those to filter by or to show. Nothing was stored"
         )
-    given = document.metadata
-    carried = {key: value for key, value in given.items() if key not in keys.CONTRACT_KEYS}
-    if len(carried) == len(given):  # the usual case, quickly
+    metadata = document.metadata
+    carried = {key: value for key, value in metadata.items() if key not in keys.CONTRACT_KEYS}
+    if len(carried) == len(metadata):  # the usual case, quickly
         return carried
     known = {keys.DOC_ID: doc_id, **_whole(document)}
-    for key, value in given.items():
+    for key, value in metadata.items():
         if key not in keys.CONTRACT_KEYS or (key in known and known[key] == keys.storable_text(value)):
             continue
         name = keys.RENAMED + key
@@ -180,8 +180,9 @@ def _whole(document: Document) -> dict[str, str]:
 
 def source_names(document: Document) -> list[str]:
     """Return the names that a retriever may know a source document by: its id, its ``doc_id``, its ``source``."""
-    given = (document.id, document.metadata.get(keys.DOC_ID), document.metadata.get(keys.SOURCE))
-    return [text for name in given if name is not None for text in [keys.storable_text(name)] if text is not None]
+    names = (document.id, document.metadata.get(keys.DOC_ID), document.metadata.get(keys.SOURCE))
+    texts = [keys.storable_text(name) for name in names if name is not None]
+    return [text for text in texts if text is not None]
 
 
 def found_span(document: Document) -> tuple[str, int | None]:
@@ -303,11 +304,11 @@ class MetadataFitter:
         """Warn of the keys that were left out, if there are any."""
         if not self._left_out:
             return
-        found = list(self._left_out)
-        more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
+        names = list(self._left_out)
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
         warnings.warn(
             SentenceWindowWarning(
-                f"metadata was left out, as {self.limits.name} can't hold it: {', '.join(found[:_MAX_NAMED])}{more}; "
+                f"metadata was left out, as {self.limits.name} can't hold it: {', '.join(names[:_MAX_NAMED])}{more}; "
                 f"{self.limits.cure}"
             ),
             stacklevel=3,
@@ -339,9 +340,9 @@ class IngestState:
     @classmethod
     def read(cls, metadata: Mapping[str, Any]) -> Self | None:
         """Read the state from a sentence's metadata; return ``None`` if there is none, or it can't be read."""
-        given = metadata.get(keys.INGEST_STATE)
-        found = _WRITTEN.fullmatch(given) if isinstance(given, str) else None
-        return None if found is None else cls(found[1], int(found[2]), found[3], found[4])
+        written = metadata.get(keys.INGEST_STATE)
+        match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+        return None if match is None else cls(match[1], int(match[2]), match[3], match[4])
 
     def __str__(self) -> str:
         """Write the state as `read` reads it."""

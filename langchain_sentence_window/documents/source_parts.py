@@ -233,14 +233,10 @@ class Part:
 
 def source_of(metadata: Mapping[str, Any]) -> str | None:
     """Return what a loader calls the source: a path or an address; ``None`` if it doesn't say."""
-    said: dict[str, str] = {}
-    for key in (SOURCE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY):
-        value = metadata.get(key)
-        if isinstance(value, str) and str.__str__(value).strip():
-            said[key] = str.__str__(value)
-    name = said.get(_FILE_NAME)
-    path = f"{said[_FILE_DIRECTORY]}/{name}" if name and _FILE_DIRECTORY in said else name
-    return said.get(SOURCE) or said.get(_FILE_PATH) or path
+    values = [metadata.get(key) for key in (SOURCE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY)]
+    texts = [str.__str__(value) if isinstance(value, str) else "" for value in values]
+    source, path, name, folder = [text if text.strip() else "" for text in texts]
+    return source or path or (f"{folder}/{name}" if name and folder else name) or None
 
 
 def filter_of_source(source: str) -> dict[str, Any]:
@@ -395,11 +391,11 @@ def names_in(metadata: Mapping[str, Any], keys: Iterable[str] = ()) -> list[str]
     folders, _, file_name = source.replace("\\", "/").rstrip("/").rpartition("/")
     stem, _, ending = file_name.rpartition(".")
     folder = folders.rpartition("/")[2] if file_name.strip() else ""
-    given = [metadata.get(TITLE), file_name, stem if ending.isalnum() else "", folder]
+    values = [metadata.get(TITLE), file_name, stem if ending.isalnum() else "", folder]
     for key in keys:
         value = metadata.get(key)
-        given += value if isinstance(value, list | tuple) else [value]
-    names = [str(name) for name in given if isinstance(name, str | int | float) and not isinstance(name, bool)]
+        values += value if isinstance(value, list | tuple) else [value]
+    names = [str(name) for name in values if isinstance(name, str | int | float) and not isinstance(name, bool)]
     return [name for name in dict.fromkeys(names) if name.strip() and len(name) <= MAX_NAME_CHARS]
 
 
@@ -466,8 +462,8 @@ def docling_headings(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def _listed(value: object, key: str) -> Sequence[Any]:
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return found if isinstance(found, list | tuple) else ()
+    values = value.get(key) if isinstance(value, Mapping) else None
+    return values if isinstance(values, list | tuple) else ()
 
 
 _UNKNOWN = "-"
@@ -495,15 +491,16 @@ class FileState:
     @classmethod
     def read(cls, metadata: Mapping[str, Any]) -> Self | None:
         """Read the state from a document's metadata; return ``None`` if there is none, or it can't be read."""
-        given = metadata.get(FILE_STATE)
-        found = _WRITTEN.fullmatch(given) if isinstance(given, str) else None
-        if found is None:
+        written = metadata.get(FILE_STATE)
+        match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+        if match is None:
             return None
+        size, modified, sha256, sentences = match.groups()
         return cls(
-            size=int(found[1]),
-            modified_ns=None if found[2] == _UNKNOWN else int(found[2]),
-            sha256=found[3],
-            sentences=None if found[4] is None else int(found[4]),
+            size=int(size),
+            modified_ns=None if modified == _UNKNOWN else int(modified),
+            sha256=sha256,
+            sentences=None if sentences is None else int(sentences),
         )
 
     def __str__(self) -> str:

@@ -38,7 +38,7 @@ from .window_fields import (
     places_in,
     window_lines,
 )
-from .window_runs import lines_touched, placed_entries, read_parts, source_span
+from .window_runs import lines_touched, parts_of_window, placed_entries, source_span
 
 
 def window_document(window: Window, sentences: SentencesByKey) -> Document:
@@ -97,7 +97,7 @@ def narrowed_window(document: Document, start: int, end: int, text: str) -> Docu
         end: One past its last code point.
         text: The text there.
     """
-    parts = read_parts(document.metadata)
+    parts = parts_of_window(document.metadata)
     held = cut_parts(parts, start, end) if parts else None
     values = cut_values(document.metadata, (start, end), held, _cut_lines(document, start, end))
     return _stretch(document, text, values)
@@ -257,8 +257,8 @@ def shown_window(window: Window, sentences: SentencesByKey) -> str:
         window: The window.
         sentences: Its sentences, and its lead-ins as far as they are at hand.
     """
-    led = (" ".join(each[keys.TEXT].split()) for each in lead_ins(window, sentences))
-    return "\n".join([*filter(None, led), window_text(window, sentences)])
+    lines = [" ".join(each[keys.TEXT].split()) for each in lead_ins(window, sentences)]
+    return "\n".join([*filter(None, lines), window_text(window, sentences)])
 
 
 def _cut_lines(document: Document, start: int, end: int) -> Span | None:

@@ -53,7 +53,7 @@ def _checked(windows: object) -> list[Document]:
     """Return the elements of an iterable of Documents as a list."""
     if isinstance(windows, Document):  # it is an iterable, of its fields
         raise InvalidInputError("windows is a single Document; give a list of them: [window]")
-    found: list[Document] = []
+    documents: list[Document] = []
     for position, each in enumerate(checked_list("windows", windows)):
         if not isinstance(each, Document):
             cure = "one list of Documents, not lists in it" if isinstance(each, list | tuple) else "a Document"
@@ -63,8 +63,8 @@ def _checked(windows: object) -> list[Document]:
                 f"windows[{position}] has {shown(each.page_content)} as its page_content and {shown(each.metadata)} as "
                 "its metadata; they must be a string and a dict"
             )
-        found.append(each)
-    return found
+        documents.append(each)
+    return documents
 
 
 def _merged(documents: Sequence[Document], count_tokens: CountTokens) -> list[Document]:

@@ -96,7 +96,11 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
     """Read a window; ``None`` for a Document that isn't one, or whose text or metadata was changed since."""
     metadata, doc_id = document.metadata, document.metadata.get(keys.DOC_ID)
     numbers, own = sentence_numbers(document), source_span(document)
-    sentences, hits, parts = read_spans(metadata.get(keys.SENTENCE_SPANS)), read_hits(metadata), read_parts(metadata)
+    sentences, hits, parts = (
+        read_spans(metadata.get(keys.SENTENCE_SPANS)),
+        read_hits(metadata),
+        parts_of_window(metadata),
+    )
     if not isinstance(doc_id, str) or numbers is None or not sentences or not hits or parts is None:
         return None
     first, last = numbers
@@ -126,7 +130,7 @@ def read_hits(metadata: Mapping[str, Any]) -> list[RunHit]:
     return sorted(hits, key=lambda hit: hit.index) if is_complete else []
 
 
-def read_parts(metadata: Mapping[str, Any]) -> list[PartSpan] | None:
+def parts_of_window(metadata: Mapping[str, Any]) -> list[PartSpan] | None:
     """Read a window's places in parts; ``None`` if they can't be read, nothing if the document has no parts."""
     if keys.PARTS not in metadata:
         return []
@@ -142,24 +146,24 @@ def read_parts(metadata: Mapping[str, Any]) -> list[PartSpan] | None:
 
 def placed_entries(metadata: Mapping[str, Any], key: str) -> list[tuple[Span, Mapping[str, Any]]]:
     """Read a list of dicts in a window's metadata, each with the span that it names; those without one are left out."""
-    given = metadata.get(key)
-    entries = [each for each in given if isinstance(each, Mapping)] if isinstance(given, list | tuple) else []
+    values = metadata.get(key)
+    entries = [each for each in values if isinstance(each, Mapping)] if isinstance(values, list | tuple) else []
     spans = [read_span([each.get(keys.START_INDEX), each.get(keys.END_INDEX)]) for each in entries]
     return [(span, entry) for span, entry in zip(spans, entries, strict=True) if span is not None]
 
 
-def read_spans(given: object) -> list[Span]:
+def read_spans(value: object) -> list[Span]:
     """Read a list of spans; nothing if one of them can't be read."""
-    spans = [read_span(each) for each in given] if isinstance(given, list | tuple) else []
+    spans = [read_span(each) for each in value] if isinstance(value, list | tuple) else []
     known = [span for span in spans if span is not None]
     return known if len(known) == len(spans) else []
 
 
-def read_span(given: object) -> Span | None:
+def read_span(value: object) -> Span | None:
     """Read two numbers that don't fall; ``None`` for anything else."""
-    if not isinstance(given, list | tuple) or len(given) != 2:  # noqa: PLR2004
+    if not isinstance(value, list | tuple) or len(value) != 2:  # noqa: PLR2004
         return None
-    low, high = as_integer(given[0]), as_integer(given[1])
+    low, high = as_integer(value[0]), as_integer(value[1])
     return (low, high) if low is not None and high is not None and 0 <= low <= high else None
 
 
