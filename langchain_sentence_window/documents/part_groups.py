@@ -12,7 +12,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.documents import Document
@@ -23,6 +22,7 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWa
 from langchain_sentence_window.splitting.subtitles import Cue, find_cues
 
 from .joined_document import JoinedDocument, Piece, Segment
+from .joining import join_parts
 from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, START_INDEX, checked_id, storable_text
 from .part_headings import heading_levels, part_headings
 from .source_parts import CUE_END, CUE_START, SHEET, SPEAKER, Part, part_of, source_of, total_pages
@@ -54,16 +54,10 @@ class Group(NamedTuple):
 
     def joined(self) -> JoinedDocument:
         """Join the parts."""
-        if len(self.parts) != 1 or self.parts[0].time:
-            from .joining import join_parts
-
-            joined = join_parts(self.doc_id, self.parts)
-        else:
-            joined = self._alone()
+        is_alone = len(self.parts) == 1 and self.parts[0].time is None
+        joined = self._alone() if is_alone else join_parts(self.doc_id, self.parts)
         is_text = all(not part.identity and part.blocks is None for part in self.parts)
         if is_text and (cues := find_cues(joined.text)):
-            from .joining import join_parts
-
             joined = replace(join_parts(self.doc_id, _cue_parts(joined, cues)), remarks=joined.remarks)
         return joined
 
@@ -173,7 +167,6 @@ MAX_BATCH_CHARS = 1_000_000
 """Characters after which a batch ends: some thousands of sentences, which are enough to sort them by length."""
 
 _DOCUMENT_CHARS = 200  # what a Document takes besides its text, in characters
-_DIGEST_SIZE = 12
 
 
 class Batch(NamedTuple):
@@ -205,7 +198,7 @@ class Batches:
         """
         self._join = join
         self._copies: Counter[bytes] = Counter()
-        self._passed_on: set[bytes] = set()
+        self._passed_on: set[int] = set()  # hashes, which take less than names
         self._begin()
 
     def _begin(self) -> None:
@@ -237,15 +230,14 @@ class Batches:
     def _end(self) -> Batch:
         names = document_ids(self._documents, self._join) if self._join is False else self._names
         groups = group_documents(self._documents, self._join, names)
-        digests = [blake2b(group.doc_id.encode(), digest_size=_DIGEST_SIZE).digest() for group in groups]
-        again = [group for group, digest in zip(groups, digests, strict=True) if digest in self._passed_on]
+        again = [group for group in groups if hash(group.doc_id) in self._passed_on]
         for group in again:
             if is_whole(group.parts):
                 raise InvalidInputError(
                     f"{shown(group.doc_id)} comes again, long after other documents of this call; give the parts of a "
                     "document one after the other, and different documents different ids"
                 )
-        self._passed_on.update(digests)
+        self._passed_on.update(hash(group.doc_id) for group in groups)
         self._begin()
         return Batch(names, groups, bool(again))
 
