@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
@@ -19,7 +20,7 @@ from langchain_sentence_window.splitting.blocks import Block, Title, trim
 
 from .keys import END_INDEX, PART_SPANS, START_INDEX
 from .metadata_values import SCALARS
-from .source_parts import IDENTITY_KEYS, PAGE_LABEL, PART, Part, identity_in, page_of, time_of
+from .source_parts import CUE_START, IDENTITY_KEYS, PAGE_LABEL, PART, Part, identity_in, page_of, time_of
 
 
 class Piece(NamedTuple):
@@ -99,6 +100,8 @@ def shared_metadata(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return shared
 
 
+_JSON = json.JSONDecoder()
+
 SPAN = "span"
 """The key, in an entry of a window's parts, of the place in the joined text."""
 
@@ -166,25 +169,25 @@ def read_part_spans(written: str, metadata: Mapping[str, Any], text: str, start:
     Raises:
         ValueError: The value can't be what `write_part_spans` wrote.
     """
+    own_identity = identity_in(metadata)
     spans: list[PartSpan] = []
     at = 0
     try:
-        for low, high, *names in json.loads(written):
-            at = trim(text, at, len(text))[0]
-            spans.append(PartSpan(names[0] if names else identity_in(metadata), low, high, start + at))
+        entries, _ = _JSON.raw_decode(written)  # quicker than json.loads, which a query calls for each sentence
+        for low, high, *names in entries:
+            identity = names[0] if names else own_identity
+            is_span = type(low) is int and type(high) is int and 0 <= low < high
+            nested = [value for value in identity.values() if not isinstance(value, SCALARS)]
+            if nested or not is_span:
+                raise ValueError
+            at = trim(text, at, len(text))[0] if spans else 0
+            spans.append(PartSpan(identity, low, high, at + start))
             at += high - low
-        is_sound = at == len(text) and all(_is_sound(span) for span in spans)
-    except (ValueError, TypeError, RecursionError):
-        is_sound = False
-    if not is_sound:
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        at = -1
+    if at != len(text):
         raise ValueError(f"{PART_SPANS} is {shown(written)}")
     return spans
-
-
-def _is_sound(span: PartSpan) -> bool:
-    if type(span.start) is not int or type(span.end) is not int or not isinstance(span.identity, dict):
-        return False
-    return 0 <= span.start < span.end and all(isinstance(value, SCALARS) for value in span.identity.values())
 
 
 def cut_spans(spans: Sequence[PartSpan], start: int, end: int) -> str:
@@ -195,7 +198,7 @@ def cut_spans(spans: Sequence[PartSpan], start: int, end: int) -> str:
 def cut_parts(spans: Sequence[PartSpan], start: int, end: int) -> list[PartSpan]:
     """Cut places in parts, which are in order, to those of a span of the source, none empty."""
     cut: list[PartSpan] = []
-    for span in islice(spans, bisect_right(spans, start, key=lambda span: span.source_end), None):
+    for span in islice(spans, bisect_right(spans, start, key=attrgetter("source_end")), None):
         low, high = max(start, span.source_start), min(end, span.source_end)
         if low >= high:
             break
@@ -210,15 +213,15 @@ def joined_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
     Between the lines of a cue it may be other white space.
     """
     joined: list[PartSpan] = []
-    for span in sorted(spans, key=lambda span: span.source_start):
+    for span in sorted(spans, key=attrgetter("source_start")):
         last = joined[-1] if joined else None
         if (
             last is not None
             and last.identity == span.identity
             and last.start - last.source_start == span.start - span.source_start
-            and (span.start <= last.end or time_of(span.identity) is None)
+            and (span.start <= last.end or CUE_START not in span.identity)
         ):
-            joined[-1] = last._replace(end=max(last.end, span.end))
+            joined[-1] = PartSpan(last.identity, last.start, max(last.end, span.end), last.source_start)
         else:
             joined.append(span)
     return joined

@@ -25,11 +25,17 @@ from .joined_document import PartSpan, cut_spans, read_part_spans
 from .metadata_values import checked, number
 from .source_parts import line_breaks
 
-_PLACE = (
-    *(keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END),
-    *(keys.LEAD_IN, keys.PIECES_START, keys.PIECES_END, keys.SEPARATOR),
-)
-"""The keys whose values must fit each other."""
+_TEXTS = (keys.DOC_ID, keys.SEPARATOR, keys.KIND, keys.HEADING, keys.PART_SPANS)
+_NUMBERS = (keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END)
+_RARE_NUMBERS = (keys.LEAD_IN, keys.START_LINE, keys.HEADING_LEVEL, keys.PIECES_START, keys.PIECES_END)
+_USUAL: Mapping[str, Any] = {
+    keys.SEPARATOR: " ",
+    keys.KIND: PROSE,
+    keys.HEADING: "",
+    keys.PART_SPANS: "",
+    **dict.fromkeys(_RARE_NUMBERS),
+}
+"""The values that `sentence_documents` leaves out."""
 
 
 @dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long
@@ -146,41 +152,44 @@ def read_parts(metadata: Mapping[str, Any], text: str, id_: Callable[[], str | N
 
 
 def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
-    doc_id, index = checked(metadata, keys.DOC_ID, str), number(metadata, keys.SENTENCE_INDEX)
+    values = {**_USUAL, **metadata}
+    doc_id, separator, kind, heading, part_spans = [checked(values, key, str) for key in _TEXTS]
+    index, start, end, section_start, section_end = [number(values, key) for key in _NUMBERS]
+    rare = [None if values[key] is None else _index(values, key) for key in _RARE_NUMBERS]
+    lead_in, line, level, first_piece, end_piece = rare
     own = own_metadata(metadata)
-    # Without ids from a store. They are told by their length first, as working out the id takes longer than all else.
-    if any(isinstance(value, str) and len(value) == keys.ID_LENGTH for value in own.values()):
+    # Without ids from a store. Their length is checked first, as working out the id takes longer than all else.
+    if [value for value in own.values() if isinstance(value, str) and len(value) == keys.ID_LENGTH]:
         id_ = keys.sentence_id(doc_id, index)
         own = {key: value for key, value in own.items() if not (isinstance(value, str) and value == id_)}
-    first_piece, end_piece = _index(metadata, keys.PIECES_START), _index(metadata, keys.PIECES_END)
-    sentence = StoredSentence(
-        doc_id=doc_id,
-        index=index,
-        start=number(metadata, keys.START_INDEX),
-        end=number(metadata, keys.END_INDEX),
-        section_start=number(metadata, keys.SECTION_START),
-        section_end=number(metadata, keys.SECTION_END),
-        separator=checked(metadata, keys.SEPARATOR, str, " "),
-        kind=checked(metadata, keys.KIND, str, PROSE),
-        heading=checked(metadata, keys.HEADING, str, ""),
-        lead_in=_index(metadata, keys.LEAD_IN),
-        text=text,
-        source=own,
-        line=_index(metadata, keys.START_LINE) or 0,
-        level=_index(metadata, keys.HEADING_LEVEL) or 0,
-        part_spans=checked(metadata, keys.PART_SPANS, str, ""),
-        pieces=None if first_piece is None or end_piece is None else (first_piece, end_piece),
-    )
-    first, end = sentence.pieces or (index, index + 1)
+    pieces = (index, index + 1) if first_piece is None or end_piece is None else (first_piece, end_piece)
     is_sound = (
-        sentence.start <= sentence.end
-        and sentence.section_start <= first <= index < end <= sentence.section_end
-        and (sentence.lead_in is None or sentence.section_start <= sentence.lead_in < index)
-        and is_separator(sentence.separator)
+        start <= end
+        and section_start <= pieces[0] <= index < pieces[1] <= section_end
+        and (lead_in is None or section_start <= lead_in < index)
+        and is_separator(separator)
     )
     if not is_sound:
-        raise ValueError(", ".join(f"{key} is {shown(metadata[key])}" for key in _PLACE if key in metadata))
-    return sentence
+        places = (*_NUMBERS, *_RARE_NUMBERS, keys.SEPARATOR)
+        raise ValueError(", ".join(f"{key} is {shown(metadata[key])}" for key in places if key in metadata))
+    return StoredSentence(
+        doc_id,
+        index,
+        start,
+        end,
+        section_start,
+        section_end,
+        separator,
+        kind,
+        heading,
+        lead_in,
+        text,
+        own,
+        line=line or 0,
+        level=level or 0,
+        part_spans=part_spans,
+        pieces=None if first_piece is None or end_piece is None else pieces,
+    )
 
 
 def own_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -315,7 +315,7 @@ def _fitting_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Conti
 
 def identity_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Return what metadata says that tells a part from the others of its source, as loaders write it."""
-    return {name: metadata[name] for name in IDENTITY_KEYS if isinstance(metadata.get(name), SCALARS)}
+    return {name: metadata[name] for name in IDENTITY_KEYS if name in metadata and isinstance(metadata[name], SCALARS)}
 
 
 def page_of(metadata: Mapping[str, Any]) -> int | None:

@@ -297,19 +297,14 @@ def part_spans(held: Sequence[StoredSentence]) -> list[PartSpan]:
     Raises:
         IncompleteWindowError: What the store says of that can't be right.
     """
+    in_parts = [each for each in held if each.part_spans]
     try:
-        return joined_spans(
-            [
-                span
-                for each in held
-                if each.part_spans
-                for span in read_part_spans(each.part_spans, each.source, each.text, each.start)
-            ]
-        )
+        spans = [read_part_spans(each.part_spans, each.source, each.text, each.start) for each in in_parts]
     except ValueError as error:
         raise IncompleteWindowError(
             f"the metadata of a sentence can't be right, as {error}; delete its document and add it again"
         ) from None
+    return joined_spans([span for of_sentence in spans for span in of_sentence])
 
 
 def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:

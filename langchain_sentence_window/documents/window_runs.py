@@ -192,15 +192,17 @@ def sentence_numbers(document: Document) -> Span | None:
 
 
 def hit_spans(document: Document) -> list[Span]:
-    """Return the spans of a window's hits in its text, in order; none for a text that isn't a slice of its source."""
-    return _in_text(document, [hit.span for hit in read_hits(document.metadata)])
+    """Return the spans of a window's hits in its text; none for a text that isn't a slice of its source."""
+    return _in_text(document, [span for span, _ in placed_entries(document.metadata, keys.HITS)])
 
 
 def best_hit(document: Document) -> Span | None:
     """Return the span of a window's best hit in its text; ``None`` if there is none."""
-    hits = read_hits(document.metadata)
-    best = max(hits, key=lambda hit: hit.score, default=None)
-    return next(iter(_in_text(document, [best.span])), None) if best else None
+    entries = placed_entries(document.metadata, keys.HITS)
+    scores = [(as_number(entry.get(keys.SCORE)), span) for span, entry in entries]
+    _, best = max([each for each in scores if not math.isnan(each[0])], default=(0, None), key=lambda each: each[0])
+    in_text = _in_text(document, [best]) if best else []
+    return in_text[0] if in_text else None
 
 
 def pages_touched(document: Document) -> tuple[int, ...]:
