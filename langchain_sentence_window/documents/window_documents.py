@@ -13,6 +13,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from langchain_core.documents import Document
@@ -160,17 +161,14 @@ class TextRun:
 
 def text_runs(sentences: Sequence[StoredSentence]) -> Iterator[TextRun]:
     """Yield the runs of a document's sentences: one, if a filter hides none between them."""
-    begin = 0
-    for at in range(1, len(sentences) + 1):
-        last = sentences[at - 1]
-        if at < len(sentences):
-            each = sentences[at]
-            if each.index == last.index + 1 and each.start == last.end + len(last.separator):
-                continue
-        run = sentences[begin:at]
-        text = "".join([part for each in run for part in (each.text, each.separator)])
-        yield TextRun(run[0].start, text[: len(text) - len(last.separator)], run)
-        begin = at
+    gaps = [
+        at
+        for at, (one, two) in enumerate(pairwise(sentences), 1)
+        if two.index != one.index + 1 or two.start != one.end + len(one.separator)
+    ]
+    for low, high in pairwise([0, *gaps, len(sentences)]):
+        if run := sentences[low:high]:
+            yield TextRun(run[0].start, _joined_text(run), run)
 
 
 def window_text(window: Window, sentences: SentencesByKey) -> str:
