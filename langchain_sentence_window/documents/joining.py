@@ -99,7 +99,7 @@ def _in_order(parts: Sequence[Part], levels: Mapping[str, int]) -> tuple[list[Pa
 
 
 def by_number(parts: Sequence[Part], levels: Mapping[str, int]) -> list[Part]:
-    """Sort parts by those numbers that all of them have, unless these count anew below each heading.
+    """Sort parts by those numbers that all of them have, unless these start again below each heading.
 
     Args:
         parts: The parts of one source.

@@ -251,7 +251,7 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
 
 def by_key(sentences: Iterable[StoredSentence]) -> dict[SentenceKey, StoredSentence]:
     """Return sentences in a dict, by document and index."""
-    return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}  # the key, told quickly
+    return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}  # quicker than each.key
 
 
 def as_hit(sentence: StoredSentence, score: float, similarity: float | None = None) -> Hit:

@@ -7,7 +7,7 @@ The state of a document when it was ingested is one string in the metadata of it
     ingest_state = "9f86d081884c7d65… 48 2c26b46b68ffc68f handbooks"
 
 That is a fingerprint of the document and of all settings, the number of its sentences, an attempt, and a namespace. So
-a store tells by itself which of its documents are complete: those of which both sentences have the same state, and that
+a store shows by itself which of its documents are complete: those of which both sentences have the same state, and that
 have no further sentence. An attempt is a number of its own for each time that a document is written, as a document may
 be replaced in part by one version, and then in part by another.
 """
@@ -329,7 +329,7 @@ class IngestState:
         fingerprint: 32 hexadecimal digits, equal for the same document and the same settings.
         sentences: The number of its sentences, 1 or more.
         attempt: 16 hexadecimal digits, different each time that it is written.
-        namespace: The name that the ingest has, which tells its documents from those of others in the same store.
+        namespace: The name that the ingest has, which distinguishes its documents from others in the same store.
     """
 
     fingerprint: str

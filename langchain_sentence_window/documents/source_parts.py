@@ -85,12 +85,12 @@ TITLE = "title"
 CONTENT_TYPE = "content_type"
 
 PART = "part"
-"""The key of a part's position, where nothing else tells the parts of a source apart."""
+"""The key of a part's position, where nothing else distinguishes the parts of a source."""
 
 _MAX_DIGITS = 15
 
 Continuation: TypeAlias = Literal["", "+", "~"]
-"""How the first block of a part begins: ``""`` anew; ``"+"`` in the part before; ``"~"`` inside a word of it."""
+"""How the first block of a part begins: ``""`` in it; ``"+"`` in the part before; ``"~"`` inside a word of it."""
 
 _KINDS = frozenset({PROSE, HEADING, LIST_ITEM, TABLE_ROW, CODE, HTML, FRONT_MATTER})
 _ITEM = re.compile(r"([a-z_]{1,20}):([0-9]{1,12}):([0-9]{1,12})(?::([1-6]))?")
@@ -176,7 +176,7 @@ class Part:
 
     Attributes:
         document: The Document.
-        identity: Metadata that tells it from the other parts of its source; empty for a chunk of a text.
+        identity: Metadata that distinguishes it from the other parts of its source; empty for a chunk of a text.
         page: The page, from 0.
         row: The number of the row.
         start: Where its text starts in the text that it was cut from: its page, or its source.
@@ -314,7 +314,7 @@ def _fitting_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Conti
 
 
 def identity_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what metadata says that tells a part from the others of its source, as loaders write it."""
+    """Return the metadata that distinguishes a part from the others of its source, as loaders write it."""
     return {name: metadata[name] for name in IDENTITY_KEYS if name in metadata and isinstance(metadata[name], SCALARS)}
 
 
@@ -411,7 +411,7 @@ def _whole_number(value: object) -> int | None:
 
 
 def element_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...]:
-    """Return an element as a block, a table as one for each row if they are told, or nothing if it has no text."""
+    """Return an element as a block, a table as one for each row if they are recognized, or nothing if it has no text."""
     kind = ELEMENT_KINDS.get(metadata.get(CATEGORY, ""), PROSE)
     start, end = trim(text, 0, len(text))
     if start == end:
