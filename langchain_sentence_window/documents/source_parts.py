@@ -411,7 +411,7 @@ def _whole_number(value: object) -> int | None:
 
 
 def element_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...]:
-    """Return an element as a block, a table as one for each row if they are recognized, or nothing if it has no text."""
+    """Return an element as a block, a table as one for each recognized row, or nothing if it has no text."""
     kind = ELEMENT_KINDS.get(metadata.get(CATEGORY, ""), PROSE)
     start, end = trim(text, 0, len(text))
     if start == end:
