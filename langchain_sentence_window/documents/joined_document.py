@@ -100,7 +100,8 @@ def shared_metadata(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return shared
 
 
-_JSON = json.JSONDecoder()
+_READER, _WRITER = json.JSONDecoder(), json.JSONEncoder(separators=(",", ":"))
+"""Made once, as a document has thousands of sentences, and a query reads hundreds."""
 
 SPAN = "span"
 """The key, in an entry of a window's parts, of the place in the joined text."""
@@ -132,17 +133,18 @@ def first_piece(joined: JoinedDocument, start: int) -> int:
     return max(0, bisect_right(joined.pieces, start, key=lambda piece: piece.start) - 1)
 
 
-def write_part_spans(joined: JoinedDocument, start: int, end: int, *, names_first: bool = False) -> str:
+def write_part_spans(joined: JoinedDocument, first: int, start: int, end: int, *, names_first: bool = False) -> str:
     """Write where a sentence stands in the parts of its document.
 
     Args:
         joined: The document; it has parts.
+        first: The index of the piece that the sentence begins in, see `first_piece`.
         start: The sentence's first code point.
         end: One past its last code point.
         names_first: Whether the first part is named too.
     """
     spans: list[list[Any]] = []
-    for piece in islice(joined.pieces, first_piece(joined, start), None):
+    for piece in islice(joined.pieces, first, None):
         if piece.start >= end:
             break
         low, high = trim(joined.text, max(start, piece.start), min(end, piece.end))
@@ -173,7 +175,7 @@ def read_part_spans(written: str, metadata: Mapping[str, Any], text: str, start:
     spans: list[PartSpan] = []
     at = 0
     try:
-        entries, _ = _JSON.raw_decode(written)  # quicker than json.loads, which a query calls for each sentence
+        entries, _ = _READER.raw_decode(written)
         for low, high, *names in entries:
             identity = names[0] if names else own_identity
             is_span = type(low) is int and type(high) is int and 0 <= low < high
@@ -259,4 +261,4 @@ def times_of(spans: Sequence[PartSpan]) -> list[float]:
 
 
 def _as_json(written: list[list[Any]]) -> str:
-    return json.dumps(written, separators=(",", ":"))
+    return _WRITER.encode(written)

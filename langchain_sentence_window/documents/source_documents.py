@@ -14,6 +14,7 @@ be replaced in part by one version, and then in part by another.
 
 import re
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -58,7 +59,11 @@ def sentence_documents(
         values = {key: value for key, value in front_matter.values.items() if key not in NAMING_KEYS}
         carried = [each.model_copy(update={"metadata": {**values, **each.metadata}}) for each in carried]
     own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
-    part_of_each = [joined.pieces[first_piece(joined, each.start)].part if joined.pieces else 0 for each in sentences]
+    starts = [piece.start for piece in joined.pieces]
+    first_pieces = [max(0, bisect_right(starts, each.start) - 1) for each in sentences if starts] or [0] * len(
+        sentences
+    )
+    parts = [joined.pieces[first].part if joined.pieces else 0 for first in first_pieces]
     separators = [text[one.end : two.start] for one, two in pairwise(sentences)] + [" "]
     metadata = [
         {
@@ -71,13 +76,13 @@ def sentence_documents(
             keys.SECTION_END: sentence.section_end,
             **_unusual_values(sentence, separators[index]),
         }
-        for index, (sentence, part) in enumerate(zip(sentences, part_of_each, strict=True))
+        for index, (sentence, part) in enumerate(zip(sentences, parts, strict=True))
     ]
     if joined.pieces:
-        for sentence, values in zip(sentences, metadata, strict=True):
+        for sentence, values, first in zip(sentences, metadata, first_pieces, strict=True):
             if sentence.level:
                 values[keys.HEADING_LEVEL] = sentence.level
-            values[keys.PART_SPANS] = write_part_spans(joined, sentence.start, sentence.end)
+            values[keys.PART_SPANS] = write_part_spans(joined, first, sentence.start, sentence.end)
     elif all(is_text_file(part.document.metadata) for part in joined.parts):
         line, counted = 1, 0
         for sentence, values in zip(sentences, metadata, strict=True):
@@ -130,7 +135,7 @@ def _inline_window(
     if separator != " ":
         values[keys.WINDOW_SEPARATOR] = separator
     if joined.pieces:
-        values[keys.WINDOW_PARTS] = write_part_spans(joined, start, stop, names_first=True)
+        values[keys.WINDOW_PARTS] = write_part_spans(joined, first_piece(joined, start), start, stop, names_first=True)
     return values
 
 
