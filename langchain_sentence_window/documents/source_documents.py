@@ -59,11 +59,11 @@ def sentence_documents(
         values = {key: value for key, value in front_matter.values.items() if key not in NAMING_KEYS}
         carried = [each.model_copy(update={"metadata": {**values, **each.metadata}}) for each in carried]
     own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
-    starts = [piece.start for piece in joined.pieces]
-    first_pieces = [max(0, bisect_right(starts, each.start) - 1) for each in sentences if starts] or [0] * len(
-        sentences
-    )
-    parts = [joined.pieces[first].part if joined.pieces else 0 for first in first_pieces]
+    first_pieces, parts = [0] * len(sentences), [0] * len(sentences)
+    if joined.pieces:
+        starts = [piece.start for piece in joined.pieces]
+        first_pieces = [max(0, bisect_right(starts, each.start) - 1) for each in sentences]
+        parts = [joined.pieces[first].part for first in first_pieces]
     separators = [text[one.end : two.start] for one, two in pairwise(sentences)] + [" "]
     metadata = [
         {
