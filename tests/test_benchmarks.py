@@ -12,7 +12,7 @@ from benchmarks.corpus import DIMENSION, PER_DOCUMENT, unit
 from benchmarks.plot import Line, draw_plot
 from benchmarks.scale_steps import METADATA
 from benchmarks.truth import FILTERS, Nearest
-from langchain_sentence_window.documents.window_documents import hit_spans
+from langchain_sentence_window.documents.window_runs import hit_spans
 from langchain_sentence_window.loaders import load_pdf, locate
 from langchain_sentence_window.reranking.reranker import token_counts
 from tests.interpreters import run_python

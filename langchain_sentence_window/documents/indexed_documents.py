@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.splitting.blocks import MAX_LEVEL, PROSE, TABLE_ROW, Block
 
-from .joined_document import PartSpan, read_spans, shared_metadata
+from .joined_document import PartSpan, read_part_spans, shared_metadata
 from .joining import BLANK_LINE
 from .metadata_values import own_values
 from .sentence_documents import StoredSentence
@@ -103,8 +103,8 @@ _Name: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 @dataclass(slots=True)
-class _Known:
-    """A part, as far as sentences tell of it.
+class _StoredPart:
+    """A part, reconstructed from its sentences.
 
     Attributes:
         start: Where its text begins in its own text.
@@ -152,35 +152,34 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
     """
     if sentences and not any(sentence.part_spans for sentence in sentences):
         return [_whole(sentences)]
-    known: dict[_Name, _Known] = {}
+    parts: dict[_Name, _StoredPart] = {}
     headers = {sentence.lead_in for sentence in sentences if sentence.kind == TABLE_ROW}
     before: StoredSentence | None = None
-    at: _Name | None = None
+    last_name: _Name | None = None
     for sentence in sentences:
         begins = before is None or _begins(before, sentence)
-        separator = before.separator if before else ""
+        gap = before.separator if before else ""
+        block = Block(0, 1, sentence.kind, min(sentence.level, MAX_LEVEL), _is_header(sentence, headers))
         end = sentence.start
         for number, span in enumerate(_spans(sentence)):
-            name = tuple(span.identity.items())
-            if any(key == PART for key, _ in name):
+            if PART in span.identity:
                 return []
-            between = sentence.text[end - sentence.start : span.source_start - sentence.start]
-            part = known.setdefault(name, _Known(span.start))
-            if number == 0 and part.metadata is None:
+            name = tuple(span.identity.items())
+            part = parts.setdefault(name, _StoredPart(span.start))
+            start, is_next = span.source_start, name == last_name
+            if number:
+                gap, begins = sentence.text[end - sentence.start : start - sentence.start], False
+                if not part.texts:
+                    part.continues = "+" if gap else "~"
+            elif part.metadata is None:
                 part.metadata = dict(sentence.source)
-            if number and not part.texts:
-                part.continues = "+" if between else "~"
             end = span.source_end
-            part.add(
-                sentence.text[span.source_start - sentence.start : end - sentence.start],
-                (between if number else separator) if name == at else "",
-                Block(0, 1, sentence.kind, min(sentence.level, MAX_LEVEL), _is_header(sentence, headers)),
-                begins=(begins and not number) or name != at,
-            )
-            at = name
+            text = sentence.text[start - sentence.start : end - sentence.start]
+            part.add(text, gap if is_next else "", block, begins=begins or not is_next)
+            last_name = name
         before = sentence
     shared = shared_metadata([sentence.source for sentence in sentences]) if sentences else {}
-    return [_as_part(name, part, shared, key, with_blocks=with_blocks) for name, part in known.items()]
+    return [_as_part(name, part, shared, key, with_blocks=with_blocks) for name, part in parts.items()]
 
 
 def _whole(sentences: Sequence[StoredSentence]) -> Part:
@@ -191,18 +190,17 @@ def _whole(sentences: Sequence[StoredSentence]) -> Part:
     return Part(document, {}, start=start, offset=start, is_furniture=is_furniture)
 
 
-def _as_part(name: _Name, known: _Known, shared: dict[str, Any], key: str | None, *, with_blocks: bool) -> Part:
+def _as_part(name: _Name, part: _StoredPart, shared: dict[str, Any], key: str | None, *, with_blocks: bool) -> Part:
     identity = dict(name)
-    metadata = {**(shared if known.metadata is None else known.metadata), **identity}
-    read = part_of(Document(page_content="", metadata=metadata), key)
+    metadata = {**(shared if part.metadata is None else part.metadata), **identity}
     return replace(
-        read,
-        document=Document(page_content="".join(known.texts), metadata=metadata),
+        part_of(Document(page_content="", metadata=metadata), key),
+        document=Document(page_content="".join(part.texts), metadata=metadata),
         identity=identity,
-        start=None if identity else known.start,
-        offset=known.start,
-        blocks=tuple(known.blocks) if with_blocks else None,
-        continues=known.continues if with_blocks else "",
+        start=None if identity else part.start,
+        offset=part.start,
+        blocks=tuple(part.blocks) if with_blocks else None,
+        continues=part.continues if with_blocks else "",
     )
 
 
@@ -210,7 +208,7 @@ def _spans(sentence: StoredSentence) -> list[PartSpan]:
     """Return where a sentence stands in parts."""
     if not sentence.part_spans:
         return []
-    return read_spans(sentence.part_spans, sentence.source, sentence.text, sentence.start)
+    return read_part_spans(sentence.part_spans, sentence.source, sentence.text, sentence.start)
 
 
 def _is_header(sentence: StoredSentence, headers: Collection[int | None]) -> bool | None:

@@ -9,6 +9,8 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
@@ -17,8 +19,8 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.splitting.blocks import Block, Title, trim
 
 from .keys import END_INDEX, PART_SPANS, START_INDEX
-from .metadata_values import SCALARS, is_index
-from .source_parts import IDENTITY_KEYS, PAGE_LABEL, PART, Part, page_of, time_of
+from .metadata_values import SCALARS
+from .source_parts import CUE_START, IDENTITY_KEYS, PAGE_LABEL, PART, Part, identity_in, page_of, time_of
 
 
 class Piece(NamedTuple):
@@ -49,7 +51,7 @@ class Segment(NamedTuple):
 
     start: int
     end: int
-    blocks: tuple[Block, ...] | None = None
+    blocks: list[Block] | None = None
     headings: tuple[Title, ...] = ()
 
 
@@ -98,6 +100,9 @@ def shared_metadata(each: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return shared
 
 
+_READER, _WRITER = json.JSONDecoder(), json.JSONEncoder(separators=(",", ":"))
+"""Made once, as a document has thousands of sentences, and a query reads hundreds."""
+
 SPAN = "span"
 """The key, in an entry of a window's parts, of the place in the joined text."""
 
@@ -128,31 +133,34 @@ def first_piece(joined: JoinedDocument, start: int) -> int:
     return max(0, bisect_right(joined.pieces, start, key=lambda piece: piece.start) - 1)
 
 
-def write_spans(joined: JoinedDocument, start: int, end: int, *, names_first: bool = False) -> str:
+def write_part_spans(joined: JoinedDocument, first: int, start: int, end: int, *, names_first: bool = False) -> str:
     """Write where a sentence stands in the parts of its document.
 
     Args:
         joined: The document; it has parts.
+        first: The index of the piece that the sentence begins in, see `first_piece`.
         start: The sentence's first code point.
         end: One past its last code point.
         names_first: Whether the first part is named too.
     """
-    written: list[list[Any]] = []
-    first = first_piece(joined, start)
-    for piece in joined.pieces[first:]:
+    spans: list[list[Any]] = []
+    for piece in islice(joined.pieces, first, None):
         if piece.start >= end:
             break
         low, high = trim(joined.text, max(start, piece.start), min(end, piece.end))
         if low == high:
             continue
         own = low - piece.start + piece.own_start
-        name = _name(joined.parts[piece.part], piece.part, is_known=not (written or names_first))
-        written.append([own, own + high - low, *([name] if name else [])])
-    return _as_json(written)
+        part = joined.parts[piece.part]
+        identity = part.identity if part.is_numbered else {PART: piece.part}
+        # The metadata of the sentence, which is that of its first part, names that already.
+        is_known = not spans and not names_first and identity.keys() <= set(IDENTITY_KEYS)
+        spans.append([own, own + high - low] if is_known or not identity else [own, own + high - low, dict(identity)])
+    return _as_json(spans)
 
 
-def read_spans(written: str, metadata: Mapping[str, Any], text: str, start: int) -> list[PartSpan]:
-    """Read what `write_spans` wrote.
+def read_part_spans(written: str, metadata: Mapping[str, Any], text: str, start: int) -> list[PartSpan]:
+    """Read what `write_part_spans` wrote.
 
     Args:
         written: The value in the sentence's metadata.
@@ -161,52 +169,61 @@ def read_spans(written: str, metadata: Mapping[str, Any], text: str, start: int)
         start: Its first code point in the document.
 
     Raises:
-        ValueError: The value can't be what `write_spans` wrote.
+        ValueError: The value can't be what `write_part_spans` wrote.
     """
+    own_identity = identity_in(metadata)
     spans: list[PartSpan] = []
     at = 0
-    for entry in _entries(written):
-        low, high, *named = entry
-        at = trim(text, at, len(text))[0]
-        identity = named[0] if named else {key: metadata[key] for key in IDENTITY_KEYS if key in metadata}
-        spans.append(PartSpan(identity, low, high, start + at))
-        at += high - low
+    try:
+        entries, _ = _READER.raw_decode(written)
+        for low, high, *names in entries:
+            identity = names[0] if names else own_identity
+            is_span = type(low) is int and type(high) is int and 0 <= low < high
+            nested = [value for value in identity.values() if not isinstance(value, SCALARS)]
+            if nested or not is_span:
+                raise ValueError
+            at = trim(text, at, len(text))[0] if spans else 0
+            spans.append(PartSpan(identity, low, high, at + start))
+            at += high - low
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        at = -1
     if at != len(text):
         raise ValueError(f"{PART_SPANS} is {shown(written)}")
     return spans
 
 
-def cut_spans(spans: Iterable[PartSpan], start: int, end: int) -> str:
+def cut_spans(spans: Sequence[PartSpan], start: int, end: int) -> str:
     """Write the spans of a sentence, cut from those of its window."""
     return _as_json([[span.start, span.end, dict(span.identity)] for span in cut_parts(spans, start, end)])
 
 
-def cut_parts(spans: Iterable[PartSpan], start: int, end: int) -> list[PartSpan]:
-    """Cut places in parts to those of a span of the source, none empty."""
-    found: list[PartSpan] = []
-    for span in spans:
+def cut_parts(spans: Sequence[PartSpan], start: int, end: int) -> list[PartSpan]:
+    """Cut places in parts, which are in order, to those of a span of the source, none empty."""
+    cut: list[PartSpan] = []
+    for span in islice(spans, bisect_right(spans, start, key=attrgetter("source_end")), None):
         low, high = max(start, span.source_start), min(end, span.source_end)
-        if low < high:
-            moved = span.start - span.source_start
-            found.append(PartSpan(span.identity, low + moved, high + moved, low))
-    return found
+        if low >= high:
+            break
+        shift = span.start - span.source_start
+        cut.append(PartSpan(span.identity, low + shift, high + shift, low))
+    return cut
 
 
 def joined_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
-    """Join spans that follow each other in one part, with the same white space between them.
+    """Join spans of one part that overlap, or follow each other with the same white space between them.
 
     Between the lines of a cue it may be other white space.
     """
     joined: list[PartSpan] = []
-    for span in spans:
+    for span in sorted(spans, key=attrgetter("source_start")):
         last = joined[-1] if joined else None
         if (
             last is not None
             and last.identity == span.identity
-            and span.start - last.end == span.source_start - last.source_end >= 0
-            and (span.start == last.end or time_of(span.identity) is None)
+            and last.start - last.source_start == span.start - span.source_start
+            and (span.start <= last.end or CUE_START not in span.identity)
         ):
-            joined[-1] = last._replace(end=span.end)
+            joined[-1] = PartSpan(last.identity, last.start, max(last.end, span.end), last.source_start)
         else:
             joined.append(span)
     return joined
@@ -227,13 +244,14 @@ def as_entries(spans: Iterable[PartSpan]) -> list[dict[str, Any]]:
 
 def pages_of(spans: Sequence[PartSpan]) -> list[int]:
     """Return the pages of spans, from 0, each once and in order."""
-    return sorted({page for span in spans if (page := page_of(span.identity)) is not None})
+    pages = {page_of(span.identity) for span in spans}
+    return sorted(page for page in pages if page is not None)
 
 
 def page_labels_of(spans: Sequence[PartSpan]) -> list[str]:
     """Return the labels printed on the pages of spans, each once and in order."""
-    labels = (span.identity.get(PAGE_LABEL) for span in spans)
-    return list(dict.fromkeys(str(label) for label in labels if label is not None))
+    labels = [span.identity.get(PAGE_LABEL) for span in spans]
+    return list(dict.fromkeys([str(label) for label in labels if label is not None]))
 
 
 def times_of(spans: Sequence[PartSpan]) -> list[float]:
@@ -242,35 +260,5 @@ def times_of(spans: Sequence[PartSpan]) -> list[float]:
     return [min(begins for begins, _ in times), max(ends for _, ends in times)] if times else []
 
 
-def _name(part: Part, index: int, *, is_known: bool) -> dict[str, Any]:
-    if not part.identity:
-        return {PART: index} if part.start is None else {}
-    return {} if is_known and all(key in IDENTITY_KEYS for key in part.identity) else dict(part.identity)
-
-
 def _as_json(written: list[list[Any]]) -> str:
-    return json.dumps(written, separators=(",", ":"))
-
-
-def _entries(written: str) -> list[list[Any]]:
-    try:
-        entries = json.loads(written)
-    except (ValueError, RecursionError):
-        entries = None
-    if not isinstance(entries, list) or not entries or not all(map(_is_entry, entries)):
-        raise ValueError(f"{PART_SPANS} is {shown(written)}")
-    return entries
-
-
-def _is_entry(entry: object) -> bool:
-    return (
-        isinstance(entry, list)
-        and len(entry) in (2, 3)
-        and is_index(entry[0])
-        and is_index(entry[1])
-        and entry[0] < entry[1]
-        and (
-            len(entry) == 2  # noqa: PLR2004
-            or (isinstance(entry[2], dict) and all(isinstance(each, SCALARS) for each in entry[2].values()))
-        )
-    )
+    return _WRITER.encode(written)

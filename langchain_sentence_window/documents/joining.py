@@ -5,19 +5,13 @@ else stands in the joined text as it does in its part, character for character; 
 
 A page ends where it is full, often within a sentence, and its text doesn't say what stood there: a space, the end of a
 paragraph, or a heading. When in doubt, the sentence goes on.
-
-Running heads, feet and page numbers are lines at the edges of pages that repeat from page to page.
-
-A line counts as the same on another page if it differs in digits alone. Body text may repeat, too, so only the first
-and the last lines of pages are looked at, and a line is left out only if it stands at that edge of many pages, on which
-its numbers don't fall. Pages that are alike as a whole, such as those of a form, count as one.
 """
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, takewhile
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from langchain_sentence_window._primitives import Span
@@ -35,8 +29,9 @@ from langchain_sentence_window.splitting.blocks import (
 from langchain_sentence_window.splitting.rules import MARKER
 from langchain_sentence_window.splitting.subtitles import between_lines, between_stretches, ends_with_times, stretches
 
-from .given_headings import given_headings, heading_levels
 from .joined_document import JoinedDocument, Piece, Segment
+from .part_headings import heading_levels, part_headings
+from .running_lines import body_spans
 from .source_parts import SHEET, SLIDE, SPEAKER, Part, docling_headings
 
 MAX_WHITE_SPACE = 20
@@ -70,7 +65,7 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
     """
     levels = heading_levels(parts)
     ordered, remarks = _in_order(parts, levels)
-    joiner = _Joiner(ordered, [given_headings(part, levels) for part in ordered])
+    joiner = _Joiner(ordered, [part_headings(part, levels) for part in ordered])
     for index, (start, end) in enumerate(_bodies(ordered)):
         text = ordered[index].text
         for low, high in stretches(text) if ordered[index].time else [(start, end)]:
@@ -80,7 +75,7 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
         "".join(joiner.texts),
         tuple(ordered),
         tuple(joiner.pieces),
-        tuple(segment.finished() for segment in joiner.segments),
+        tuple(joiner.segments),
         (*remarks, *joiner.remarks),
     )
 
@@ -91,7 +86,7 @@ def _in_order(parts: Sequence[Part], levels: Mapping[str, int]) -> tuple[list[Pa
     seen: set[tuple[Any, ...]] = set()
     once: list[Part] = []
     for part in parts:
-        key = (*part.identity.items(), part.start, part.text, given_headings(part, levels))
+        key = (*part.identity.items(), part.start, part.text, part_headings(part, levels))
         if not part.is_numbered or key not in seen:
             once.append(part)
         seen.add(key)
@@ -104,7 +99,7 @@ def _in_order(parts: Sequence[Part], levels: Mapping[str, int]) -> tuple[list[Pa
 
 
 def by_number(parts: Sequence[Part], levels: Mapping[str, int]) -> list[Part]:
-    """Sort parts by those numbers that all of them have, unless these count anew below each heading.
+    """Sort parts by those numbers that all of them have, unless these start again below each heading.
 
     Args:
         parts: The parts of one source.
@@ -115,15 +110,15 @@ def by_number(parts: Sequence[Part], levels: Mapping[str, int]) -> list[Part]:
 
 def _is_cut_by_headings(parts: Sequence[Part], levels: Mapping[str, int]) -> bool:
     """Return whether the positions of chunks count from the heading above, as of chunks that were cut once more."""
-    return len({given_headings(part, levels) for part in parts if part.start == 0}) > 1
+    return len({part_headings(part, levels) for part in parts if part.start == 0}) > 1
 
 
 def _sorted(parts: Sequence[Part]) -> list[Part]:
-    keys = [[getattr(part, name) for part in parts] for name in ("page", "row", "start", "order", "time")]
-    known = [values for values in keys if len({type(value) for value in values}) == 1 and values[0] is not None]
-    numbers = [tuple(values[index] for values in known) for index in range(len(parts))]
+    names = ("page", "row", "start", "order", "time")
+    types = {name: {type(getattr(part, name)) for part in parts} for name in names}
+    known = [name for name in names if len(types[name]) == 1 and getattr(parts[0], name) is not None]
     try:
-        return [parts[index] for index in sorted(range(len(parts)), key=numbers.__getitem__)]
+        return sorted(parts, key=attrgetter(*known)) if known else list(parts)
     except TypeError:  # the user's own numbers have no order
         return list(parts)
 
@@ -141,33 +136,13 @@ def _is_plain_page(part: Part) -> bool:
     return part.page is not None and part.start is None and part.row is None and part.blocks is None
 
 
-class _OpenSegment:
-    """A segment that parts are added to."""
-
-    def __init__(self, start: int, end: int, blocks: list[Block] | None, headings: tuple[Title, ...]) -> None:
-        self.start, self.end, self.blocks, self.headings = start, end, blocks, headings
-
-    def extend(self, start: int, end: int, blocks: Sequence[Block] | None, *, goes_on: bool) -> None:
-        """Add a span; if it goes on, its first block and the last one here are one block."""
-        self.end = end
-        if self.blocks is None or blocks is None:
-            return
-        moved = [_moved(block, start - self.start) for block in blocks]
-        if goes_on and self.blocks and moved:
-            self.blocks[-1] = replace(self.blocks[-1], end=moved.pop(0).end)
-        self.blocks += moved
-
-    def finished(self) -> Segment:
-        return Segment(self.start, self.end, None if self.blocks is None else tuple(self.blocks), self.headings)
-
-
 class _Joiner:
     """Adds one part after the other."""
 
     def __init__(self, parts: Sequence[Part], headings: Sequence[tuple[Title, ...]]) -> None:
         self.texts: list[str] = []
         self.pieces: list[Piece] = []
-        self.segments: list[_OpenSegment] = []
+        self.segments: list[Segment] = []
         self.remarks: list[str] = []
         self._parts = parts
         self._headings = headings  # above each part
@@ -187,22 +162,26 @@ class _Joiner:
         start += joint.skipped
         if start >= end:
             return
-        self._append_segment(index, start, end, joint)
         self.texts += [joint.separator, part.text[start:end]]
         at = self._length + len(joint.separator)
         self._length = at + end - start
         self.pieces.append(Piece(at, self._length, index, start + part.offset))
+        blocks = None if part.blocks is None else _within(part.blocks, start, end)
+        self._add_to_segments(Segment(at, self._length, blocks, self._headings[index]), joint)
         self._last, self._ending = part.text[start:end], part.text[:end]
 
-    def _append_segment(self, index: int, start: int, end: int, joint: _Joint) -> None:
-        part = self._parts[index]
-        at = self._length + len(joint.separator)
-        blocks = None if part.blocks is None else _within(part.blocks, start, end)
+    def _add_to_segments(self, new: Segment, joint: _Joint) -> None:
+        """Add the stretch of a part to the last segment, or begin another one with it."""
         last = self.segments[-1] if self.segments else None
-        if last is None or joint.begins or (last.blocks is None) != (blocks is None):
-            self.segments.append(_OpenSegment(at, at + end - start, blocks, self._headings[index]))
-        else:
-            last.extend(at, at + end - start, blocks, goes_on=joint.goes_on)
+        if last is None or joint.begins or (last.blocks is None) != (new.blocks is None):
+            self.segments.append(new)
+            return
+        self.segments[-1] = last._replace(end=new.end)
+        if last.blocks is not None and new.blocks is not None:
+            moved = [_moved(block, new.start - last.start) for block in new.blocks]
+            if joint.goes_on and last.blocks and moved:
+                last.blocks[-1] = replace(last.blocks[-1], end=moved.pop(0).end)
+            last.blocks.extend(moved)
 
     def _joint(self, index: int, start: int) -> _Joint:
         earlier = self.pieces[-1].part
@@ -413,7 +392,7 @@ def in_overlap_order(texts: Sequence[str]) -> list[int]:
     beginnings: dict[str, list[int]] = defaultdict(list)
     for index, text in enumerate(texts):
         beginnings[text.lstrip()[:MIN_OVERLAP]].append(index)
-    found = [
+    overlaps = [
         (length, other == index + 1, -index, other)
         for index, text in enumerate(texts)
         for other, length in _overlapping(index, text, texts, beginnings)
@@ -422,7 +401,7 @@ def in_overlap_order(texts: Sequence[str]) -> list[int]:
     following: dict[int, int] = {}
     last_of = {index: index for index in range(len(texts))}  # by the first of those that follow each other
     first_of = dict(last_of)
-    for *_, negative, other in sorted(found, reverse=True):  # the longest first, as a short one may be chance
+    for _, _, negative, other in sorted(overlaps, reverse=True):  # the longest first, as a short one may be chance
         index = -negative
         if index in first_of and other in last_of and first_of[index] != other:
             following[index] = other
@@ -453,108 +432,3 @@ def _is_short(page: str, line: str) -> bool:
     """Return whether the last line of a page is much shorter than its lines are, as a heading or a signature is."""
     lengths = sorted(map(len, page.split("\n")))
     return len(lengths) >= _MIN_LINES and len(line) < _SHORT * lengths[3 * len(lengths) // 4]
-
-
-MIN_PAGES = 3
-"""The fewest pages on which a line must stand."""
-
-MIN_SHARE = 0.3
-"""The smallest share of the pages on which it must stand: heads of left and right pages differ."""
-
-MAX_EDGE_LINES = 4
-"""The most lines at the top, and at the bottom, of a page that are looked at."""
-
-MAX_LINE_CHARS = 150
-"""Characters of the longest line that can be a head or a foot."""
-
-_NUMBER = "#"
-_MIN_LETTERS = 2
-_MIN_SHARE_NOT_FALLING = 0.75
-_MAX_DIGITS = 9
-_LINE = re.compile(r"[^\n]+")
-_DIGITS = re.compile(r"\d+|\b[ivxlc]{1,7}\b")
-_PAGE_NUMBER = re.compile(
-    r"(?:page|p\.|pg\.?)?[\s–—|-]*(?:\d{1,4}|[ivxlc]{1,7})(?:\s*(?:of|/)\s*\d{1,4})?[\s–—|-]*", re.IGNORECASE
-)
-
-
-def body_spans(pages: Sequence[str]) -> list[Span]:
-    """Find the text of each page between its running head and foot.
-
-    Args:
-        pages: The texts of all pages of a document, in order.
-
-    Returns:
-        For each page the trimmed span of what is left; an empty span if nothing is.
-    """
-    lines = [_lines(page) for page in pages]
-    tops, bottoms = [_edge(each) for each in lines], [_edge(each[::-1]) for each in lines]
-    heads, feet = _repeated(pages, tops), _repeated(pages, bottoms)
-    spans: list[Span] = []
-    for page, top, bottom in zip(pages, tops, bottoms, strict=True):
-        low, high = trim(page, 0, len(page))
-        start = max([low, *(end for _, end in _left_out(page, top, heads))])
-        end = min([high, *(begin for begin, _ in _left_out(page, bottom, feet) if begin >= start)])
-        spans.append(trim(page, start, max(start, end)))
-    return spans
-
-
-def _lines(page: str) -> list[Span]:
-    """Return the trimmed spans of the lines of a page that aren't blank."""
-    spans = (trim(page, *line.span()) for line in _LINE.finditer(page))
-    return [span for span in spans if span[0] < span[1]]
-
-
-def _edge(lines: Sequence[Span]) -> list[Span]:
-    """Return the outermost of lines, up to one that is too long for a head or a foot."""
-    return list(takewhile(lambda span: span[1] - span[0] <= MAX_LINE_CHARS, lines[:MAX_EDGE_LINES]))
-
-
-def _repeated(pages: Sequence[str], edges: Sequence[Sequence[Span]]) -> set[str]:
-    """Return the lines, without their digits, that stand at an edge of enough pages."""
-    contents = [_without_digits(page) for page in pages]
-    found_on: dict[str, set[str]] = defaultdict(set)
-    numbers: dict[str, list[list[int]]] = defaultdict(list)
-    for page, content, edge in zip(pages, contents, edges, strict=True):
-        lines = {_without_digits(page[start:end]): page[start:end] for start, end in reversed(edge)}
-        for line, text in lines.items():
-            found_on[line].add(content)
-            numbers[line].append([int(digits[:_MAX_DIGITS]) for digits in re.findall(r"\d+", text)])
-    least = max(MIN_PAGES, MIN_SHARE * len(set(contents)))
-    return {
-        line
-        for line, different in found_on.items()
-        if len(different) >= least and _says_something(line) and _is_running(line, numbers[line])
-    }
-
-
-def _left_out(page: str, edge: Sequence[Span], repeated: set[str]) -> Iterator[Span]:
-    """Yield the lines of an edge that repeat, up to the first that doesn't, and no more than one page number."""
-    has_number = False
-    for start, end in edge:
-        line = _without_digits(page[start:end])
-        if line not in repeated or (has_number and line == _NUMBER):
-            return
-        has_number = has_number or line == _NUMBER
-        yield start, end
-
-
-def _without_digits(line: str) -> str:
-    return _NUMBER if _PAGE_NUMBER.fullmatch(line) else " ".join(_DIGITS.sub("#", line.casefold()).split())
-
-
-def _says_something(line: str) -> bool:
-    """Return whether a line is a page number or holds a word: "1." may number a paragraph."""
-    return line == _NUMBER or sum(map(str.isalpha, line)) >= _MIN_LETTERS
-
-
-def _is_running(line: str, numbers: Sequence[list[int]]) -> bool:
-    """Return whether the numbers of a line, page by page, are those of a running one, with few exceptions.
-
-    Page numbers rise by one. Others, such as those of chapters, stay or rise; prices rise and fall.
-    """
-    if line == _NUMBER:
-        rises = [later[0] - earlier[0] == 1 for earlier, later in pairwise(each for each in numbers if each)]
-        return 2 * sum(rises) >= len(rises)
-    not_falling = [later >= earlier for earlier, later in pairwise(numbers)]
-    return sum(not_falling) >= _MIN_SHARE_NOT_FALLING * len(not_falling)

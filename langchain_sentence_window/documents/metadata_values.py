@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterator, Mapping
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
@@ -66,6 +66,12 @@ def checked(metadata: Mapping[str, Any], key: str, kind: type[T], default: T | N
     return value
 
 
+def checked_values(metadata: Mapping[str, Any], keys: Iterable[str], kind: type[T]) -> list[T]:
+    """Read values of a type, see `checked`; quickly, too."""
+    values = [metadata[key] for key in keys]
+    return values if {*map(type, values)} == {kind} else [checked(metadata, key, kind) for key in keys]
+
+
 MAX_LEVELS = 99
 """Levels of nested lists and dicts in a value."""
 
@@ -76,7 +82,7 @@ _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _AS_TEXT = (Decimal, UUID, PurePath)
 _ISO = (date, time)  # a datetime is a date
 _LISTS = (list, tuple, set, frozenset)
-_PLAIN = frozenset({str, int, float, bool, type(None)})
+_PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
 
 
 def as_json(value: Any) -> Any:
@@ -95,7 +101,7 @@ def as_json(value: Any) -> Any:
             than `MAX_LEVELS` levels or `MAX_VALUES` values.
     """
     try:
-        return _Converter().convert(value, MAX_LEVELS)
+        return _plain(value, MAX_LEVELS, iter(range(MAX_VALUES)))
     except ValueError:
         raise
     except Exception as error:
@@ -118,7 +124,7 @@ def json_item(key: object, value: object, others: Container[str]) -> tuple[str, 
 
 def stored_form(value: object) -> Any:
     """Convert a value that a filter compares with as those in metadata were; return what JSON can't hold as it is."""
-    if type(value) in _PLAIN:  # the usual case, quickly
+    if type(value) in _PLAIN_TYPES:  # the usual case, quickly
         return value
     try:
         return as_json(value)
@@ -138,43 +144,37 @@ def stored_filter(filter: Any) -> Any:
 
 def own_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Copy metadata with its lists and dicts, as a store may keep the ones that it returned."""
-    return {key: _copied(value) if isinstance(value, list | dict) else value for key, value in metadata.items()}
+    return {key: value if type(value) in _PLAIN_TYPES else _copied(value) for key, value in metadata.items()}
 
 
-class _Converter:
-    """Converts one value, and counts the values in it."""
+def _plain(value: Any, levels: int, budget: Iterator[int]) -> Any:
+    """Convert a value that may have so many more levels, and take it and each value in it from the budget."""
+    if next(budget, None) is None:
+        raise ValueError(f"it has more than {MAX_VALUES:,} values")
+    if value is None:
+        return None
+    if isinstance(value, str | int | float):
+        return _finite(value)
+    if isinstance(value, Enum):
+        return _plain(value.value, levels, budget)
+    if not isinstance(value, (Mapping, *_LISTS)):
+        return _scalar(value)
+    if not levels:
+        raise ValueError(f"it nests more than {MAX_LEVELS} levels")
+    if isinstance(value, Mapping):
+        items = [(_name(key, budget), _plain(each, levels - 1, budget)) for key, each in value.items()]
+        if len(dict(items)) < len(items):
+            raise ValueError("its keys aren't different strings")
+        return dict(items)
+    values = [_plain(each, levels - 1, budget) for each in value]
+    return sorted(values, key=_order) if isinstance(value, set | frozenset) else values
 
-    _left = MAX_VALUES
 
-    def convert(self, value: Any, levels: int) -> Any:
-        """Convert a value that may have so many more levels."""
-        self._left -= 1
-        if self._left < 0:
-            raise ValueError(f"it has more than {MAX_VALUES:,} values")
-        if value is None or isinstance(value, str | int | float):
-            return None if value is None else _finite(value)
-        if isinstance(value, Enum):
-            return self.convert(value.value, levels)
-        if not isinstance(value, (Mapping, *_LISTS)):
-            return _scalar(value)
-        if not levels:
-            raise ValueError(f"it nests more than {MAX_LEVELS} levels")
-        return self._dict(value, levels - 1) if isinstance(value, Mapping) else self._list(value, levels - 1)
-
-    def _list(self, values: Iterable[Any], levels: int) -> list[Any]:
-        converted = [self.convert(each, levels) for each in values]
-        return sorted(converted, key=_order) if isinstance(values, set | frozenset) else converted
-
-    def _dict(self, given: Mapping[Any, Any], levels: int) -> dict[str, Any]:
-        converted: dict[str, Any] = {}
-        for key, value in given.items():
-            name = self.convert(key, 0)
-            if isinstance(name, int) and not isinstance(name, bool):
-                name = str(name)
-            if not isinstance(name, str) or name in converted:
-                raise ValueError("its keys aren't different strings")
-            converted[name] = self.convert(value, levels)
-        return converted
+def _name(key: object, budget: Iterator[int]) -> str:
+    name = _plain(key, 0, budget)
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        raise ValueError("its keys aren't different strings")
+    return str(name)
 
 
 def _scalar(value: Any) -> str | float:

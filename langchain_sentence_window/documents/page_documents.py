@@ -17,10 +17,9 @@ one page, or a window of one, has no parts; its ``page`` is enough.
 """
 
 import sys
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 from langchain_core.documents import Document
@@ -31,10 +30,11 @@ from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block, trim
 
-from .joined_document import SPAN
+from .joined_document import PartSpan, cut_parts
 from .keys import END_INDEX, HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
+from .metadata_values import is_index
 from .source_parts import LAYOUT, PAGE, PAGE_LABEL, TOTAL_PAGES, Continuation, write_layout
-from .window_runs import read_parts, read_span
+from .window_runs import parts_of_window, placed_entries, read_span, read_spans
 
 _OURS = frozenset({SOURCE, PAGE, PAGE_LABEL, TOTAL_PAGES, LAYOUT})
 
@@ -117,22 +117,34 @@ def sentences_on_pages(window: Document) -> list[PagedSentence]:
         window: A window Document, a Document of one page, or a window of one.
 
     Raises:
-        InvalidInputError: The metadata doesn't say on which pages the text stands, or can't be right.
+        InvalidInputError: The metadata doesn't say on which pages the text stands, or is invalid.
     """
-    text = window.page_content
-    start = as_integer(window.metadata.get(START_INDEX)) or 0
-    stretches = list(_stretches(window, start))
-    ends = [at + len(stretch.text) for at, stretch in stretches]
-    hits = {(low - start, high - start) for low, high in _hits(window.metadata)}
+    text, metadata = window.page_content, window.metadata
+    start = as_integer(metadata.get(START_INDEX)) or 0
+    end = start + len(text)
+    places = _places_on_pages(metadata, start, end)
+    hits = [span for span, _ in placed_entries(metadata, HITS)]
+    if len(hits) < len(_listed(metadata, HITS)):
+        raise _invalid(metadata, HITS)
+    spans = read_spans(_listed(metadata, SENTENCE_SPANS))
+    if SENTENCE_SPANS not in metadata:
+        spans = list(pairwise([start, *(edge for hit in sorted(hits) for edge in hit), end]))
+    if not spans or not all(start <= low <= high <= end for low, high in spans):
+        raise _invalid(metadata, SENTENCE_SPANS if SENTENCE_SPANS in metadata else HITS)
+    trimmed = [trim(text, low - start, high - start) for low, high in spans]
     return [
         PagedSentence(
             start + low,
             start + high,
             text[low:high],
-            (low, high) in hits,
-            tuple(_pieces(text, stretches, bisect_right(ends, low), low, high)),
+            (start + low, start + high) in hits,
+            tuple(
+                _piece(place, text[place.source_start - start : place.source_end - start])
+                for place in cut_parts(places, start + low, start + high)
+            ),
         )
-        for low, high in _sentences(window, start, hits)
+        for low, high in trimmed
+        if low < high
     ]
 
 
@@ -153,120 +165,69 @@ def sentence_found_on_pages(
     Returns:
         The text as one sentence; ``None`` if it isn't there, or more than once.
     """
-    spans = _page_spans(window.metadata)
-    for wanted, (low, high) in ((window.page_content, own), (text, (0, len(text)))):
-        found = [
-            (page, label, at + low, at + high, moved)
-            for page, label, start, end, moved in spans
-            for at in _places(read_page(page)[:end], wanted, start)
+    span = read_span([window.metadata.get(START_INDEX), window.metadata.get(END_INDEX)])
+    places = _places_on_pages(window.metadata, *(span or (0, sys.maxsize)))
+    for sought, (low, high) in ((window.page_content, own), (text, (0, len(text)))):
+        matches = [
+            (place, at + low, at + high)
+            for place in places
+            for at in _occurrences(sought, read_page(place.identity[PAGE])[: place.end], place.start)
         ]
-        if len(found) == 1:
-            page, label, start, end, moved = found[0]
-            piece = PagePiece(page, label, start, end, text)
-            return PagedSentence(start + moved, end + moved, text, is_hit=False, pieces=(piece,))
+        if len(matches) == 1:
+            place, start, end = matches[0]
+            shift = place.source_start - place.start
+            piece = _piece(place._replace(start=start, end=end), text)
+            return PagedSentence(start + shift, end + shift, text, is_hit=False, pieces=(piece,))
     return None
 
 
-def _places(text: str, wanted: str, start: int) -> list[int]:
+def _occurrences(sought: str, text: str, start: int) -> list[int]:
     """Return up to two places of a text that isn't blank."""
-    first = text.find(wanted, start) if wanted.strip() else -1
-    second = text.find(wanted, first + 1) if first >= 0 else -1
+    first = text.find(sought, start) if sought.strip() else -1
+    second = text.find(sought, first + 1) if first >= 0 else -1
     return [at for at in (first, second) if at >= 0]
 
 
-def _page_spans(metadata: Mapping[str, Any]) -> list[tuple[int, str | None, int, int, int]]:
-    """Return what a window was of its pages: the page, its label, the span there, and how far the document's is off."""
-    if parts := read_parts(metadata):
-        return [
-            (_index(part.identity, PAGE), _label(part.identity), part.start, part.end, part.source_start - part.start)
-            for part in parts
-        ]
-    span = read_span([metadata.get(START_INDEX), metadata.get(END_INDEX)]) or (0, sys.maxsize)
-    return [(_index(metadata, PAGE), _label(metadata), *span, 0)]
+def _piece(place: PartSpan, text: str) -> PagePiece:
+    label = place.identity.get(PAGE_LABEL)
+    return PagePiece(place.identity[PAGE], label if isinstance(label, str) else None, place.start, place.end, text)
 
 
-def _pieces(
-    text: str, stretches: Sequence[tuple[int, PagePiece]], first: int, low: int, high: int
-) -> Iterator[PagePiece]:
-    for at, stretch in islice(stretches, first, None):
-        if at >= high:
-            return
-        start, end, moved = max(low, at), min(high, at + len(stretch.text)), stretch.start - at
-        yield PagePiece(stretch.page, stretch.label, start + moved, end + moved, text[start:end])
+def _places_on_pages(metadata: Mapping[str, Any], start: int, end: int) -> list[PartSpan]:
+    """Return which stretch of a window stands on which page, in order.
+
+    Args:
+        metadata: The metadata of the window.
+        start: The window's first code point in the document.
+        end: One past its last code point.
+
+    Raises:
+        InvalidInputError: The metadata doesn't say it, or is invalid.
+    """
+    parts = parts_of_window(metadata)
+    places = parts or [PartSpan(metadata, start, end, start)]
+    edges = [start, *(edge for place in places for edge in (place.source_start, place.source_end)), end]
+    if parts is None or any(low > high for low, high in pairwise(edges)):
+        raise _invalid(metadata, PARTS)
+    for place in places:
+        if not is_index(place.identity.get(PAGE)):
+            if PAGE in place.identity:
+                raise _invalid(place.identity, PAGE)
+            raise InvalidInputError(
+                "the metadata doesn't say on which page the text stands; give a window, or a page, of a PDF that was "
+                "read with langchain_sentence_window.loaders.PDFLoader"
+            )
+    return places
 
 
-def _stretches(window: Document, start: int) -> Iterator[tuple[int, PagePiece]]:
-    """Yield the stretches of a window on one page each, and where each begins in the window's text."""
-    metadata, text = window.metadata, window.page_content
-    parts = metadata.get(PARTS)
-    if parts is None:
-        yield 0, PagePiece(_index(metadata, PAGE), _label(metadata), start, start + len(text), text)
-        return
-    if not isinstance(parts, list | tuple):
-        raise _wrong(PARTS, parts)
-    end = 0
-    for part in parts:
-        if not isinstance(part, Mapping):
-            raise _wrong(PARTS, parts)
-        page, low, high = _index(part, PAGE), _index(part, START_INDEX), _index(part, END_INDEX)
-        at = _span(part[SPAN], SPAN)[0] - start if SPAN in part else trim(text, end, len(text))[0]
-        before, end = end, at + high - low
-        if not before <= at < end <= len(text):
-            raise _wrong(PARTS, parts)
-        yield at, PagePiece(page, _label(part), low, high, text[at:end])
+def _listed(metadata: Mapping[str, Any], key: str) -> Sequence[Any]:
+    values = metadata.get(key) or ()
+    if not isinstance(values, list | tuple):
+        raise _invalid(metadata, key)
+    return values
 
 
-def _sentences(window: Document, start: int, hits: set[Span]) -> list[Span]:
-    """Return the sentences' spans in the window's text, trimmed."""
-    text = window.page_content
-    spans = window.metadata.get(SENTENCE_SPANS)
-    if spans is None:
-        edges = [0, *(edge for hit in sorted(hits) for edge in hit), len(text)]
-        found = list(pairwise(edges))
-    elif isinstance(spans, list | tuple):
-        found = [(low - start, high - start) for low, high in (_span(each, SENTENCE_SPANS) for each in spans)]
-    else:
-        raise _wrong(SENTENCE_SPANS, spans)
-    if any(not 0 <= low <= high <= len(text) for low, high in found):
-        raise _wrong(SENTENCE_SPANS if spans is not None else HITS, spans)
-    trimmed = [trim(text, low, high) for low, high in found]
-    return [(low, high) for low, high in trimmed if low < high]
-
-
-def _hits(metadata: Mapping[str, Any]) -> Iterator[Span]:
-    hits = metadata.get(HITS) or ()
-    if not isinstance(hits, Sequence) or not all(isinstance(hit, Mapping) for hit in hits):
-        raise _wrong(HITS, hits)
-    for hit in hits:
-        yield _index(hit, START_INDEX), _index(hit, END_INDEX)
-
-
-def _label(metadata: Mapping[str, Any]) -> str | None:
-    label = metadata.get(PAGE_LABEL)
-    return label if isinstance(label, str) else None
-
-
-def _span(value: object, key: str) -> Span:
-    if isinstance(value, list | tuple) and len(value) == 2:  # noqa: PLR2004
-        low, high = map(as_integer, value)
-        if low is not None and high is not None:
-            return low, high
-    raise _wrong(key, value)
-
-
-def _index(metadata: Mapping[str, Any], key: str) -> int:
-    value = as_integer(metadata.get(key))
-    if value is not None and value >= 0:
-        return value
-    if key == PAGE and key not in metadata:
-        raise InvalidInputError(
-            "the metadata doesn't say on which page the text stands; give a window, or a page, of a PDF that was read "
-            "with langchain_sentence_window.loaders.PDFLoader"
-        )
-    raise _wrong(key, metadata.get(key))
-
-
-def _wrong(key: str, value: object) -> InvalidInputError:
+def _invalid(metadata: Mapping[str, Any], key: str) -> InvalidInputError:
     return InvalidInputError(
-        f"{key} of the metadata is {shown(value)}, which can't be right; search for the window again"
+        f"{key} of the metadata is {shown(metadata.get(key))}, which is invalid; search for the window again"
     )

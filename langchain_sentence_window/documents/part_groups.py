@@ -12,7 +12,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.documents import Document
@@ -22,9 +21,10 @@ from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.splitting.subtitles import Cue, find_cues
 
-from .given_headings import given_headings, heading_levels
 from .joined_document import JoinedDocument, Piece, Segment
+from .joining import join_parts
 from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, START_INDEX, checked_id, storable_text
+from .part_headings import heading_levels, part_headings
 from .source_parts import CUE_END, CUE_START, SHEET, SPEAKER, Part, part_of, source_of, total_pages
 
 JoinParts: TypeAlias = bool | str
@@ -54,16 +54,10 @@ class Group(NamedTuple):
 
     def joined(self) -> JoinedDocument:
         """Join the parts."""
-        if len(self.parts) != 1 or self.parts[0].time:
-            from .joining import join_parts
-
-            joined = join_parts(self.doc_id, self.parts)
-        else:
-            joined = self._alone()
+        is_alone = len(self.parts) == 1 and self.parts[0].time is None
+        joined = self._alone() if is_alone else join_parts(self.doc_id, self.parts)
         is_text = all(not part.identity and part.blocks is None for part in self.parts)
         if is_text and (cues := find_cues(joined.text)):
-            from .joining import join_parts
-
             joined = replace(join_parts(self.doc_id, _cue_parts(joined, cues)), remarks=joined.remarks)
         return joined
 
@@ -73,8 +67,9 @@ class Group(NamedTuple):
         text = part.text
         is_part = part.is_numbered and part.start != 0
         pieces = (Piece(0, len(text), 0, part.offset),) if is_part else ()
-        headings = given_headings(part, heading_levels(self.parts))
-        segment = Segment(0, len(text), () if part.is_furniture else part.blocks, headings)
+        headings = part_headings(part, heading_levels(self.parts))
+        blocks = None if part.blocks is None else list(part.blocks)
+        segment = Segment(0, len(text), [] if part.is_furniture else blocks, headings)
         return JoinedDocument(self.doc_id, text, (part,), pieces, (segment,))
 
 
@@ -149,9 +144,9 @@ def document_ids(documents: Sequence[Document], join: JoinParts, copies: Counter
     copies = Counter() if copies is None else copies
     names: list[str] = []
     for document, source in zip(documents, sources, strict=True):
-        given = document.id if document.id is not None else document.metadata.get(DOC_ID)
-        if given is not None:
-            names.append(checked_id(given))
+        name = document.id if document.id is not None else document.metadata.get(DOC_ID)
+        if name is not None:
+            names.append(checked_id(name))
         elif source and (join or counts[source] == 1) and len(source) <= MAX_ID_CHARS and STORABLE_ID.fullmatch(source):
             names.append(source)
         else:
@@ -172,7 +167,6 @@ MAX_BATCH_CHARS = 1_000_000
 """Characters after which a batch ends: some thousands of sentences, which are enough to sort them by length."""
 
 _DOCUMENT_CHARS = 200  # what a Document takes besides its text, in characters
-_DIGEST_SIZE = 12
 
 
 class Batch(NamedTuple):
@@ -204,7 +198,7 @@ class Batches:
         """
         self._join = join
         self._copies: Counter[bytes] = Counter()
-        self._passed_on: set[bytes] = set()
+        self._passed_on: set[int] = set()  # hashes, which take less than names
         self._begin()
 
     def _begin(self) -> None:
@@ -236,15 +230,14 @@ class Batches:
     def _end(self) -> Batch:
         names = document_ids(self._documents, self._join) if self._join is False else self._names
         groups = group_documents(self._documents, self._join, names)
-        digests = [blake2b(group.doc_id.encode(), digest_size=_DIGEST_SIZE).digest() for group in groups]
-        again = [group for group, digest in zip(groups, digests, strict=True) if digest in self._passed_on]
+        again = [group for group in groups if hash(group.doc_id) in self._passed_on]
         for group in again:
             if is_whole(group.parts):
                 raise InvalidInputError(
                     f"{shown(group.doc_id)} comes again, long after other documents of this call; give the parts of a "
                     "document one after the other, and different documents different ids"
                 )
-        self._passed_on.update(digests)
+        self._passed_on.update(hash(group.doc_id) for group in groups)
         self._begin()
         return Batch(names, groups, bool(again))
 
@@ -315,28 +308,15 @@ def _is_in(chunk: Part, old: Part) -> bool:
 
 def _outside(old: Part, chunks: Sequence[Part]) -> list[Part]:
     """Return what is left of a stored text where new chunks of it were given."""
-    left = [replace(old, start=old.offset)]
+    left = [(old.offset, old.text)]
     for chunk in chunks:
-        left = [piece for part in left for piece in _cut(part, chunk.start or 0, chunk.end or 0)]
-    return left
-
-
-def _cut(part: Part, start: int, end: int) -> list[Part]:
-    at, text = part.start or 0, part.text
-    before, after = text[: max(0, start - at)], text[max(0, end - at) :]
-    pieces = [(at, before), (at + len(text) - len(after), after)]
-    if text in (before, after):
-        return [part]
+        start, end = chunk.start or 0, chunk.end or 0
+        before = [(at, text[: max(0, start - at)]) for at, text in left]
+        after = [(max(at, end), text[max(0, end - at) :]) for at, text in left]
+        left = sorted(each for each in before + after if each[1].strip())
+    metadata = old.document.metadata
     return [
-        replace(
-            part,
-            document=Document(page_content=kept, metadata=part.document.metadata),
-            start=begin,
-            offset=begin,
-            blocks=None,
-        )
-        for begin, kept in pieces
-        if kept.strip()
+        replace(old, document=Document(text, metadata=metadata), start=at, offset=at, blocks=None) for at, text in left
     ]
 
 

@@ -21,9 +21,21 @@ from langchain_sentence_window.splitting.markup import is_markup
 from langchain_sentence_window.windows.geometry import Hit
 
 from . import keys
-from .joined_document import PartSpan, cut_spans, read_spans
-from .metadata_values import checked, number, numbers
+from .joined_document import PartSpan, cut_spans, read_part_spans
+from .metadata_values import checked, checked_values, number, numbers
 from .source_parts import line_breaks
+
+_TEXTS = (keys.DOC_ID, keys.SEPARATOR, keys.KIND, keys.HEADING, keys.PART_SPANS)
+_NUMBERS = (keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END)
+_RARE_NUMBERS = (keys.LEAD_IN, keys.START_LINE, keys.HEADING_LEVEL, keys.PIECES_START, keys.PIECES_END)
+_USUAL: Mapping[str, Any] = {
+    keys.SEPARATOR: " ",
+    keys.KIND: PROSE,
+    keys.HEADING: "",
+    keys.PART_SPANS: "",
+    **dict.fromkeys(_RARE_NUMBERS),
+}
+"""The values that `sentence_documents` leaves out."""
 
 
 @dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long
@@ -46,7 +58,7 @@ class StoredSentence:
         source: The source document's own metadata; of several parts, that of the first.
         line: The line that it starts on in its file, from 1; 0 if it isn't known.
         level: The level of a heading, if the document has parts; 0 if it isn't known.
-        part_spans: Its places in the parts of the document, see `write_spans`; empty if the document has no parts.
+        part_spans: Its places in the parts of the document, see `write_part_spans`; empty if the document has no parts.
         window: The sentences of its inline window, in order; empty if it has no such window.
         pieces: Indexes ``[start, end)`` of all pieces of the sentence that this is a piece of; ``None`` if it is whole.
     """
@@ -80,7 +92,6 @@ SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
 
 
 _USUAL_SEPARATORS = frozenset({" ", "\n", "\n\n"})
-_PLACES = keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END
 
 
 def read_sentence(document: Document) -> StoredSentence:
@@ -134,45 +145,41 @@ def read_parts(
 
 
 def _read(metadata: Mapping[str, Any], text: str, source: Mapping[str, Any] | None) -> StoredSentence:
-    doc_id = checked(metadata, keys.DOC_ID, str)
-    index, start, end, section_start, section_end = numbers(metadata, _PLACES)
+    values = {**_USUAL, **metadata}
+    doc_id, separator, kind, heading, part_spans = checked_values(values, _TEXTS, str)
+    index, start, end, section_start, section_end = numbers(values, _NUMBERS)
+    rare = [None if values[key] is None else _index(values, key) for key in _RARE_NUMBERS]
+    lead_in, line, level, first_piece, end_piece = rare
     if source is None:
         source = _without_id(own_metadata(metadata), doc_id, index)
-    sentence = StoredSentence(
-        doc_id=doc_id,
-        index=index,
-        start=start,
-        end=end,
-        section_start=section_start,
-        section_end=section_end,
-        separator=checked(metadata, keys.SEPARATOR, str) if keys.SEPARATOR in metadata else " ",
-        kind=checked(metadata, keys.KIND, str) if keys.KIND in metadata else PROSE,
-        heading=checked(metadata, keys.HEADING, str) if keys.HEADING in metadata else "",
-        lead_in=_index(metadata, keys.LEAD_IN) if keys.LEAD_IN in metadata else None,
-        text=text,
-        source=source,
-        line=(_index(metadata, keys.START_LINE) or 0) if keys.START_LINE in metadata else 0,
-        level=(_index(metadata, keys.HEADING_LEVEL) or 0) if keys.HEADING_LEVEL in metadata else 0,
-        part_spans=checked(metadata, keys.PART_SPANS, str) if keys.PART_SPANS in metadata else "",
-        pieces=_pieces(metadata) if keys.PIECES_START in metadata else None,
+    pieces = (index, index + 1) if first_piece is None or end_piece is None else (first_piece, end_piece)
+    is_sound = (
+        start <= end
+        and section_start <= pieces[0] <= index < pieces[1] <= section_end
+        and (lead_in is None or section_start <= lead_in < index)
+        and (separator in _USUAL_SEPARATORS or is_separator(separator))
     )
-    if sentence.start > sentence.end:
-        raise ValueError(f"{keys.START_INDEX} is {sentence.start} and {keys.END_INDEX} is {sentence.end}")
-    if not sentence.section_start <= index < sentence.section_end:
-        raise ValueError(
-            f"{keys.SENTENCE_INDEX} is {index}, outside the section [{sentence.section_start}, {sentence.section_end})"
-        )
-    if sentence.lead_in is not None and not sentence.section_start <= sentence.lead_in < index:
-        raise ValueError(f"{keys.LEAD_IN} is {sentence.lead_in}, which isn't a sentence before {index} in its section")
-    if sentence.pieces is not None and not (
-        sentence.section_start <= sentence.pieces[0] <= index < sentence.pieces[1] <= sentence.section_end
-    ):
-        raise ValueError(
-            f"{keys.PIECES_START} and {keys.PIECES_END} are {sentence.pieces}, which don't include {index}"
-        )
-    if sentence.separator not in _USUAL_SEPARATORS and not is_separator(sentence.separator):
-        raise ValueError(f"{keys.SEPARATOR} is {shown(sentence.separator)}")
-    return sentence
+    if not is_sound:
+        places = (*_NUMBERS, *_RARE_NUMBERS, keys.SEPARATOR)
+        raise ValueError(", ".join(f"{key} is {shown(metadata[key])}" for key in places if key in metadata))
+    return StoredSentence(
+        doc_id,
+        index,
+        start,
+        end,
+        section_start,
+        section_end,
+        separator,
+        kind,
+        heading,
+        lead_in,
+        text,
+        source,
+        line=line or 0,
+        level=level or 0,
+        part_spans=part_spans,
+        pieces=None if first_piece is None or end_piece is None else pieces,
+    )
 
 
 def _without_id(metadata: dict[str, Any], doc_id: str, index: int) -> dict[str, Any]:
@@ -195,12 +202,6 @@ def _index(metadata: Mapping[str, Any], key: str) -> int | None:
     return None if value is None or (isinstance(value, float) and math.isnan(value)) else number(metadata, key)
 
 
-def _pieces(metadata: Mapping[str, Any]) -> Span | None:
-    """Read the indexes of the pieces of a sentence that was cut."""
-    start, end = (_index(metadata, key) for key in (keys.PIECES_START, keys.PIECES_END))
-    return None if start is None or end is None else (start, end)
-
-
 def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[StoredSentence, ...]:
     """Return the sentences of an inline window, which share the section and heading path of that sentence.
 
@@ -211,23 +212,24 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
     text = checked(metadata, keys.WINDOW_TEXT, str)
     at, first = number(metadata, keys.WINDOW_START), number(metadata, keys.WINDOW_FIRST)
     spans = [_span(span) for span in checked(metadata, keys.WINDOW_SPANS, str).split()]
-    ends = [end for span in spans for end in span]
-    if not spans or [0, *ends, len(text)] != sorted([0, *ends, len(text)]):
-        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}")
+    ends = [0, *(end for span in spans for end in span), len(text)]
     separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
     separators.append(checked(metadata, keys.WINDOW_SEPARATOR, str, " "))
-    if not all(map(is_separator, separators)):
-        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}, and leaves out text")
     own = (sentence.start - at, sentence.end - at)
-    is_in_section = sentence.section_start <= first and first + len(spans) <= sentence.section_end
-    if not is_in_section or (sentence.index, own) not in enumerate(spans, first) or text[slice(*own)] != sentence.text:
-        raise ValueError(
-            f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}, and the sentence isn't in that window"
-        )
+    is_sound = (
+        ends == sorted(ends)
+        and all(map(is_separator, separators))
+        and sentence.section_start <= first
+        and first + len(spans) <= sentence.section_end
+        and (sentence.index, own) in enumerate(spans, first)
+        and text[slice(*own)] == sentence.text
+    )
+    if not is_sound:
+        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}")
     line = sentence.line and sentence.line - line_breaks(text, 0, own[0])
     parts: list[PartSpan] = []
     if keys.WINDOW_PARTS in metadata:
-        parts = read_spans(checked(metadata, keys.WINDOW_PARTS, str), {}, text, at)
+        parts = read_part_spans(checked(metadata, keys.WINDOW_PARTS, str), {}, text, at)
     return tuple(
         replace(
             sentence,
@@ -248,7 +250,7 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
 
 def by_key(sentences: Iterable[StoredSentence]) -> dict[SentenceKey, StoredSentence]:
     """Return sentences in a dict, by document and index."""
-    return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}  # the key, told quickly
+    return {(sentence.doc_id, sentence.index): sentence for sentence in sentences}  # quicker than each.key
 
 
 def as_hit(sentence: StoredSentence, score: float, similarity: float | None = None) -> Hit:
@@ -266,7 +268,7 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
 
 def is_separator(text: str) -> bool:
     """Return whether what stands between two sentences is only white space, markup of any format and data URIs."""
-    if text.isspace():  # as almost all are
+    if not text or text.isspace():  # the usual case, quickly
         return True
     text = without_data_uris(text, STAND_IN)
     return not text.strip() or is_markup(text) or is_left_out(text)

@@ -7,27 +7,27 @@ The state of a document when it was ingested is one string in the metadata of it
     ingest_state = "9f86d081884c7d65… 48 2c26b46b68ffc68f handbooks"
 
 That is a fingerprint of the document and of all settings, the number of its sentences, an attempt, and a namespace. So
-a store tells by itself which of its documents are complete: those of which both sentences have the same state, and that
+a store shows by itself which of its documents are complete: those of which both sentences have the same state, and that
 have no further sentence. An attempt is a number of its own for each time that a document is written, as a document may
 be replaced in part by one version, and then in part by another.
 """
 
 import re
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.splitting.blocks import PROSE
-from langchain_sentence_window.windows.geometry import Hit, Window, expand
 
 from . import keys
-from .joined_document import JoinedDocument, first_piece, write_spans
+from .joined_document import JoinedDocument, first_piece, write_part_spans
 from .metadata_values import SCALARS, json_item
 from .source_parts import NAMING_KEYS, is_text_file, line_breaks
 
@@ -59,78 +59,84 @@ def sentence_documents(
         values = {key: value for key, value in front_matter.values.items() if key not in NAMING_KEYS}
         carried = [each.model_copy(update={"metadata": {**values, **each.metadata}}) for each in carried]
     own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
-    spans = [(sentence.start, sentence.end) for sentence in sentences]
-    has_lines = not joined.pieces and all(is_text_file(part.document.metadata) for part in joined.parts)
-    made: list[Document] = []
-    line, counted = 1, 0
-    for index, sentence in enumerate(sentences):
-        part = joined.pieces[first_piece(joined, sentence.start)].part if joined.pieces else 0
-        metadata = own[part] | {
+    first_pieces, parts = [0] * len(sentences), [0] * len(sentences)
+    if joined.pieces:
+        starts = [piece.start for piece in joined.pieces]
+        first_pieces = [max(0, bisect_right(starts, each.start) - 1) for each in sentences]
+        parts = [joined.pieces[first].part for first in first_pieces]
+    separators = [text[one.end : two.start] for one, two in pairwise(sentences)] + [" "]
+    metadata = [
+        {
+            **own[part],
             keys.DOC_ID: doc_id,
             keys.SENTENCE_INDEX: index,
             keys.START_INDEX: sentence.start,
             keys.END_INDEX: sentence.end,
             keys.SECTION_START: sentence.section_start,
             keys.SECTION_END: sentence.section_end,
+            **_unusual_values(sentence, separators[index]),
         }
-        separator = separator_after(text, spans, index)
-        if has_lines:
+        for index, (sentence, part) in enumerate(zip(sentences, parts, strict=True))
+    ]
+    if joined.pieces:
+        for sentence, values, first in zip(sentences, metadata, first_pieces, strict=True):
+            if sentence.level:
+                values[keys.HEADING_LEVEL] = sentence.level
+            values[keys.PART_SPANS] = write_part_spans(joined, first, sentence.start, sentence.end)
+    elif all(is_text_file(part.document.metadata) for part in joined.parts):
+        line, counted = 1, 0
+        for sentence, values in zip(sentences, metadata, strict=True):
             line, counted = line + line_breaks(text, counted, sentence.start), sentence.start
-        optional = (
-            (keys.SEPARATOR, separator, " "),
-            (keys.KIND, sentence.kind, PROSE),
-            (keys.HEADING, sentence.heading, ""),
-            (keys.LEAD_IN, sentence.lead_in, None),
-            (keys.PIECES_START, sentence.pieces and sentence.pieces[0], None),
-            (keys.PIECES_END, sentence.pieces and sentence.pieces[1], None),
-            (keys.HEADING_LEVEL, sentence.level if joined.pieces else 0, 0),
-            (keys.START_LINE, line if has_lines else None, None),
-            (keys.PART_SPANS, write_spans(joined, sentence.start, sentence.end) if joined.pieces else "", ""),
-        )
-        metadata |= {key: value for key, value, usual in optional if value != usual}
-        if inline_window is not None:
-            alone = Hit(doc_id, index, sentence.section_start, sentence.section_end, score=0.0)
-            window = expand(alone, *inline_window)
-            metadata |= write_window(text, spans, window)
-            if joined.pieces:
-                start, end = spans[window.first][0], spans[window.last][1]
-                metadata[keys.WINDOW_PARTS] = write_spans(joined, start, end, names_first=True)
-        made.append(
-            Document(
-                id=keys.sentence_id(doc_id, index),
-                page_content=text[sentence.start : sentence.end],
-                metadata=metadata,
-            )
-        )
-    return made
+            values[keys.START_LINE] = line
+    if inline_window is not None:
+        for index, values in enumerate(metadata):
+            values |= _inline_window(joined, sentences, index, inline_window)
+    return [
+        Document(id=keys.sentence_id(doc_id, index), page_content=text[sentence.start : sentence.end], metadata=values)
+        for index, (sentence, values) in enumerate(zip(sentences, metadata, strict=True))
+    ]
 
 
-def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, Any]:
-    """Return the metadata that holds a window.
+def _unusual_values(sentence: "Sentence", separator: str) -> dict[str, Any]:
+    """Return those of a sentence's rarer values that aren't the usual ones, which aren't stored."""
+    values: dict[str, Any] = {}
+    if separator != " ":
+        values[keys.SEPARATOR] = separator
+    if sentence.kind != PROSE:
+        values[keys.KIND] = sentence.kind
+    if sentence.heading:
+        values[keys.HEADING] = sentence.heading
+    if sentence.lead_in is not None:
+        values[keys.LEAD_IN] = sentence.lead_in
+    if sentence.pieces is not None:
+        values[keys.PIECES_START], values[keys.PIECES_END] = sentence.pieces
+    return values
 
-    Args:
-        text: The text of the source document.
-        spans: The spans of its sentences.
-        window: The window to write.
-    """
-    held = spans[window.first : window.last + 1]
-    start, end = held[0][0], held[-1][1]
-    goes_on = window.last + 1 < window.hits[0].section_end  # else no window needs what follows, which may be long
-    separator = separator_after(text, spans, window.last) if goes_on else " "
-    return {
-        keys.WINDOW_TEXT: text[start:end],
-        keys.WINDOW_FIRST: window.first,
-        keys.WINDOW_LAST: window.last,
+
+def _inline_window(
+    joined: JoinedDocument, sentences: "Sequence[Sentence]", index: int, size: tuple[int, int]
+) -> dict[str, Any]:
+    """Return the metadata that holds the window of a sentence."""
+    sentence, (before, after) = sentences[index], size
+    first, end = max(index - before, sentence.section_start), min(index + after + 1, sentence.section_end)
+    held = sentences[first:end]
+    start, stop = held[0].start, held[-1].end
+    spans = [f"{each.start - start}:{each.end - start}" for each in held]
+    values = {
+        keys.WINDOW_TEXT: joined.text[start:stop],
+        keys.WINDOW_FIRST: first,
+        keys.WINDOW_LAST: end - 1,
         keys.WINDOW_START: start,
-        keys.WINDOW_END: end,
-        keys.WINDOW_SPANS: " ".join(f"{first - start}:{last - start}" for first, last in held),
-        **({keys.WINDOW_SEPARATOR: separator} if separator != " " else {}),
+        keys.WINDOW_END: stop,
+        keys.WINDOW_SPANS: " ".join(spans),
     }
-
-
-def separator_after(text: str, spans: Sequence[Span], index: int) -> str:
-    """Return what stands between a sentence and the next, see `is_separator`; one space after the last."""
-    return " " if index + 1 == len(spans) else text[spans[index][1] : spans[index + 1][0]]
+    # At the end of a section no window needs what follows, which may be long.
+    separator = joined.text[stop : sentences[end].start] if end < sentence.section_end else " "
+    if separator != " ":
+        values[keys.WINDOW_SEPARATOR] = separator
+    if joined.pieces:
+        values[keys.WINDOW_PARTS] = write_part_spans(joined, first_piece(joined, start), start, stop, names_first=True)
+    return values
 
 
 MAX_METADATA_KEYS = 1_000
@@ -152,12 +158,12 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
             f"the metadata of document {doc_id!r:.80} has {len(document.metadata)} keys, and each of its sentences "
             f"carries them; keep {MAX_METADATA_KEYS} at most, those to filter by or to show. Nothing was stored"
         )
-    given = document.metadata
-    carried = {key: value for key, value in given.items() if key not in keys.CONTRACT_KEYS}
-    if len(carried) == len(given):  # the usual case, quickly
+    metadata = document.metadata
+    carried = {key: value for key, value in metadata.items() if key not in keys.CONTRACT_KEYS}
+    if len(carried) == len(metadata):  # the usual case, quickly
         return carried
     known = {keys.DOC_ID: doc_id, **_whole(document)}
-    for key, value in given.items():
+    for key, value in metadata.items():
         if key not in keys.CONTRACT_KEYS or (key in known and known[key] == keys.storable_text(value)):
             continue
         name = keys.RENAMED + key
@@ -179,8 +185,9 @@ def _whole(document: Document) -> dict[str, str]:
 
 def source_names(document: Document) -> list[str]:
     """Return the names that a retriever may know a source document by: its id, its ``doc_id``, its ``source``."""
-    given = (document.id, document.metadata.get(keys.DOC_ID), document.metadata.get(keys.SOURCE))
-    return [text for name in given if name is not None for text in [keys.storable_text(name)] if text is not None]
+    names = (document.id, document.metadata.get(keys.DOC_ID), document.metadata.get(keys.SOURCE))
+    texts = [keys.storable_text(name) for name in names if name is not None]
+    return [text for text in texts if text is not None]
 
 
 def found_span(document: Document) -> tuple[str, int | None]:
@@ -302,11 +309,11 @@ class MetadataFitter:
         """Warn of the keys that were left out, if there are any."""
         if not self._left_out:
             return
-        found = list(self._left_out)
-        more = f" and {len(found) - _MAX_NAMED} more" if len(found) > _MAX_NAMED else ""
+        names = list(self._left_out)
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
         warnings.warn(
             SentenceWindowWarning(
-                f"metadata was left out, as {self.limits.name} can't hold it: {', '.join(found[:_MAX_NAMED])}{more}; "
+                f"metadata was left out, as {self.limits.name} can't hold it: {', '.join(names[:_MAX_NAMED])}{more}; "
                 f"{self.limits.cure}"
             ),
             stacklevel=3,
@@ -327,7 +334,7 @@ class IngestState:
         fingerprint: 32 hexadecimal digits, equal for the same document and the same settings.
         sentences: The number of its sentences, 1 or more.
         attempt: 16 hexadecimal digits, different each time that it is written.
-        namespace: The name that the ingest has, which tells its documents from those of others in the same store.
+        namespace: The name that the ingest has, which distinguishes its documents from others in the same store.
     """
 
     fingerprint: str
@@ -338,9 +345,9 @@ class IngestState:
     @classmethod
     def read(cls, metadata: Mapping[str, Any]) -> Self | None:
         """Read the state from a sentence's metadata; return ``None`` if there is none, or it can't be read."""
-        given = metadata.get(keys.INGEST_STATE)
-        found = _WRITTEN.fullmatch(given) if isinstance(given, str) else None
-        return None if found is None else cls(found[1], int(found[2]), found[3], found[4])
+        written = metadata.get(keys.INGEST_STATE)
+        match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+        return None if match is None else cls(match[1], int(match[2]), match[3], match[4])
 
     def __str__(self) -> str:
         """Write the state as `read` reads it."""

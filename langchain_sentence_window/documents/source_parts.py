@@ -44,9 +44,7 @@ from typing import Any, Literal, Self, TypeAlias, cast
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_number
-from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import (
     CODE,
     FRONT_MATTER,
@@ -87,12 +85,12 @@ TITLE = "title"
 CONTENT_TYPE = "content_type"
 
 PART = "part"
-"""The key of a part's position, where nothing else tells the parts of a source apart."""
+"""The key of a part's position, where nothing else distinguishes the parts of a source."""
 
 _MAX_DIGITS = 15
 
 Continuation: TypeAlias = Literal["", "+", "~"]
-"""How the first block of a part begins: ``""`` anew; ``"+"`` in the part before; ``"~"`` inside a word of it."""
+"""How the first block of a part begins: ``""`` in it; ``"+"`` in the part before; ``"~"`` inside a word of it."""
 
 _KINDS = frozenset({PROSE, HEADING, LIST_ITEM, TABLE_ROW, CODE, HTML, FRONT_MATTER})
 _ITEM = re.compile(r"([a-z_]{1,20}):([0-9]{1,12}):([0-9]{1,12})(?::([1-6]))?")
@@ -108,22 +106,12 @@ def write_layout(blocks: Sequence[Block], continues: Continuation = "") -> str:
 
     Returns:
         The string; an empty one if there are no blocks.
-
-    Raises:
-        InvalidInputError: `read_layout` couldn't read it: blocks overlap or are empty, or a kind or level is unknown.
     """
     items = [
         f"{block.kind}:{block.start}:{block.end}" + (f":{block.level}" if block.kind == HEADING else "")
         for block in blocks
     ]
-    layout = continues + " ".join(items) if items else ""
-    end = blocks[-1].end if blocks else 0
-    if read_layout(layout, end) is None:
-        raise InvalidInputError(
-            f"the blocks are {shown(blocks)} and continues is {shown(continues)}; they must be in order, disjoint and "
-            f"not empty, headings must have levels from 1 to {MAX_LEVEL}, and continues must be '', '+' or '~'"
-        )
-    return layout
+    return continues + " ".join(items) if items else ""
 
 
 def read_layout(layout: object, length: int) -> tuple[list[Block], Continuation] | None:
@@ -188,7 +176,7 @@ class Part:
 
     Attributes:
         document: The Document.
-        identity: Metadata that tells it from the other parts of its source; empty for a chunk of a text.
+        identity: Metadata that distinguishes it from the other parts of its source; empty for a chunk of a text.
         page: The page, from 0.
         row: The number of the row.
         start: Where its text starts in the text that it was cut from: its page, or its source.
@@ -245,14 +233,10 @@ class Part:
 
 def source_of(metadata: Mapping[str, Any]) -> str | None:
     """Return what a loader calls the source: a path or an address; ``None`` if it doesn't say."""
-    said: dict[str, str] = {}
-    for key in (SOURCE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY):
-        value = metadata.get(key)
-        if isinstance(value, str) and str.__str__(value).strip():
-            said[key] = str.__str__(value)
-    name = said.get(_FILE_NAME)
-    path = f"{said[_FILE_DIRECTORY]}/{name}" if name and _FILE_DIRECTORY in said else name
-    return said.get(SOURCE) or said.get(_FILE_PATH) or path
+    values = [metadata.get(key) for key in (SOURCE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY)]
+    texts = [str.__str__(value) if isinstance(value, str) else "" for value in values]
+    source, path, name, folder = [text if text.strip() else "" for text in texts]
+    return source or path or (f"{folder}/{name}" if name and folder else name) or None
 
 
 def filter_of_source(source: str) -> dict[str, Any]:
@@ -302,7 +286,7 @@ def part_of(document: Document, key: str | None = None) -> Part:
     start = None if END_INDEX in metadata else _whole_number(metadata.get(START_INDEX))
     return Part(
         document,
-        {name: metadata[name] for name in IDENTITY_KEYS if isinstance(metadata.get(name), SCALARS)},
+        identity_in(metadata),
         page=page_of(metadata),
         row=_row_of(metadata),
         start=start,
@@ -320,32 +304,44 @@ def _fitting_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Conti
     read = read_layout(layout, len(text))
     if read is None:
         return None
-    blocks = tuple(
-        replace(block, start=start, end=end) for block in read[0] for start, end in [trim(text, block.start, block.end)]
-    )
-    edges = [0, *(edge for block in blocks for edge in (block.start, block.end)), len(text)]
-    are_apart = all(not text[end:start].strip() for end, start in zip(edges[::2], edges[1::2], strict=True))
-    return (blocks, read[1]) if are_apart and all(block.start < block.end for block in blocks) else None
+    trimmed = [trim(text, block.start, block.end) for block in read[0]]
+    edges = [0, *(edge for span in trimmed for edge in span), len(text)]
+    has_text_between = any(text[end:start].strip() for end, start in zip(edges[::2], edges[1::2], strict=True))
+    if has_text_between or any(start == end for start, end in trimmed):
+        return None
+    blocks = [replace(block, start=start, end=end) for block, (start, end) in zip(read[0], trimmed, strict=True)]
+    return tuple(blocks), read[1]
+
+
+def identity_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the metadata that distinguishes a part from the others of its source, as loaders write it."""
+    return {name: metadata[name] for name in IDENTITY_KEYS if name in metadata and isinstance(metadata[name], SCALARS)}
 
 
 def page_of(metadata: Mapping[str, Any]) -> int | None:
     """Return the page that metadata names, from 0; ``None`` if it names none."""
     page = _whole_number(metadata.get(PAGE))
-    number = next((found for name in (PAGE_NUMBER, SLIDE) if (found := _whole_number(metadata.get(name)))), None)
-    if page is None and number is not None:
-        page = number - 1
-    return docling_page(metadata) if page is None and DOCLING in metadata else page
+    if page is not None:
+        return page
+    for name in (PAGE_NUMBER, SLIDE):
+        if number := _whole_number(metadata.get(name)):
+            return number - 1
+    return docling_page(metadata) if DOCLING in metadata else None
 
 
 def _row_of(metadata: Mapping[str, Any]) -> int | None:
     """Return the number of a row that is a section of its own; ``None`` for a row of a sheet, which is in its table."""
-    numbers = (_whole_number(metadata.get(name)) for name in (ROW, SEQ_NUM) if SHEET not in metadata)
-    return next((number for number in numbers if number is not None), None)
+    if SHEET in metadata:
+        return None
+    row = _whole_number(metadata.get(ROW))
+    return _whole_number(metadata.get(SEQ_NUM)) if row is None else row
 
 
 def time_of(metadata: Mapping[str, Any]) -> tuple[float, float] | None:
     """Return the time from which and to which a cue of subtitles is shown, in seconds; ``None`` for another part."""
-    begins, ends = as_number(metadata.get(CUE_START)), as_number(metadata.get(CUE_END))
+    if CUE_START not in metadata:
+        return None
+    begins, ends = as_number(metadata[CUE_START]), as_number(metadata.get(CUE_END))
     return (begins, ends) if 0 <= begins <= ends < math.inf else None
 
 
@@ -369,7 +365,7 @@ def is_text_file(metadata: Mapping[str, Any]) -> bool:
 
 def line_breaks(text: str, start: int, end: int) -> int:
     """Return the number of line breaks in a stretch of a text; a carriage return and a line feed are one."""
-    return sum(1 for _ in _BREAKS.finditer(text, start, end))
+    return len(_BREAKS.findall(text, start, end))
 
 
 def total_pages(metadata: Mapping[str, Any]) -> int | None:
@@ -395,25 +391,27 @@ def names_in(metadata: Mapping[str, Any], keys: Iterable[str] = ()) -> list[str]
     folders, _, file_name = source.replace("\\", "/").rstrip("/").rpartition("/")
     stem, _, ending = file_name.rpartition(".")
     folder = folders.rpartition("/")[2] if file_name.strip() else ""
-    given = [metadata.get(TITLE), file_name, stem if ending.isalnum() else "", folder]
+    values = [metadata.get(TITLE), file_name, stem if ending.isalnum() else "", folder]
     for key in keys:
         value = metadata.get(key)
-        given += value if isinstance(value, list | tuple) else [value]
-    names = [str(name) for name in given if isinstance(name, str | int | float) and not isinstance(name, bool)]
+        values += value if isinstance(value, list | tuple) else [value]
+    names = [str(name) for name in values if isinstance(name, str | int | float) and not isinstance(name, bool)]
     return [name for name in dict.fromkeys(names) if name.strip() and len(name) <= MAX_NAME_CHARS]
 
 
 def _whole_number(value: object) -> int | None:
     """Return a number of 0 or more, which may be written as text or with a decimal point."""
+    if type(value) is int:  # the usual case, quickly
+        return value if value >= 0 else None
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS:
-        value = int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and value >= 0:
+        return int(value)
     return int(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
 def element_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...]:
-    """Return an element as a block, a table as one for each row if they are told, or nothing if it has no text."""
+    """Return an element as a block, a table as one for each recognized row, or nothing if it has no text."""
     kind = ELEMENT_KINDS.get(metadata.get(CATEGORY, ""), PROSE)
     start, end = trim(text, 0, len(text))
     if start == end:
@@ -464,8 +462,8 @@ def docling_headings(metadata: Mapping[str, Any]) -> list[str]:
 
 
 def _listed(value: object, key: str) -> Sequence[Any]:
-    found = value.get(key) if isinstance(value, Mapping) else None
-    return found if isinstance(found, list | tuple) else ()
+    values = value.get(key) if isinstance(value, Mapping) else None
+    return values if isinstance(values, list | tuple) else ()
 
 
 _UNKNOWN = "-"
@@ -493,15 +491,16 @@ class FileState:
     @classmethod
     def read(cls, metadata: Mapping[str, Any]) -> Self | None:
         """Read the state from a document's metadata; return ``None`` if there is none, or it can't be read."""
-        given = metadata.get(FILE_STATE)
-        found = _WRITTEN.fullmatch(given) if isinstance(given, str) else None
-        if found is None:
+        written = metadata.get(FILE_STATE)
+        match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+        if match is None:
             return None
+        size, modified, sha256, sentences = match.groups()
         return cls(
-            size=int(found[1]),
-            modified_ns=None if found[2] == _UNKNOWN else int(found[2]),
-            sha256=found[3],
-            sentences=None if found[4] is None else int(found[4]),
+            size=int(size),
+            modified_ns=None if modified == _UNKNOWN else int(modified),
+            sha256=sha256,
+            sentences=None if sentences is None else int(sentences),
         )
 
     def __str__(self) -> str:

@@ -11,39 +11,39 @@ a reader may want to know that a second contract says it too: ``also_in`` says w
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.windows.geometry import Window
 
 from . import keys
 from .joined_document import as_entries, cut_parts, shared_metadata
 from .metadata_values import SCALARS, own_values
-from .sentence_documents import SentencesByKey, StoredSentence, by_key
+from .sentence_documents import SentencesByKey, StoredSentence
 from .source_parts import line_breaks
 from .window_fields import (
     FIELDS,
     CountTokens,
-    CutWindow,
-    NewWindow,
+    cut_values,
     each_once,
     estimate_tokens,
     lead_ins,
+    made_values,
     part_spans,
     places_in,
     window_lines,
 )
-from .window_runs import lines_touched, read_parts, source_span
+from .window_runs import lines_touched, parts_of_window, placed_entries, source_span
 
 
 def window_document(window: Window, sentences: SentencesByKey) -> Document:
-    """Make the Document that a retriever returns for a window, but for what is counted; see `with_counts`.
+    """Make the Document that a retriever returns for a window, but for ``tokens``; see `with_counts`.
 
     Args:
         window: The window.
@@ -52,33 +52,25 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
     Raises:
         IncompleteWindowError: A sentence is missing, or doesn't begin where the one before it ends.
     """
-    text = window_text(window, sentences)
-    best = sentences[window.doc_id, window.best.index]
-    held = [sentences[key] for key in window.keys]
-    new = NewWindow(window, sentences, held, held[0], held[-1], part_spans(held))
-    made = {field.key: value for field in FIELDS if field.make and (value := field.make(new)) is not None}
-    return Document(id=made[keys.WINDOW_ID], page_content=text, metadata={**own_values(best.source), **made})
+    held = _held(window, sentences)
+    values = made_values(window, held, lead_ins(window, sentences))
+    own = own_values(held[window.best.index - window.first].source)
+    return Document(id=values[keys.WINDOW_ID], page_content=_joined_text(held), metadata={**own, **values})
 
 
 def with_counts(document: Document, count_tokens: CountTokens) -> Document:
-    """Return a copy of a window Document with the fields that are counted of all that it shows."""
-    counts = {field.key: count(shown_text(document), count_tokens) for field, count in _COUNTED}
-    return document.model_copy(update={"metadata": document.metadata | counts})
+    """Return a copy of a window Document that says how many tokens it has, with its lead-ins."""
+    return _with(document, {**document.metadata, keys.TOKENS: count_tokens(shown_text(document))})
 
 
-def counts_anew(made: Document, windows: Iterable[Document], count_tokens: CountTokens) -> Document:
-    """Return a copy of a Document that was made of windows, with the fields that are counted made anew.
+def with_new_counts(made: Document, windows: Iterable[Document], count_tokens: CountTokens) -> Document:
+    """Return a copy of a Document that was made of windows, with its own number of tokens.
 
-    A field is left out if its value in one of the windows isn't what this counter counts there.
+    It has none if one of the windows has another number than this counter counts there.
     """
-    given = [(each.metadata, shown_text(each)) for each in windows if _COUNTED]
-    values = {
-        field.key: count(shown_text(made), count_tokens)
-        if all(metadata.get(field.key) == count(shown, count_tokens) for metadata, shown in given)
-        else None
-        for field, count in _COUNTED
-    }
-    return _with_values(made, values)
+    if all(each.metadata.get(keys.TOKENS) == count_tokens(shown_text(each)) for each in windows):
+        return with_counts(made, count_tokens)
+    return _without(made, [keys.TOKENS])
 
 
 def window_slice(document: Document, low: int, high: int) -> Document:
@@ -92,7 +84,7 @@ def window_slice(document: Document, low: int, high: int) -> Document:
     own, text = source_span(document), document.page_content[low:high]
     if own is not None:
         return narrowed_window(document, own[0] + low, own[0] + high, text)
-    return _cut(document, CutWindow(document.metadata, None, None, None), text)
+    return _stretch(document, text, cut_values(document.metadata, None, None, None))
 
 
 def narrowed_window(document: Document, start: int, end: int, text: str) -> Document:
@@ -106,19 +98,20 @@ def narrowed_window(document: Document, start: int, end: int, text: str) -> Docu
         end: One past its last code point.
         text: The text there.
     """
-    parts = read_parts(document.metadata)
+    parts = parts_of_window(document.metadata)
     held = cut_parts(parts, start, end) if parts else None
-    return _cut(document, CutWindow(document.metadata, (start, end), held, _cut_lines(document, start, end)), text)
+    values = cut_values(document.metadata, (start, end), held, _cut_lines(document, start, end))
+    return _stretch(document, text, values)
 
 
 def unsearched(document: Document) -> Document:
     """Return a copy of a window Document without what says how it was found."""
-    return _with_values(document, {field.key: None for field in FIELDS if field.is_of_search})
+    return _without(document, [field.key for field in FIELDS if field.is_of_search])
 
 
 def without_lead_ins(document: Document) -> Document:
     """Return a copy of a window Document without its lead-ins."""
-    return _with_values(document, {keys.LEAD_INS: None})
+    return _without(document, [keys.LEAD_INS])
 
 
 def source_document(sentences: Sequence[StoredSentence]) -> Document:
@@ -132,8 +125,7 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
     Raises:
         IncompleteWindowError: A sentence is missing, or doesn't begin where the one before it ends.
     """
-    first, last = sentences[0], sentences[-1]
-    whole = Window(first.doc_id, first.index, last.index, ())
+    text, first, last, parts = _joined_text(sentences), sentences[0], sentences[-1], part_spans(sentences)
     metadata = {
         **own_values(shared_metadata([each.source for each in sentences])),
         keys.DOC_ID: first.doc_id,
@@ -142,9 +134,9 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
     }
     if lines := window_lines(first, last):
         metadata[keys.LINES] = lines
-    if spans := part_spans(sentences):
-        metadata[keys.PARTS] = as_entries(spans)
-    return Document(id=first.doc_id, page_content=window_text(whole, by_key(sentences)), metadata=metadata)
+    if parts:
+        metadata[keys.PARTS] = as_entries(parts)
+    return Document(id=first.doc_id, page_content=text, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +161,14 @@ class TextRun:
 
 def text_runs(sentences: Sequence[StoredSentence]) -> Iterator[TextRun]:
     """Yield the runs of a document's sentences: one, if a filter hides none between them."""
-    begin = 0
-    for at in range(1, len(sentences) + 1):
-        last = sentences[at - 1]
-        if at < len(sentences):
-            each = sentences[at]
-            if each.index == last.index + 1 and each.start == last.end + len(last.separator):
-                continue
-        run = sentences[begin:at]
-        text = "".join([part for each in run for part in (each.text, each.separator)])
-        yield TextRun(run[0].start, text[: len(text) - len(last.separator)], run)
-        begin = at
+    gaps = [
+        at
+        for at, (one, two) in enumerate(pairwise(sentences), 1)
+        if two.index != one.index + 1 or two.start != one.end + len(one.separator)
+    ]
+    for low, high in pairwise([0, *gaps, len(sentences)]):
+        if run := sentences[low:high]:
+            yield TextRun(run[0].start, _joined_text(run), run)
 
 
 def window_text(window: Window, sentences: SentencesByKey) -> str:
@@ -192,23 +181,36 @@ def window_text(window: Window, sentences: SentencesByKey) -> str:
     Raises:
         IncompleteWindowError: A sentence is missing, or doesn't begin where the one before it ends.
     """
-    parts: list[str] = []
+    return _joined_text(_held(window, sentences))
+
+
+def _held(window: Window, sentences: SentencesByKey) -> list[StoredSentence]:
+    try:
+        return [sentences[window.doc_id, index] for index in range(window.first, window.last + 1)]
+    except KeyError as error:
+        raise IncompleteWindowError(
+            f"the store has no sentence {error.args[0][1]} of document {window.doc_id!r}, which is in the window "
+            f"{window.first} to {window.last}; add the document again"
+        ) from None
+
+
+def _joined_text(sentences: Iterable[StoredSentence]) -> str:
+    """Return the text of sentences that follow each other.
+
+    Raises:
+        IncompleteWindowError: One doesn't begin where the one before it ends.
+    """
+    texts: list[str] = []
     at: int | None = None
-    for index in range(window.first, window.last + 1):
-        sentence = sentences.get((window.doc_id, index))
-        if sentence is None:
+    for each in sentences:
+        if at not in (None, each.start) or each.end - each.start != len(each.text):
             raise IncompleteWindowError(
-                f"the store has no sentence {index} of document {window.doc_id!r}, which is in the window "
-                f"{window.first} to {window.last}; add the document again"
-            )
-        if at not in (None, sentence.start) or sentence.end - sentence.start != len(sentence.text):
-            raise IncompleteWindowError(
-                f"sentence {index} of document {window.doc_id!r} is of another version of the document than the "
+                f"sentence {each.index} of document {each.doc_id!r} is of another version of the document than the "
                 "sentences before it; add the document again"
             )
-        at = sentence.end + len(sentence.separator)
-        parts += [sentence.text, sentence.separator]
-    return "".join(parts[:-1])
+        at = each.end + len(each.separator)
+        texts += [each.text, each.separator]
+    return "".join(texts[:-1])
 
 
 def window_position(document: Document) -> tuple[str, int]:
@@ -216,28 +218,16 @@ def window_position(document: Document) -> tuple[str, int]:
     return str(document.metadata.get(keys.DOC_ID, "")), int(document.metadata.get(keys.START_INDEX, 0))
 
 
-def hit_spans(document: Document) -> list[Span]:
-    """Return the spans of a window's hits in its text; none for a Document that isn't a slice of its source."""
-    metadata = document.metadata
-    start = metadata.get(keys.START_INDEX)
-    end = as_integer(metadata.get(keys.END_INDEX))
-    if not isinstance(start, int) or end != start + len(document.page_content):
-        return []
-    hits: Sequence[Mapping[str, int]] = metadata.get(keys.HITS) or ()
-    return [(hit[keys.START_INDEX] - start, hit[keys.END_INDEX] - start) for hit in hits]
-
-
 def read_lead_ins(document: Document) -> list[tuple[Span, str]]:
     """Read the lead-ins of a window Document: the span of each in the source, and the text there."""
-    given = document.metadata.get(keys.LEAD_INS)
-    found = list[tuple[Span, str]]()
-    for each in given if isinstance(given, list) else []:
-        values = each if isinstance(each, dict) else {}
-        start, end = (as_integer(values.get(key)) for key in (keys.START_INDEX, keys.END_INDEX))
-        text = values.get(keys.TEXT)
-        if isinstance(text, str) and text.strip() and start is not None and end == start + len(text):
-            found.append(((start, end), text))
-    return found
+    if keys.LEAD_INS not in document.metadata:  # the usual case, quickly
+        return []
+    entries = [(span, each.get(keys.TEXT)) for span, each in placed_entries(document.metadata, keys.LEAD_INS)]
+    return [
+        (span, text)
+        for span, text in entries
+        if isinstance(text, str) and text.strip() and span[1] - span[0] == len(text)
+    ]
 
 
 def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
@@ -247,15 +237,15 @@ def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
 
 def shown_text(document: Document) -> str:
     """Return what is shown of a window Document: its lead-ins, each on a line, and its text."""
-    if not document.metadata.get(keys.LEAD_INS):  # the usual case, quickly
+    if keys.LEAD_INS not in document.metadata:  # the usual case, quickly
         return document.page_content
     return "\n".join([*(text for _, text in shown_lead_ins(document)), document.page_content])
 
 
 def brief_values(document: Document) -> list[str]:
     """Return what the fields of a window Document say in a few words, of those whose values can be right."""
-    values = ((field.brief, document.metadata.get(field.key)) for field in FIELDS)
-    return [brief(value) for brief, value in values if brief is not None and isinstance(value, int | float)]
+    values = [(field.brief, document.metadata.get(field.key)) for field in FIELDS if field.brief]
+    return [brief.format(value) for brief, value in values if isinstance(value, int | float)]
 
 
 def shown_window(window: Window, sentences: SentencesByKey) -> str:
@@ -265,11 +255,8 @@ def shown_window(window: Window, sentences: SentencesByKey) -> str:
         window: The window.
         sentences: Its sentences, and its lead-ins as far as they are at hand.
     """
-    led = (" ".join(each[keys.TEXT].split()) for each in lead_ins(window, sentences))
-    return "\n".join([*filter(None, led), window_text(window, sentences)])
-
-
-_COUNTED = tuple((field, field.count) for field in FIELDS if field.count)
+    lines = [" ".join(each[keys.TEXT].split()) for each in lead_ins(window, sentences)]
+    return "\n".join([*filter(None, lines), window_text(window, sentences)])
 
 
 def _cut_lines(document: Document, start: int, end: int) -> Span | None:
@@ -282,16 +269,18 @@ def _cut_lines(document: Document, start: int, end: int) -> Span | None:
     return first, first + line_breaks(text, low, high)
 
 
-def _cut(document: Document, cut: CutWindow, text: str) -> Document:
-    made = Document(id=document.id, page_content=text, metadata=dict(document.metadata))
-    made = _with_values(made, {field.key: field.cut(cut) for field in FIELDS if field.cut})
-    return counts_anew(made, [document], estimate_tokens)
+def _stretch(document: Document, text: str, metadata: dict[str, Any]) -> Document:
+    made = Document(id=document.id, page_content=text, metadata=metadata)
+    return with_new_counts(made, [document], estimate_tokens)
 
 
-def _with_values(document: Document, values: Mapping[str, Any]) -> Document:
-    """Return a copy of a Document with values of its metadata; ``None`` leaves a key out."""
-    metadata = {key: value for key, value in {**document.metadata, **values}.items() if values.get(key, "") is not None}
-    return document.model_copy(update={"metadata": metadata})
+def _without(document: Document, left_out: Sequence[str]) -> Document:
+    return _with(document, {key: value for key, value in document.metadata.items() if key not in left_out})
+
+
+def _with(document: Document, metadata: dict[str, Any]) -> Document:
+    """Return a copy of a Document with other metadata, made quicker than by pydantic's ``model_copy``."""
+    return Document(id=document.id, page_content=document.page_content, metadata=metadata)
 
 
 _WORDS = re.compile(r"[^\W_]+")
@@ -328,42 +317,41 @@ def unite_equal(documents: Sequence[Document]) -> list[Document]:
 
 def better_of(documents: Sequence[Document]) -> dict[int, int]:
     """Return the position of the best window of the same text, by the position of each other one."""
-    found: dict[int, int] = {}
-    known: dict[tuple[str, ...], int] = {}
-    rough: list[str | None] = []
-    for document in documents:
-        metadata, text = document.metadata, document.page_content
-        start, end = as_integer(metadata.get(keys.START_INDEX)), as_integer(metadata.get(keys.END_INDEX))
-        is_slice = start is not None and end == start + len(text)
-        is_window = is_slice and keys.SENTENCES in metadata and isinstance(metadata.get(keys.DOC_ID), str)
-        rough.append(rough_key(text) if is_window else None)
+    rough = [rough_key(each.page_content) if _is_window(each) else None for each in documents]
     counts = Counter(rough)
+    better: dict[int, int] = {}
+    best_by_key: dict[tuple[str, ...], int] = {}
     for position, document in enumerate(documents):
-        is_alone = rough[position] is None or counts[rough[position]] == 1
-        key = "" if is_alone else text_key(document.page_content)
-        if key:
-            led = (text_key(text) for _, text in shown_lead_ins(document))
-            best = known.setdefault((key, *led), position)
-            if best != position:
-                found[position] = best
-    return found
+        if rough[position] is None or counts[rough[position]] == 1:
+            continue
+        texts = [document.page_content, *(text for _, text in shown_lead_ins(document))]
+        key = tuple([text_key(text) for text in texts])
+        best = best_by_key.setdefault(key, position)
+        if key[0] and best != position:
+            better[position] = best
+    return better
+
+
+def _is_window(document: Document) -> bool:
+    """Return whether a Document is a window whose text is still a slice of its source."""
+    metadata = document.metadata
+    has_keys = keys.SENTENCES in metadata and keys.END_INDEX in metadata and isinstance(metadata.get(keys.DOC_ID), str)
+    return has_keys and source_span(document) is not None
 
 
 def with_places(best: Document, others: Iterable[Document]) -> Document:
     """Return a copy of a window with the places of others of equal text, best first, in ``also_in``."""
-    named = places_in(best)
+    places = places_in(best)
     for other in others:
-        metadata, pages = other.metadata, other.metadata.get(keys.PAGES)
-        place = {keys.DOC_ID: metadata[keys.DOC_ID]} | {
-            key: as_integer(metadata[key]) for key in (keys.START_INDEX, keys.END_INDEX)
-        }
+        metadata = other.metadata
+        place = {key: metadata[key] for key in (keys.DOC_ID, keys.START_INDEX, keys.END_INDEX)}
         place |= {key: metadata[key] for key in (keys.HEADING, keys.SOURCE) if isinstance(metadata.get(key), SCALARS)}
-        place |= {keys.PAGES: list(pages)} if isinstance(pages, list) else {}
-        named += [place, *places_in(other)]
+        if isinstance(metadata.get(keys.PAGES), list):
+            place[keys.PAGES] = list(metadata[keys.PAGES])
+        places += [place, *places_in(other)]
     own = best.metadata
-    places = each_once(named, own[keys.DOC_ID], own[keys.START_INDEX], own[keys.END_INDEX])
-    added = {keys.ALSO_IN: places} if places else {}
-    return best.model_copy(update={"metadata": {**own, **added}})
+    once = each_once(places, own[keys.DOC_ID], own[keys.START_INDEX], own[keys.END_INDEX])
+    return _with(best, {**own, keys.ALSO_IN: once} if once else own)
 
 
 def rough_key(text: str) -> str:

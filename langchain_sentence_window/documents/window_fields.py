@@ -1,8 +1,7 @@
 """The fields of a window: one row for each key of a window Document's metadata.
 
-A row of `FIELDS` says how the value is made from sentences, what it becomes when windows are joined and when a window
-is cut, whether rerankers may set it, and who shows it. Whoever makes, joins, cuts or shows windows goes through the
-rows. To add a field, name its key in `langchain_sentence_window.documents.keys`, and write its row here.
+A row of `FIELDS` says who sets a field and who shows it. Three functions give its value, with a line for each field:
+`made_values` from sentences, `merged_values` when windows become one, and `cut_values` when a window is cut.
 
 ===================  =================================================
 key                  meaning
@@ -52,16 +51,25 @@ import numpy as np
 from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window._validation import as_integer, as_number
+from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 from . import keys
-from .joined_document import PartSpan, as_entries, joined_spans, page_labels_of, pages_of, read_spans, times_of
+from .joined_document import (
+    PartSpan,
+    as_entries,
+    joined_spans,
+    page_labels_of,
+    pages_of,
+    read_part_spans,
+    times_of,
+)
+from .metadata_values import own_values
 from .sentence_documents import SentencesByKey, StoredSentence
 from .source_parts import line_breaks
-from .window_runs import RunHit, WindowRun, lines_touched, read_span
+from .window_runs import RunHit, WindowRun, lines_touched, placed_entries, read_spans
 
 CountTokens: TypeAlias = Callable[[str], int]
 """Counts the tokens of a text."""
@@ -71,232 +79,160 @@ MAX_LEAD_INS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class NewWindow:
-    """A window and what its Document is made from.
+class WindowField:
+    """A key of a window's metadata.
 
     Attributes:
+        key: The key.
+        is_of_search: Whether it says how the window was found, and so isn't true of a text that is only read.
+        is_of_reranker: Whether a reranker sets it. What a reranker writes into other fields is undone.
+        is_on_page: Whether the studio's page gets it.
+        brief: Formats the value for the command, which shows it after the place of a window; empty to show nothing.
+    """
+
+    key: str
+    is_of_search: bool = False
+    is_of_reranker: bool = False
+    is_on_page: bool = True
+    brief: str = ""
+
+
+FIELDS = (
+    WindowField(keys.DOC_ID),
+    WindowField(keys.START_INDEX),
+    WindowField(keys.END_INDEX),
+    WindowField(keys.SENTENCES),
+    WindowField(keys.HITS, is_of_search=True),
+    WindowField(keys.SCORE, is_of_search=True, brief="score {:.2f}"),
+    WindowField(keys.RELEVANCE, is_of_search=True),
+    WindowField(keys.RELEVANCE_SCORE, is_of_search=True, is_of_reranker=True, brief="reranked {:.2f}"),
+    WindowField(keys.WINDOW_ID),
+    WindowField(keys.HEADING),
+    WindowField(keys.SEPARATOR, is_on_page=False),
+    WindowField(keys.LEAD_INS),
+    WindowField(keys.ALSO_IN),
+    WindowField(keys.PARTS, is_on_page=False),
+    WindowField(keys.PAGES),
+    WindowField(keys.PAGE_LABELS),
+    WindowField(keys.TIMES),
+    WindowField(keys.LINES),
+    WindowField(keys.SENTENCE_SPANS),
+    WindowField(keys.TOKENS),
+    WindowField(keys.CITATION_NUMBER, is_of_search=True, is_on_page=False),
+)
+"""A row for each key of `WINDOW_KEYS`."""
+
+
+def made_values(
+    window: Window, held: Sequence[StoredSentence], lead_ins: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return the fields of a window that are made from its sentences.
+
+    Args:
         window: The window.
-        sentences: Its sentences, and perhaps others.
-        held: Its sentences alone, in order.
-        first: The first of them.
-        last: The last.
-        parts: Its places in the parts of the document; empty if the document has none.
+        held: Its sentences, in order.
+        lead_ins: What `lead_ins` returns for it.
     """
+    doc_id, best, first, last = window.doc_id, window.best, held[0], held[-1]
+    return _without_none(
+        {
+            keys.DOC_ID: doc_id,
+            keys.START_INDEX: first.start,
+            keys.END_INDEX: last.end,
+            keys.SENTENCES: [window.first, window.last],
+            keys.HITS: [_hit_entry(hit, held[hit.index - window.first]) for hit in window.hits],
+            keys.SCORE: best.score,
+            keys.WINDOW_ID: keys.window_id(doc_id, window.first, window.last),
+            keys.HEADING: held[best.index - window.first].heading or None,
+            keys.SEPARATOR: last.separator if window.last + 1 < last.section_end else None,
+            keys.LEAD_INS: lead_ins or None,
+            **_values_of_parts(part_spans(held)),
+            keys.LINES: window_lines(first, last),
+            keys.SENTENCE_SPANS: [[each.start, each.end] for each in held],
+        }
+    )
 
-    window: Window
-    sentences: SentencesByKey
-    held: Sequence[StoredSentence]
-    first: StoredSentence
-    last: StoredSentence
-    parts: Sequence[PartSpan]
 
+def merged_values(runs: Sequence[WindowRun]) -> dict[str, Any]:
+    """Return the metadata of windows that become one: that of the window with the best hit, but for some fields.
 
-@dataclass(frozen=True, slots=True)
-class JoinedRuns:
-    """Windows of one text that become one.
-
-    Attributes:
-        runs: The windows, in order of position.
-        ranked: The same, best first.
-        first: Index of the first sentence.
-        last: Index of the last sentence, included.
-        start: First code point in the source.
-        end: One past the last code point.
-        separator: The white space after it; ``None`` if its section ends or that isn't known.
-        hits: The hits by the index of their sentences, each with its best score.
-        best: The best hit.
-        holder: The window that the best hit is from, whose own metadata the joined window carries.
-        parts: The places in the parts of the document; empty if the document has none.
+    Args:
+        runs: The windows, in order of position; each overlaps or touches those before it.
     """
+    ranked = sorted(runs, key=lambda run: run.rank)
+    hits: dict[int, tuple[RunHit, WindowRun]] = {}
+    for run in ranked:
+        for hit in run.hits:
+            if hit.index not in hits or hit.score > hits[hit.index][0].score:
+                hits[hit.index] = hit, run
+    best, holder = max(hits.values(), key=lambda pair: (pair[0].score, -pair[0].index))
+    first, last = runs[0], max(runs, key=lambda run: run.reach)
+    places = [place for run in ranked for place in places_in(run.document)]
+    lines = [lines_touched(run.document) for run in runs]
+    parts = joined_spans(part for run in runs for part in run.parts)
+    values = {
+        **own_values(holder.document.metadata),
+        keys.START_INDEX: first.start,
+        keys.END_INDEX: last.end,
+        keys.SENTENCES: [first.first, last.last],
+        keys.HITS: [dict(hits[index][0].entry) for index in sorted(hits)],
+        keys.SCORE: best.entry[keys.SCORE],
+        keys.RELEVANCE: _highest(keys.RELEVANCE, holder, ranked),
+        keys.RELEVANCE_SCORE: _highest(keys.RELEVANCE_SCORE, holder, ranked),
+        keys.WINDOW_ID: keys.window_id(first.doc_id, first.first, last.last),
+        keys.SEPARATOR: last.separator,
+        keys.LEAD_INS: _lead_ins_before(first.start, runs) or None,
+        keys.ALSO_IN: each_once(places, first.doc_id, first.start, last.end) or None,
+        **(_values_of_parts(parts) if parts else {}),
+        keys.LINES: [lines[0][0], max(each[1] for each in lines)] if all(lines) else None,
+        keys.SENTENCE_SPANS: [list(span) for span in sorted({span for run in runs for span in run.sentences})],
+    }
+    return _without_none(values)
 
-    runs: Sequence[WindowRun]
-    ranked: Sequence[WindowRun]
-    first: int
-    last: int
-    start: int
-    end: int
-    separator: str | None
-    hits: Mapping[int, RunHit]
-    best: RunHit
-    holder: WindowRun
-    parts: Sequence[PartSpan]
 
-    @property
-    def doc_id(self) -> str:
-        """The source document."""
-        return self.holder.doc_id
+def cut_values(
+    metadata: Mapping[str, Any], span: Span | None, parts: Sequence[PartSpan] | None, lines: Span | None
+) -> dict[str, Any]:
+    """Return the metadata of a stretch of a window: that of the window, but for some fields.
 
-
-@dataclass(frozen=True, slots=True)
-class CutWindow:
-    """A stretch that is cut out of a window.
-
-    Attributes:
+    Args:
         metadata: The metadata of the window, or of any other Document.
         span: The stretch in the source; ``None`` if it isn't known.
         parts: Its places in the parts of the document; ``None`` if they aren't known, or the document has none.
         lines: The first and the last line that it touches; ``None`` if they aren't known.
     """
-
-    metadata: Mapping[str, Any]
-    span: Span | None
-    parts: Sequence[PartSpan] | None
-    lines: Span | None
-
-
-def left_out(_: object) -> None:
-    """Leave a field out, as it isn't true of what is made."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowField:
-    """A key of a window's metadata. A value of ``None`` leaves the key out.
-
-    Attributes:
-        key: The key.
-        make: Makes the value from sentences; ``None`` for a field that is added to a window later.
-        join: Makes the value of windows that are joined; ``None`` to take that of the window with the best hit.
-        cut: Makes the value of a stretch of a window; ``None`` to leave it as it is.
-        count: Makes the value from all that is shown of a window, lead-ins and text, by a counter of tokens. Such a
-            value is made anew whenever a window is made, joined, cut or rewritten, so the other rules are ``None``.
-        is_of_search: Whether it says how the window was found, and so isn't true of a text that is only read.
-        is_of_reranker: Whether a reranker sets it. What a reranker writes into other fields is undone.
-        is_on_page: Whether the studio's page gets it.
-        brief: Says the value in a few words, which the command shows after the place of a window; ``None`` to show
-            nothing.
-    """
-
-    key: str
-    make: Callable[[NewWindow], Any] | None = None
-    join: Callable[[JoinedRuns], Any] | None
-    cut: Callable[[CutWindow], Any] | None
-    count: Callable[[str, CountTokens], Any] | None = None
-    is_of_search: bool = False
-    is_of_reranker: bool = False
-    is_on_page: bool = True
-    brief: Callable[[Any], str] | None = None
+    of_parts = _values_of_parts(parts or ())
+    for key in (keys.PAGES, keys.PAGE_LABELS):
+        kept = metadata.get(key)
+        if parts is None and isinstance(kept, list) and len(kept) == 1:  # each stretch of one page is on that page
+            of_parts[key] = kept
+    untrue = (keys.SENTENCES, keys.HITS, keys.WINDOW_ID, keys.SEPARATOR, keys.LEAD_INS, keys.ALSO_IN)
+    values = {
+        **metadata,
+        **dict.fromkeys(untrue),
+        keys.START_INDEX: span and span[0],
+        keys.END_INDEX: span and span[1],
+        **of_parts,
+        keys.LINES: lines and list(lines),
+        keys.SENTENCE_SPANS: _cut_sentences(metadata, span) if parts and span else None,
+    }
+    return _without_none(values)
 
 
-def _of_parts(
-    key: str, read: Callable[[Sequence[PartSpan]], list[Any]], *, is_kept: bool = False, is_on_page: bool = True
-) -> WindowField:
-    """Return a field that is read from the places of a window in the parts of its document.
-
-    Args:
-        key: Its key.
-        read: Reads the value from places.
-        is_kept: Whether a stretch whose places aren't known keeps the value of a window on one page.
-        is_on_page: See `WindowField`.
-    """
-    return WindowField(
-        key=key,
-        make=lambda new: (new.parts and read(new.parts)) or None,
-        join=lambda joined: read(joined.parts) or None if joined.parts else joined.holder.document.metadata.get(key),
-        cut=lambda cut: _cut_pages(cut, key, read) if is_kept else (read(cut.parts or ()) or None),
-        is_on_page=is_on_page,
-    )
+def _without_none(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None or key not in keys.WINDOW_KEYS}
 
 
-FIELDS: tuple[WindowField, ...] = (
-    WindowField(key=keys.DOC_ID, make=lambda new: new.window.doc_id, join=None, cut=None),
-    WindowField(
-        key=keys.START_INDEX,
-        make=lambda new: new.first.start,
-        join=lambda joined: joined.start,
-        cut=lambda cut: cut.span and cut.span[0],
-    ),
-    WindowField(
-        key=keys.END_INDEX,
-        make=lambda new: new.last.end,
-        join=lambda joined: joined.end,
-        cut=lambda cut: cut.span and cut.span[1],
-    ),
-    WindowField(
-        key=keys.SENTENCES,
-        make=lambda new: [new.window.first, new.window.last],
-        join=lambda joined: [joined.first, joined.last],
-        cut=left_out,
-    ),
-    WindowField(
-        key=keys.HITS,
-        make=lambda new: [_hit(hit, new.sentences) for hit in new.window.hits],
-        join=lambda joined: [dict(joined.hits[index].entry) for index in sorted(joined.hits)],
-        cut=left_out,
-        is_of_search=True,
-    ),
-    WindowField(
-        key=keys.SCORE,
-        make=lambda new: new.window.best.score,
-        join=lambda joined: joined.best.entry[keys.SCORE],
-        cut=None,
-        is_of_search=True,
-        brief=lambda score: f"score {score:.2f}",
-    ),
-    WindowField(
-        key=keys.RELEVANCE,
-        join=lambda joined: _best_of(keys.RELEVANCE, joined),
-        cut=None,
-        is_of_search=True,
-    ),
-    WindowField(
-        key=keys.RELEVANCE_SCORE,
-        join=lambda joined: _best_of(keys.RELEVANCE_SCORE, joined),
-        cut=None,
-        is_of_search=True,
-        is_of_reranker=True,
-        brief=lambda score: f"reranked {score:.2f}",
-    ),
-    WindowField(
-        key=keys.WINDOW_ID,
-        make=lambda new: keys.window_id(new.window.doc_id, new.window.first, new.window.last),
-        join=lambda joined: keys.window_id(joined.doc_id, joined.first, joined.last),
-        cut=left_out,
-    ),
-    WindowField(
-        key=keys.HEADING,
-        make=lambda new: new.sentences[new.window.doc_id, new.window.best.index].heading or None,
-        join=None,
-        cut=None,
-    ),
-    WindowField(
-        key=keys.SEPARATOR,
-        make=lambda new: new.last.separator if new.window.last + 1 < new.last.section_end else None,
-        join=lambda joined: joined.separator,
-        cut=left_out,
-        is_on_page=False,
-    ),
-    WindowField(
-        key=keys.LEAD_INS,
-        make=lambda new: lead_ins(new.window, new.sentences) or None,
-        join=lambda joined: _joined_lead_ins(joined) or None,
-        cut=left_out,
-    ),
-    WindowField(
-        key=keys.ALSO_IN,
-        join=lambda joined: (
-            joined_places((run.document for run in joined.ranked), joined.doc_id, joined.start, joined.end) or None
-        ),
-        cut=left_out,
-    ),
-    _of_parts(keys.PARTS, as_entries, is_on_page=False),
-    _of_parts(keys.PAGES, pages_of, is_kept=True),
-    _of_parts(keys.PAGE_LABELS, page_labels_of, is_kept=True),
-    _of_parts(keys.TIMES, times_of),
-    WindowField(
-        key=keys.LINES,
-        make=lambda new: window_lines(new.first, new.last),
-        join=lambda joined: _joined_lines(joined.runs),
-        cut=lambda cut: cut.lines and list(cut.lines),
-    ),
-    WindowField(
-        key=keys.SENTENCE_SPANS,
-        make=lambda new: [[each.start, each.end] for each in new.held],
-        join=lambda joined: _joined_sentences(joined.runs) or None,
-        cut=lambda cut: _cut_sentences(cut.metadata, cut.span) if cut.parts and cut.span else None,
-    ),
-    WindowField(key=keys.CITATION_NUMBER, join=None, cut=None, is_of_search=True, is_on_page=False),
-    WindowField(key=keys.TOKENS, join=None, cut=None, count=lambda shown, count_tokens: count_tokens(shown)),
-)
+def _values_of_parts(parts: Sequence[PartSpan]) -> dict[str, Any]:
+    """Return the fields that say where a window stands in the parts of its document."""
+    if not parts:
+        return dict.fromkeys((keys.PARTS, keys.PAGES, keys.PAGE_LABELS, keys.TIMES))
+    return {
+        keys.PARTS: as_entries(parts),
+        keys.PAGES: pages_of(parts) or None,
+        keys.PAGE_LABELS: page_labels_of(parts) or None,
+        keys.TIMES: times_of(parts) or None,
+    }
 
 
 _BLOCK_BITS = 7
@@ -363,18 +299,12 @@ def part_spans(held: Sequence[StoredSentence]) -> list[PartSpan]:
     """
     in_parts = [each for each in held if each.part_spans]
     try:
-        spans = [span for each in in_parts for span in read_spans(each.part_spans, each.source, each.text, each.start)]
-        return joined_spans(spans) if spans else []
+        spans = [read_part_spans(each.part_spans, each.source, each.text, each.start) for each in in_parts]
     except ValueError as error:
         raise IncompleteWindowError(
             f"the metadata of a sentence can't be right, as {error}; delete its document and add it again"
         ) from None
-
-
-def window_lines(first: StoredSentence, last: StoredSentence) -> list[int] | None:
-    """Return the first and the last line of sentences; ``None`` if they aren't known."""
-    known = first.line and last.line
-    return [first.line, last.line + line_breaks(last.text, 0, len(last.text))] if known else None
+    return joined_spans([span for of_sentence in spans for span in of_sentence])
 
 
 def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
@@ -388,122 +318,91 @@ def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
         For each: ``kind`` (``header``, ``list``, ``speaker`` or ``signature``), ``text``, and ``start_index`` and
         ``end_index`` of that text in the source.
     """
-    found = list[dict[str, Any]]()
-    for index, led in lead_in_indexes(window, sentences).items():
+    entries: list[dict[str, Any]] = []
+    for index, kind_below in lead_in_indexes(window, sentences).items():
         sentence = sentences.get((window.doc_id, index))
         if sentence is None or not sentence.kind:
             continue
-        kind, end = lead_in_part(led, sentence.text, sentence.kind)
+        kind, end = lead_in_part(kind_below, sentence.text, sentence.kind)
         if end:
             span = {keys.START_INDEX: sentence.start, keys.END_INDEX: sentence.start + end}
-            found.append({keys.KIND: kind, keys.TEXT: sentence.text[:end], **span})
-    return found
+            entries.append({keys.KIND: kind, keys.TEXT: sentence.text[:end], **span})
+    return entries
 
 
 def lead_in_indexes(window: Window, sentences: SentencesByKey) -> dict[int, str]:
     """Return the index of each lead-in before a window, in order, with the kind of a sentence that it leads in."""
-    found: dict[int, str] = {}
-    indexes: Sequence[int] = range(window.first, window.last + 1)
+    doc_id, first = window.doc_id, window.first
+    kinds: dict[int, str] = {}
+    indexes: Iterable[int] = range(first, window.last + 1)
     while indexes:
-        reached = list[int]()
-        for index in indexes:
-            sentence = sentences.get((window.doc_id, index))
-            lead_in = None if sentence is None else sentence.lead_in
-            if sentence is not None and lead_in is not None and lead_in < window.first and lead_in not in found:
-                found[lead_in] = sentence.kind
-                reached.append(lead_in)
-        indexes = reached
-    return {index: found[index] for index in sorted(found)[-MAX_LEAD_INS:]}
+        known = [sentences[doc_id, index] for index in indexes if (doc_id, index) in sentences]
+        indexes = []
+        for sentence in known:
+            lead_in = sentence.lead_in
+            if lead_in is not None and lead_in < first and lead_in not in kinds:
+                kinds[lead_in] = sentence.kind
+                indexes.append(lead_in)
+    return {index: kinds[index] for index in sorted(kinds)[-MAX_LEAD_INS:]} if kinds else kinds
+
+
+def window_lines(first: StoredSentence, last: StoredSentence) -> list[int] | None:
+    """Return the first and the last line of sentences; ``None`` if they aren't known."""
+    known = first.line and last.line
+    return [first.line, last.line + line_breaks(last.text, 0, len(last.text))] if known else None
 
 
 def places_in(document: Document) -> list[dict[str, Any]]:
     """Return copies of the places that ``also_in`` of a window names; none for what can't be places."""
-    given = document.metadata.get(keys.ALSO_IN)
-    places = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
-    return [
-        {key: list(value) if isinstance(value, list) else value for key, value in each.items()}
-        for each in places
-        if isinstance(each.get(keys.DOC_ID), str)
-        and as_integer(each.get(keys.START_INDEX)) is not None
-        and as_integer(each.get(keys.END_INDEX)) is not None
-    ]
-
-
-def joined_places(documents: Iterable[Document], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
-    """Join what ``also_in`` of several windows names, each place once.
-
-    Args:
-        documents: The windows, best first.
-        doc_id: The document of the window that they become. Places inside that window are left out.
-        start: Its first code point.
-        end: One past its last code point.
-    """
-    return each_once((place for document in documents for place in places_in(document)), doc_id, start, end)
+    entries = placed_entries(document.metadata, keys.ALSO_IN)
+    return [own_values(place) for _, place in entries if isinstance(place.get(keys.DOC_ID), str)]
 
 
 def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
-    """Return places that aren't inside a window, each once."""
-    found: dict[tuple[str, int, int], dict[str, Any]] = {}
+    """Return places that aren't inside a window, each once.
+
+    Args:
+        places: Entries of ``also_in``, best first.
+        doc_id: The document of the window.
+        start: Its first code point.
+        end: One past its last code point.
+    """
+    once: dict[tuple[str, int, int], dict[str, Any]] = {}
     for place in places:
-        span = place[keys.DOC_ID], place[keys.START_INDEX], place[keys.END_INDEX]
-        if span[0] != doc_id or not start <= span[1] <= span[2] <= end:
-            found.setdefault(span, place)
-    return list(found.values())
+        name, low, high = place[keys.DOC_ID], place[keys.START_INDEX], place[keys.END_INDEX]
+        if name != doc_id or not start <= low <= high <= end:
+            once.setdefault((name, low, high), place)
+    return list(once.values())
 
 
-def _hit(hit: Hit, sentences: "SentencesByKey") -> dict[str, Any]:
-    found = sentences[hit.key]
-    made = {
+def _hit_entry(hit: Hit, sentence: StoredSentence) -> dict[str, Any]:
+    entry = {
         keys.SENTENCE_INDEX: hit.index,
-        keys.START_INDEX: found.start,
-        keys.END_INDEX: found.end,
+        keys.START_INDEX: sentence.start,
+        keys.END_INDEX: sentence.end,
         keys.SCORE: hit.score,
     }
-    return made if hit.similarity is None else made | {keys.SIMILARITY: hit.similarity}
+    return entry if hit.similarity is None else entry | {keys.SIMILARITY: hit.similarity}
 
 
-def _best_of(key: str, joined: JoinedRuns) -> Any:
-    given = [run.document.metadata.get(key) for run in joined.ranked]
-    numbers = [each for each in given if not math.isnan(as_number(each))]
-    return max(numbers, key=as_number) if numbers else joined.holder.document.metadata.get(key)
+def _highest(key: str, holder: WindowRun, runs: Sequence[WindowRun]) -> Any:
+    """Return the highest number under a key; without a number, what the window with the best hit has there."""
+    values = [run.document.metadata.get(key) for run in runs]
+    numbers = [value for value in values if not math.isnan(as_number(value))]
+    return max(numbers, key=as_number) if numbers else holder.document.metadata.get(key)
 
 
-def _joined_lead_ins(joined: JoinedRuns) -> list[dict[str, Any]]:
-    """Return the lead-ins of windows that stand before the window that they become, in order, each once."""
-    found: dict[int, dict[str, Any]] = {}
-    for run in joined.runs:
-        given = run.document.metadata.get(keys.LEAD_INS)
-        for each in given if isinstance(given, list) else []:
-            span = read_span([each.get(keys.START_INDEX), each.get(keys.END_INDEX)]) if isinstance(each, dict) else None
-            if span is not None and span[1] <= joined.start:
-                found.setdefault(span[0], dict(each))
-    return [found[at] for at in sorted(found)][-MAX_LEAD_INS:]
-
-
-def _joined_sentences(runs: Sequence[WindowRun]) -> list[list[int]]:
-    """Return the span of each sentence; nothing if one of the windows doesn't say it."""
-    if not all(run.sentences for run in runs):
-        return []
-    sentences = list(runs[0].sentences)
+def _lead_ins_before(start: int, runs: Sequence[WindowRun]) -> list[dict[str, Any]]:
+    """Return the distinct lead-ins that precede a merged window, in order."""
+    by_start: dict[int, dict[str, Any]] = {}
     for run in runs:
-        sentences += run.sentences[len(sentences) - (run.first - runs[0].first) :]
-    return [list(each) for each in sentences]
-
-
-def _joined_lines(runs: Sequence[WindowRun]) -> list[int] | None:
-    lines = [lines_touched(run.document) for run in runs]
-    return [lines[0][0], max(last for _, last in lines)] if all(lines) else None
-
-
-def _cut_pages(cut: CutWindow, key: str, read: Callable[[Sequence[PartSpan]], list[Any]]) -> Any:
-    if cut.parts is not None:
-        return read(cut.parts) or None
-    kept = cut.metadata.get(key)
-    return kept if isinstance(kept, list) and len(kept) == 1 else None  # on one page it is with all of its parts
+        for span, entry in placed_entries(run.document.metadata, keys.LEAD_INS):
+            if span[1] <= start:
+                by_start.setdefault(span[0], dict(entry))
+    return [by_start[at] for at in sorted(by_start)][-MAX_LEAD_INS:]
 
 
 def _cut_sentences(metadata: Mapping[str, Any], stretch: Span) -> list[list[int]]:
     start, end = stretch
-    given = metadata.get(keys.SENTENCE_SPANS)
-    spans = [span for each in (given if isinstance(given, list) else []) if (span := read_span(each))]
+    spans = read_spans(metadata.get(keys.SENTENCE_SPANS))
     return [[max(start, low), min(end, high)] for low, high in spans if low < end and start < high] or [[start, end]]

@@ -4,11 +4,10 @@ Windows of one document are walked through in order of position. Each joins the 
 agrees with. Usually there is one such group. Only where two versions of a document were searched, or two ways of
 cutting it into sentences, do several lie side by side.
 
-Two windows that overlap show the same characters twice, so it can be seen whether they are of the same text. A window
+Two windows that overlap show the same sentences twice, so it can be seen whether they are of the same text. A window
 says what white space follows it as long as its section goes on, so those that only touch can be joined too.
 """
 
-from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from langchain_core.documents import Document
@@ -17,12 +16,11 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError
 
-from .joined_document import PartSpan, cut_parts
+from .joined_document import cut_parts, joined_spans
 from .keys import DOC_ID, END_INDEX, START_INDEX, WINDOW_ID
-from .metadata_values import own_values
-from .window_documents import counts_anew, unite_equal
-from .window_fields import FIELDS, CountTokens, JoinedRuns, estimate_tokens
-from .window_runs import RunHit, WindowRun, fit, is_rising, read_run
+from .window_documents import unite_equal, with_new_counts
+from .window_fields import CountTokens, estimate_tokens, merged_values
+from .window_runs import WindowRun, read_run
 
 
 def merge_windows(windows: Iterable[Document], *, count_tokens: CountTokens = estimate_tokens) -> list[Document]:
@@ -48,18 +46,14 @@ def merge_windows(windows: Iterable[Document], *, count_tokens: CountTokens = es
     Raises:
         InvalidInputError: ``windows`` isn't a list of Documents.
     """
-    given = _checked(windows)
-    merged = _merged(given, count_tokens)
-    while len(merged) < len(given):  # a joined window may agree with one that none of its own did
-        given, merged = merged, _merged(merged, count_tokens)
-    return unite_equal(merged)
+    return unite_equal(_merged(_checked(windows), count_tokens))
 
 
 def _checked(windows: object) -> list[Document]:
     """Return the elements of an iterable of Documents as a list."""
     if isinstance(windows, Document):  # it is an iterable, of its fields
         raise InvalidInputError("windows is a single Document; give a list of them: [window]")
-    found: list[Document] = []
+    documents: list[Document] = []
     for position, each in enumerate(checked_list("windows", windows)):
         if not isinstance(each, Document):
             cure = "one list of Documents, not lists in it" if isinstance(each, list | tuple) else "a Document"
@@ -69,28 +63,27 @@ def _checked(windows: object) -> list[Document]:
                 f"windows[{position}] has {shown(each.page_content)} as its page_content and {shown(each.metadata)} as "
                 "its metadata; they must be a string and a dict"
             )
-        found.append(each)
-    return found
+        documents.append(each)
+    return documents
 
 
 def _merged(documents: Sequence[Document], count_tokens: CountTokens) -> list[Document]:
-    """Join windows that overlap, and leave out Documents that come again."""
-    runs: dict[str, list[WindowRun]] = {}
+    """Merge windows that overlap, and leave out Documents that come again."""
+    runs: list[WindowRun] = []
     others: dict[str, list[Document]] = {}
     placed: list[tuple[int, Document]] = []
     for rank, document in enumerate(documents):
         run = read_run(document, rank)
-        if run is not None:
-            runs.setdefault(run.doc_id, []).append(run)
-            continue
         alike = others.setdefault(document.page_content, [])
-        if not any(_is_same(document, each) for each in alike):
+        if run is not None:
+            runs.append(run)
+        elif not any(_is_same(document, each) for each in alike):
             alike.append(document)
             placed.append((rank, document))
-    for of_document in runs.values():
-        for group in _groups(of_document):
-            document = group.runs[0].document if len(group.runs) == 1 else joined(group.runs, count_tokens)
-            placed.append((min(run.rank for run in group.runs), document))
+    for group in _groups(runs):
+        is_alone = len(group.runs) == 1
+        document = group.runs[0].document if is_alone else _one_window(group.runs, count_tokens)
+        placed.append((min(run.rank for run in group.runs), document))
     return [document for _, document in sorted(placed, key=lambda pair: pair[0])]
 
 
@@ -105,38 +98,35 @@ def _is_same(one: Document, other: Document) -> bool:
 
 
 class _Group:
-    """Windows of one document that become one, in order of position."""
+    """Windows of one document that become one, in order of position.
+
+    Attributes:
+        runs: The windows.
+        ending: The window that ends last. It holds all text of the group from the start of the next window on, so the
+            next one is compared with it alone.
+    """
 
     def __init__(self, run: WindowRun) -> None:
-        self.runs = [run]
-        self.reach = run
-        """The window that ends last. It holds all text of the group from the start of the next window on."""
-        self._hits = list(run.hits)
+        self.runs, self.ending = [run], run
 
-    def takes(self, run: WindowRun) -> bool:
-        """Add a window that begins no earlier than all others if it agrees with them; return whether it does."""
-        if not agree(self.reach, run):
-            return False
-        at = bisect_left(self._hits, run.first, key=lambda hit: hit.index)
-        hits = self._hits[at:]
-        known = {(hit.index, hit.start, hit.end) for hit in hits}
-        hits += [hit for hit in run.hits if (hit.index, hit.start, hit.end) not in known]
-        hits.sort(key=lambda hit: hit.index)
-        if not is_rising([*self._hits[max(0, at - 1) : at], *hits]):
-            return False
-        self._hits[at:] = hits
+    def add(self, run: WindowRun) -> None:
         self.runs.append(run)
-        if run.reach() > self.reach.reach():
-            self.reach = run
-        return True
+        self.ending = max(self.ending, run, key=lambda each: each.reach)
+
+    def reaches(self, run: WindowRun) -> bool:
+        ending = self.ending
+        return ending.doc_id == run.doc_id and (ending.next_start or ending.end) >= run.start
 
 
 def _groups(runs: Iterable[WindowRun]) -> list[_Group]:
     groups: list[_Group] = []
     reaching: list[_Group] = []
-    for run in sorted(runs, key=lambda run: (run.start, run.end, run.rank)):
-        reaching = [group for group in reaching if (group.reach.next_start or group.reach.end) >= run.start]
-        if not any(group.takes(run) for group in reaching):
+    for run in sorted(runs, key=lambda run: (run.doc_id, run.start, run.end, run.rank)):
+        reaching = [group for group in reaching if group.reaches(run)]
+        agreeing = next((group for group in reaching if agree(group.ending, run)), None)
+        if agreeing is not None:
+            agreeing.add(run)
+        else:
             reaching.append(_Group(run))
             groups.append(reaching[-1])
     return groups
@@ -145,119 +135,52 @@ def _groups(runs: Iterable[WindowRun]) -> list[_Group]:
 def agree(one: WindowRun, other: WindowRun) -> bool:
     """Return whether two windows can be one.
 
-    They can if they overlap, and number and place their sentences alike, and show the same text where they overlap.
-    They can too if one begins where the next sentence after the other begins, in the same section.
+    They can if they overlap, with the same sentences and the same text where they do. They can too if one begins where
+    the next sentence after the other begins, in the same section.
 
     Args:
         one: A window.
         other: A window of the same document that doesn't begin before the first one, nor after the next sentence.
     """
-    if bool(one.parts) != bool(other.parts):
+    if bool(one.parts) != bool(other.parts) or not _fit_parts(one, other):
         return False
-    if one.end <= other.start:
-        return one.next_start == other.start and one.last + 1 == other.first and _fit_parts(one, other)
-    at, end = other.start - one.start, min(one.end, other.end)
+    if one.last + 1 == other.first:
+        return one.next_start == other.start
+    if not one.first <= other.first <= one.last:
+        return False
+    shared = one.sentences[other.first - one.first :][: len(other.sentences)]
+    low, high = other.start, min(one.end, other.end)
     return (
-        other.first <= one.last
-        and _sign(other.first - one.first) == _sign(at)
-        and _sign(other.last - one.last) == _sign(other.end - one.end)
-        and one.text[at : at + end - other.start] == other.text[: end - other.start]
-        and fit(one.hits, other)
-        and fit(other.hits, one)
-        and _fit_sentences(one, other)
+        shared == other.sentences[: len(shared)]
+        and one.text[low - one.start : high - one.start] == other.text[: high - low]
         and _fit_separators(one, other)
-        and _fit_parts(one, other)
     )
-
-
-def joined(runs: Sequence[WindowRun], count_tokens: CountTokens) -> Document:
-    """Join windows that agree into one.
-
-    Args:
-        runs: The windows, in order of position; each overlaps or touches those before it.
-        count_tokens: Counts the tokens of a text.
-
-    Returns:
-        A window whose metadata is that of the window with the best hit, but for the fields that have a rule of their
-        own for windows that are joined.
-    """
-    ranked = sorted(runs, key=lambda run: run.rank)
-    ending = max(runs, key=WindowRun.reach)
-    hits: dict[int, tuple[RunHit, WindowRun]] = {}
-    for run in ranked:
-        for hit in run.hits:
-            if hit.index not in hits or hit.score > hits[hit.index][0].score:
-                hits[hit.index] = hit, run
-    best, holder = max(hits.values(), key=lambda held: (held[0].score, -held[0].index))
-    one = JoinedRuns(
-        runs,
-        ranked,
-        first=runs[0].first,
-        last=max(run.last for run in runs),
-        start=runs[0].start,
-        end=ending.end,
-        separator=ending.separator,
-        hits={index: hit for index, (hit, _) in hits.items()},
-        best=best,
-        holder=holder,
-        parts=_united_spans(part for run in runs for part in run.parts),
-    )
-    values = {field.key: field.join(one) for field in FIELDS if field.join}
-    kept = {key: value for key, value in own_values(holder.document.metadata).items() if key not in values}
-    metadata = kept | {key: value for key, value in values.items() if value is not None}
-    made = Document(id=values[WINDOW_ID], page_content=_joined_text(runs), metadata=metadata)
-    return counts_anew(made, [run.document for run in runs], count_tokens)
-
-
-def _joined_text(runs: Iterable[WindowRun]) -> str:
-    pieces: list[str] = []
-    reach: WindowRun | None = None
-    for run in runs:
-        if reach is None or run.end > reach.end:
-            if reach is not None and run.start >= reach.end:
-                pieces.append(reach.separator or "")
-            pieces.append(run.text if reach is None else run.text[max(0, reach.end - run.start) :])
-            reach = run
-    return "".join(pieces)
 
 
 def _fit_separators(one: WindowRun, other: WindowRun) -> bool:
     """Return whether windows that overlap have the same white space after the first end, as far as it is known."""
-    ending, longer = sorted((one, other), key=lambda run: run.end)
-    if ending.separator is None:
-        return True
-    if ending.end == longer.end:
-        return longer.separator in (None, ending.separator)
-    at = ending.end - longer.start
-    after = at + len(ending.separator)
-    return longer.text[at:after] == ending.separator and not longer.text[after : after + 1].isspace()
-
-
-def _fit_sentences(one: WindowRun, other: WindowRun) -> bool:
-    """Return whether windows that overlap cut their text into the same sentences, as far as it is known."""
-    if not one.sentences or not other.sentences:
-        return True
-    held = one.sentences[other.first - one.first :][: other.last - other.first + 1]
-    return held == other.sentences[: one.last - other.first + 1]
+    ending, longer = sorted((one, other), key=lambda run: run.last)
+    if ending.last == longer.last:
+        return ending.separator is None or longer.separator in (None, ending.separator)
+    following, _ = longer.sentences[ending.last + 1 - longer.first]
+    return ending.separator in (None, longer.text[ending.end - longer.start : following - longer.start])
 
 
 def _fit_parts(one: WindowRun, other: WindowRun) -> bool:
     """Return whether the parts of two windows can be joined without changing those of either."""
-    spans = _united_spans([*one.parts, *other.parts])
-    return all(tuple(cut_parts(spans, run.start, run.end)) == run.parts for run in (one, other))
+    spans = joined_spans([*one.parts, *other.parts])
+    return all(cut_parts(spans, run.start, run.end) == run.parts for run in (one, other))
 
 
-def _united_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:
-    """Join spans of windows that overlap: those that overlap or follow each other in one part."""
-    united: list[PartSpan] = []
-    for span in sorted(spans, key=lambda span: span.source_start):
-        last = united[-1] if united else None
-        if last and (last.identity, last.start - last.source_start) == (span.identity, span.start - span.source_start):
-            united[-1] = last._replace(end=max(last.end, span.end))
-        else:
-            united.append(span)
-    return united
-
-
-def _sign(number: int) -> int:
-    return (number > 0) - (number < 0)
+def _one_window(runs: Sequence[WindowRun], count_tokens: CountTokens) -> Document:
+    """Make one window of windows that agree, in order of position."""
+    texts, end, separator = [runs[0].text], runs[0].end, runs[0].separator
+    for run in runs[1:]:
+        if run.end > end:
+            texts += [separator or "", run.text] if run.start >= end else [run.text[end - run.start :]]
+            end, separator = run.end, run.separator
+        elif run.end == end:
+            separator = separator or run.separator
+    values = merged_values(runs)
+    made = Document(id=values[WINDOW_ID], page_content="".join(texts), metadata=values)
+    return with_new_counts(made, [run.document for run in runs], count_tokens)

@@ -1,10 +1,10 @@
-"""Window Documents that come back: as runs of sentences, and cut to stretches of their text.
+"""Window Documents that come back: their places, their hits, and what can be merged again.
 
 Users may have reranked, shortened or stored them. What can't be true together isn't read at all.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -20,6 +20,8 @@ from .metadata_values import SCALARS, is_index
 from .sentence_documents import is_separator
 from .source_parts import page_of
 
+_PLACE = (keys.START_INDEX, keys.END_INDEX, SPAN)
+
 
 @dataclass(frozen=True, slots=True)
 class RunHit:
@@ -27,15 +29,13 @@ class RunHit:
 
     Attributes:
         index: Its index among the document's sentences.
-        start: Its first code point in the source.
-        end: One past its last code point.
+        span: Its span in the source.
         score: Its score; higher is better.
         entry: Its entry in the window's metadata.
     """
 
     index: int
-    start: int
-    end: int
+    span: Span
     score: float
     entry: Mapping[str, Any]
 
@@ -50,10 +50,8 @@ class WindowRun:
         doc_id: The source document.
         first: Index of its first sentence.
         last: Index of its last sentence, which is in the window.
-        start: First code point in the source.
-        end: One past the last code point.
         hits: At least one, in order of position.
-        sentences: The span of each sentence; empty if it isn't known, which it must be if the document has parts.
+        sentences: The span of each sentence.
         parts: Its places in the parts of the document, in order.
         separator: The white space up to the next sentence of its section; ``None`` if there is none or it isn't known.
     """
@@ -63,11 +61,9 @@ class WindowRun:
     doc_id: str
     first: int
     last: int
-    start: int
-    end: int
-    hits: tuple[RunHit, ...]
-    sentences: tuple[Span, ...]
-    parts: tuple[PartSpan, ...]
+    hits: list[RunHit]
+    sentences: list[Span]
+    parts: list[PartSpan]
     separator: str | None
 
     @property
@@ -76,110 +72,98 @@ class WindowRun:
         return self.document.page_content
 
     @property
+    def start(self) -> int:
+        """Its first code point in the source."""
+        return self.sentences[0][0]
+
+    @property
+    def end(self) -> int:
+        """One past its last code point."""
+        return self.sentences[-1][1]
+
+    @property
+    def reach(self) -> tuple[int, bool]:
+        """How far it reaches, for comparing: its end, and whether it says what follows."""
+        return self.end, self.separator is not None
+
+    @property
     def next_start(self) -> int | None:
         """Where the next sentence of its section starts; ``None`` if there is none or it isn't known."""
         return None if self.separator is None else self.end + len(self.separator)
 
-    def reach(self) -> tuple[int, bool]:
-        """Return how far it reaches, for comparing: its end, and whether it says what follows."""
-        return self.end, self.separator is not None
-
 
 def read_run(document: Document, rank: int) -> WindowRun | None:
     """Read a window; ``None`` for a Document that isn't one, or whose text or metadata was changed since."""
-    metadata = document.metadata
-    doc_id, numbers = metadata.get(keys.DOC_ID), read_span(metadata.get(keys.SENTENCES))
-    span = read_span([metadata.get(keys.START_INDEX), metadata.get(keys.END_INDEX)])
-    if not isinstance(doc_id, str) or numbers is None or span is None:
+    metadata, doc_id = document.metadata, document.metadata.get(keys.DOC_ID)
+    numbers, own = sentence_numbers(document), source_span(document)
+    sentences, hits, parts = (
+        read_spans(metadata.get(keys.SENTENCE_SPANS)),
+        read_hits(metadata),
+        parts_of_window(metadata),
+    )
+    if not isinstance(doc_id, str) or numbers is None or not sentences or not hits or parts is None:
         return None
-    (first, last), (start, end) = numbers, span
-    hits, parts, sentences = _hits(metadata), read_parts(metadata), _spans(metadata.get(keys.SENTENCE_SPANS))
-    if not hits or parts is None or sentences is None or (parts and not sentences):
-        return None
-    given = metadata.get(keys.SEPARATOR)
-    separator = given if isinstance(given, str) and is_separator(given) else None
-    run = WindowRun(document, rank, doc_id, first, last, start, end, hits, sentences, parts, separator)
-    return run if _is_sound(run) else None
-
-
-def is_rising(hits: Iterable[RunHit]) -> bool:
-    """Return whether hits, in order of their indexes, stand in that order and apart."""
-    return all(low.index < high.index and low.end <= high.start for low, high in pairwise(hits))
-
-
-def fit(hits: Iterable[RunHit], run: WindowRun) -> bool:
-    """Return whether hits of a window stand before, in and after another window as their indexes say."""
-    return all(
-        (hit.index < run.first) == (hit.start < run.start) == (hit.end <= run.start)
-        and (hit.index > run.last) == (hit.start >= run.end) == (hit.end > run.end)
-        for hit in hits
+    first, last = numbers
+    by_index = dict(enumerate(sentences, first))
+    is_sound = (
+        own == (sentences[0][0], sentences[-1][1])
+        and last + 1 - first == len(sentences)
+        and _are_apart(sentences)
+        and all(by_index.get(hit.index) == hit.span for hit in hits)
+        and all(one.index < two.index for one, two in pairwise(hits))
+        and _are_apart([(own[0], own[0]), *((part.source_start, part.source_end) for part in parts), (own[1], own[1])])
     )
+    separator = metadata.get(keys.SEPARATOR)
+    known = separator if isinstance(separator, str) and is_separator(separator) else None
+    return WindowRun(document, rank, doc_id, first, last, hits, sentences, parts, known) if is_sound else None
 
 
-def _is_sound(run: WindowRun) -> bool:
-    """Return whether what a window says of itself can be true."""
-    size = run.last - run.first + 1
-    inside = all(
-        run.first <= hit.index <= run.last
-        and (hit.index == run.first) == (hit.start == run.start)
-        and (hit.index == run.last) == (hit.end == run.end)
-        for hit in run.hits
-    )
-    if not inside or run.end - run.start != len(run.text) or not is_rising(run.hits) or not fit(run.hits, run):
-        return False
-    if not run.sentences:
-        return True
-    ends = [run.start, *(end for span in run.sentences for end in span), run.end]
-    places = [end for part in run.parts for end in (part.source_start, part.source_end)]
-    return (
-        len(run.sentences) == size
-        and (ends[0], ends[-1]) == (ends[1], ends[-2])
-        and all(low <= high for low, high in pairwise(ends))
-        and all(run.sentences[hit.index - run.first] == (hit.start, hit.end) for hit in run.hits)
-        and all(low <= high for low, high in pairwise([run.start, *places, run.end]))
-    )
-
-
-def _hits(metadata: Mapping[str, Any]) -> tuple[RunHit, ...]:
+def read_hits(metadata: Mapping[str, Any]) -> list[RunHit]:
     """Read the hits of a window, in order; none if one of them can't be read."""
-    given = metadata.get(keys.HITS)
+    entries = placed_entries(metadata, keys.HITS)
     hits: list[RunHit] = []
-    for each in given if isinstance(given, list | tuple) else []:
-        entry = each if isinstance(each, dict) else {}
+    for span, entry in entries:
         index, score = as_integer(entry.get(keys.SENTENCE_INDEX)), as_number(entry.get(keys.SCORE))
-        span = read_span([entry.get(keys.START_INDEX), entry.get(keys.END_INDEX)])
-        if index is None or span is None or span[0] == span[1] or math.isnan(score):
-            return ()
-        hits.append(RunHit(index, *span, score, entry))
-    return tuple(sorted(hits, key=lambda hit: hit.index))
+        if index is not None and span[0] < span[1] and not math.isnan(score):
+            hits.append(RunHit(index, span, score, entry))
+    is_complete = len(hits) == len(metadata.get(keys.HITS) or ())
+    return sorted(hits, key=lambda hit: hit.index) if is_complete else []
 
 
-def read_parts(metadata: Mapping[str, Any]) -> tuple[PartSpan, ...] | None:
+def parts_of_window(metadata: Mapping[str, Any]) -> list[PartSpan] | None:
     """Read a window's places in parts; ``None`` if they can't be read, nothing if the document has no parts."""
-    given = metadata.get(keys.PARTS, ())
-    found: list[PartSpan] = []
-    for each in given if given == () or (isinstance(given, list) and given) else [None]:
-        entry = each if isinstance(each, dict) else {}
-        own, place = read_span([entry.get(keys.START_INDEX), entry.get(keys.END_INDEX)]), read_span(entry.get(SPAN))
-        identity = {key: value for key, value in entry.items() if key not in (keys.START_INDEX, keys.END_INDEX, SPAN)}
-        if own is None or place is None or own[1] - own[0] != place[1] - place[0]:
-            return None
-        if not all(value is None or isinstance(value, SCALARS) for value in identity.values()):
-            return None
-        found.append(PartSpan(identity, *own, place[0]))
-    return tuple(found)
+    if keys.PARTS not in metadata:
+        return []
+    parts: list[PartSpan] = []
+    for own, entry in placed_entries(metadata, keys.PARTS):
+        place = read_span(entry.get(SPAN))
+        identity = {key: value for key, value in entry.items() if key not in _PLACE}
+        is_flat = all(value is None or isinstance(value, SCALARS) for value in identity.values())
+        if place is not None and own[1] - own[0] == place[1] - place[0] and is_flat:
+            parts.append(PartSpan(identity, *own, place[0]))
+    return parts if parts and len(parts) == len(metadata[keys.PARTS]) else None
 
 
-def _spans(given: object) -> tuple[Span, ...] | None:
-    """Read a list of spans; ``None`` if it can't be read."""
-    spans = [read_span(each) for each in given] if isinstance(given, list) else []
-    found = tuple(span for span in spans if span is not None)
-    return found if len(found) == len(spans) else None
+def placed_entries(metadata: Mapping[str, Any], key: str) -> list[tuple[Span, Mapping[str, Any]]]:
+    """Read a list of dicts in a window's metadata, each with the span that it names; those without one are left out."""
+    values = metadata.get(key)
+    entries = [each for each in values if isinstance(each, Mapping)] if isinstance(values, list | tuple) else []
+    spans = [read_span([each.get(keys.START_INDEX), each.get(keys.END_INDEX)]) for each in entries]
+    return [(span, entry) for span, entry in zip(spans, entries, strict=True) if span is not None]
 
 
-def read_span(given: object) -> Span | None:
+def read_spans(value: object) -> list[Span]:
+    """Read a list of spans; nothing if one of them can't be read."""
+    spans = [read_span(each) for each in value] if isinstance(value, list | tuple) else []
+    known = [span for span in spans if span is not None]
+    return known if len(known) == len(spans) else []
+
+
+def read_span(value: object) -> Span | None:
     """Read two numbers that don't fall; ``None`` for anything else."""
-    low, high = map(as_integer, given) if isinstance(given, list | tuple) and len(given) == 2 else (None, None)  # noqa: PLR2004
+    if not isinstance(value, list | tuple) or len(value) != 2:  # noqa: PLR2004
+        return None
+    low, high = as_integer(value[0]), as_integer(value[1])
     return (low, high) if low is not None and high is not None and 0 <= low <= high else None
 
 
@@ -189,28 +173,17 @@ def source_span(document: Document) -> Span | None:
     # LangChain's splitters write -1 for a text that they don't find again.
     if type(start) is not int or start < 0:
         return None
-    length = len(document.page_content)
+    end = start + len(document.page_content)
     # A document whose text isn't a slice of its source can't be cut by offsets.
-    is_slice = as_integer(document.metadata.get(keys.END_INDEX, start + length)) == start + length
-    return (start, start + length) if is_slice else None
+    return (start, end) if as_integer(document.metadata.get(keys.END_INDEX, end)) == end else None
 
 
 def spans_of_sentences(document: Document) -> list[Span]:
     """Return the spans of a window's sentences in its text, in order; nothing if they aren't known."""
-    own, given = source_span(document), document.metadata.get(keys.SENTENCE_SPANS)
-    if own is None or not isinstance(given, list | tuple):
-        return []
-    text, found = document.page_content, list[Span]()
-    for each in given:
-        span = read_span(each)
-        if span is None or not own[0] <= span[0] < span[1] <= own[1]:
-            return []
-        low, high = span[0] - own[0], span[1] - own[0]
-        if not text[low:high].strip() or text[found[-1][1] if found else 0 : low].strip():
-            return []
-        found.append((low, high))
-    is_rising = all(one[1] <= two[0] for one, two in pairwise(found))
-    return found if found and is_rising and not text[found[-1][1] :].strip() else []
+    text, spans = document.page_content, _in_text(document, read_spans(document.metadata.get(keys.SENTENCE_SPANS)))
+    edges = [0, *(edge for span in spans for edge in span), len(text)]
+    gaps = [text[low:high].strip() for low, high in zip(edges[::2], edges[1::2], strict=True)]
+    return spans if _are_apart(spans) and all(text[slice(*span)].strip() for span in spans) and not any(gaps) else []
 
 
 def sentence_numbers(document: Document) -> Span | None:
@@ -218,17 +191,18 @@ def sentence_numbers(document: Document) -> Span | None:
     return read_span(document.metadata.get(keys.SENTENCES))
 
 
+def hit_spans(document: Document) -> list[Span]:
+    """Return the spans of a window's hits in its text; none for a text that isn't a slice of its source."""
+    return _in_text(document, [span for span, _ in placed_entries(document.metadata, keys.HITS)])
+
+
 def best_hit(document: Document) -> Span | None:
     """Return the span of a window's best hit in its text; ``None`` if there is none."""
-    own, given = source_span(document), document.metadata.get(keys.HITS)
-    best: tuple[float, Span] | None = None
-    for each in given if own is not None and isinstance(given, list | tuple) else []:
-        hit: Mapping[str, Any] = each if isinstance(each, Mapping) else {}
-        span, score = read_span([hit.get(keys.START_INDEX), hit.get(keys.END_INDEX)]), as_number(hit.get(keys.SCORE))
-        is_inside = own is not None and span is not None and own[0] <= span[0] < span[1] <= own[1]
-        if span is not None and is_inside and (best is None or score > best[0]):
-            best = score, span
-    return None if best is None or own is None else (best[1][0] - own[0], best[1][1] - own[0])
+    entries = placed_entries(document.metadata, keys.HITS)
+    scores = [(as_number(entry.get(keys.SCORE)), span) for span, entry in entries]
+    _, best = max([each for each in scores if not math.isnan(each[0])], default=(0, None), key=lambda each: each[0])
+    in_text = _in_text(document, [best]) if best else []
+    return in_text[0] if in_text else None
 
 
 def pages_touched(document: Document) -> tuple[int, ...]:
@@ -244,3 +218,16 @@ def lines_touched(document: Document) -> tuple[int, ...]:
     """Return the first and the last line that a Document touches, from 1; none if they aren't known."""
     lines = read_span(document.metadata.get(keys.LINES)) if source_span(document) is not None else None
     return lines if lines is not None and lines[0] >= 1 else ()
+
+
+def _in_text(document: Document, spans: list[Span]) -> list[Span]:
+    """Return spans of the source as spans of a Document's text; nothing if one of them isn't all in it."""
+    own = source_span(document)
+    if own is None or not all(own[0] <= low < high <= own[1] for low, high in spans):
+        return []
+    return [(low - own[0], high - own[0]) for low, high in spans]
+
+
+def _are_apart(spans: list[Span]) -> bool:
+    """Return whether spans are in order and none overlaps the next."""
+    return all(one[0] <= one[1] <= two[0] for one, two in pairwise(spans))

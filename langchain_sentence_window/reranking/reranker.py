@@ -27,7 +27,7 @@ from langchain_sentence_window._primitives import Span, grown
 from langchain_sentence_window._validation import checked_min_score, optional_count
 from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
-from langchain_sentence_window.documents.window_documents import hit_spans
+from langchain_sentence_window.documents.window_runs import hit_spans
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import pieces
 

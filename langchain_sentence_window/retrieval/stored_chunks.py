@@ -28,7 +28,6 @@ from langchain_sentence_window._validation import as_integer, listed
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter, batches
-from langchain_sentence_window.documents.given_headings import heading_levels
 from langchain_sentence_window.documents.joined_document import JoinedDocument, Piece, shared_metadata
 from langchain_sentence_window.documents.joining import by_number, in_overlap_order, overlap
 from langchain_sentence_window.documents.keys import (
@@ -41,6 +40,7 @@ from langchain_sentence_window.documents.keys import (
     START_INDEX,
 )
 from langchain_sentence_window.documents.part_groups import Group, JoinParts, document_ids
+from langchain_sentence_window.documents.part_headings import heading_levels
 from langchain_sentence_window.documents.source_documents import JSON, MetadataFitter, sentence_documents
 from langchain_sentence_window.documents.source_parts import IDENTITY_KEYS, Part, part_of, source_of
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings

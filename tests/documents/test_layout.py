@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.documents.source_parts import Continuation, read_layout, write_layout
-from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block
 
 
@@ -79,18 +78,3 @@ def test_any_string_is_read_or_refused(layout: str, length: int) -> None:
     if read is not None:
         assert read_layout(write_layout(*read), length) == read
         assert all(block.end <= length for block in read[0])
-
-
-@pytest.mark.parametrize(
-    ("blocks", "continues"),
-    [
-        ([Block(0, 5, "heading")], ""),
-        ([Block(0, 5, "image")], ""),
-        ([Block(0, 5), Block(3, 8)], ""),
-        ([Block(3, 3)], ""),
-        ([Block(0, 3)], "?"),
-    ],
-)
-def test_what_could_not_be_read_is_not_written(blocks: list[Block], continues: Any) -> None:
-    with pytest.raises(InvalidInputError, match="the blocks are .* they must be in order"):
-        write_layout(blocks, continues)

@@ -1,37 +1,26 @@
-"""Fields of windows: a row is all that a field needs, wherever windows are made, joined, cut, reranked and shown."""
+"""Fields of windows: each has a row, and is documented."""
 
-import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-import pytest
+from langchain_core.documents import Document
 
+from langchain_sentence_window import SentenceWindowRetriever, merge_windows
 from langchain_sentence_window.documents.keys import WINDOW_KEYS
+from langchain_sentence_window.documents.window_documents import window_slice
+from langchain_sentence_window.documents.window_fields import FIELDS
+from tests.toys import WordEmbeddings
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.process
-def test_a_field_that_a_row_adds_is_right_wherever_windows_go() -> None:
-    run = subprocess.run(
-        [sys.executable, "-m", "tests.documents.added_field"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
-    assert run.returncode == 0, run.stderr
-    found: dict[str, list[object]] = json.loads(run.stdout)
-    assert found.pop("source") == ["", "a value of its own"]
-    assert found.pop("command") == ["", "24 characters"]
-    assert found.pop("page") == ["", 24]
-    assert {name: characters for name, (_, characters) in found.items()} == {
-        "invoke": 24,
-        "merge_windows": 46,
-        "slice": 7,
-        "trimmed": 7,
-        "reranked": 24,
-        "quoted": 7,
-    }
-    assert all(len(str(text)) == characters for text, characters in found.values())
+def test_each_value_of_a_window_has_a_row() -> None:
+    source = Document(page_content="- A card:\n  - A seat.\n  - A trial.\n", metadata={"source": "a.pdf", "page": 0})
+    retriever = SentenceWindowRetriever.from_documents([source], WordEmbeddings(), window=0, k=2, lexical_weight=0)
+    windows = retriever.invoke("seat trial")
+    [merged] = merge_windows(windows)
+    for made in (*windows, merged, window_slice(merged, 0, 4)):
+        assert made.metadata.keys() - {"source", "page"} <= {field.key for field in FIELDS} == WINDOW_KEYS
 
 
 def test_the_documentation_lists_every_field() -> None:

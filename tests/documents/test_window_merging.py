@@ -86,12 +86,6 @@ def with_metadata(window: Document, **changed: Any) -> Document:
     return window.model_copy(update={"metadata": {**window.metadata, **changed}})
 
 
-def unspanned(window: Document, **changed: Any) -> Document:
-    """A window that doesn't say where each of its sentences stands, so that less of it can contradict itself."""
-    metadata = {key: value for key, value in window.metadata.items() if key != "sentence_spans"}
-    return window.model_copy(update={"metadata": metadata | changed})
-
-
 def sentences(documents: Sequence[Document]) -> list[list[int]]:
     return [each.metadata["sentences"] for each in documents]
 
@@ -261,42 +255,21 @@ def test_overlapping_windows_with_other_white_space_after_them_are_kept_apart() 
         assert merge_windows([unknown, other]) == [cut("rules", 1, last, {1: 0.5, 2: 0.4})]
 
 
-def numbered_on(window: Document) -> Document:
-    """A window of a version of its document with a sentence more before it, as if that had no length."""
-    hits = [hit | {"sentence_index": hit["sentence_index"] + 1} for hit in window.metadata["hits"]]
-    return unspanned(window, sentences=[each + 1 for each in window.metadata["sentences"]], hits=hits)
-
-
-def test_a_merged_window_is_merged_with_what_it_then_agrees_with() -> None:
-    windows = [
-        cut("unspaced", 0, 2, {0: 0.5}),
-        numbered_on(cut("unspaced", 1, 3, {1: 0.5, 2: 0.4})),
-        numbered_on(cut("unspaced", 1, 3, {3: 0.4})),
-    ]
-    assert sentences(merge_windows(windows)) == [[0, 4]]
-    assert sentences(merge_windows(windows[:2])) == [[0, 2], [2, 4]]
-
-
 def of_paged(**changed: Any) -> Document:
     return with_metadata(cut(PAGED, 2, 3, {2: 0.5}), **changed)
 
 
 def rehit(window: Document, index: int, like: int) -> Document:
-    """A window whose only hit has another number than its place says."""
+    """A window whose only hit has the place of one sentence, and the number of another."""
     found = SENTENCES["rules", like]
     hit = {"sentence_index": index, "start_index": found.start, "end_index": found.end, "score": 0.5}
-    return unspanned(window, hits=[hit])
+    return with_metadata(window, hits=[hit])
 
 
 WINDOW = cut("rules", 1, 3, {2: 0.5})
 OTHERS = {
     "another text": cut("rules", 2, 4, {4: 0.5}).model_copy(update={"page_content": "x" * 32}),
-    "another number of the first sentence": unspanned(cut("rules", 2, 4, {3: 0.5}), sentences=[1, 4]),
-    "another number of the last sentence": unspanned(cut("rules", 2, 4, {2: 0.5}), sentences=[2, 3]),
     "numbers that don't overlap": with_metadata(rehit(cut("rules", 2, 4, {3: 0.5}), 6, 3), sentences=[5, 7]),
-    "a hit of the number of another": rehit(cut("rules", 1, 4, {2: 0.5}), 2, 3),
-    "a hit at the place of another": rehit(cut("rules", 1, 4, {2: 0.5}), 3, 2),
-    "a hit before the other window by its number": rehit(cut("rules", 1, 5, {3: 0.5}), 3, 4),
 }
 
 
@@ -313,8 +286,6 @@ def test_windows_that_place_their_sentences_otherwise_are_kept_apart() -> None:
     moved = with_metadata(one, sentence_spans=[spans[0], [spans[1][0], spans[1][1] + 1], spans[2]])
     assert read_run(moved, 0) is not None
     assert merge_windows([moved, two]) == [moved, two]
-    for known in ([one, unspanned(two)], [unspanned(one), two]):
-        assert merge_windows(known) == [unspanned(cut("rules", 1, 4, {1: 0.5, 4: 0.4}))]
 
 
 def test_numbers_say_whether_windows_overlap_or_touch() -> None:
@@ -326,17 +297,9 @@ def test_numbers_say_whether_windows_overlap_or_touch() -> None:
     hit = cut("unspaced", 2, 3, {2: 0.5}).metadata["hits"][0] | {"sentence_index": 3}
     touching = [
         cut("unspaced", 0, 1, {1: 0.4}),
-        unspanned(cut("unspaced", 2, 3, {2: 0.5}), sentences=[3, 4], hits=[hit]),
+        with_metadata(cut("unspaced", 2, 3, {2: 0.5}), sentences=[3, 4], hits=[hit]),
     ]
     assert merge_windows(touching) == touching
-
-
-def test_a_hit_that_reaches_into_another_window_keeps_them_apart() -> None:
-    wide = unspanned(cut("rules", 1, 4, {2: 0.5}))
-    wide.metadata["hits"][0]["end_index"] = SENTENCES["rules", 3].end
-    given_ = [wide, cut("rules", 3, 4, {4: 0.5})]
-    assert read_run(wide, 0) is not None
-    assert merge_windows(given_) == given_
 
 
 SECOND = {"page": 1, "page_label": "p. 2", "start_index": 0, "end_index": 19, "span": [50, 69]}
@@ -358,7 +321,7 @@ def test_windows_whose_parts_differ_are_kept_apart(change: dict[str, Any]) -> No
     given_[1] = given_[1].model_copy(update={"metadata": metadata})
     assert read_run(given_[1], 0) is not None
     assert merge_windows(given_) == given_
-    without = {key: value for key, value in metadata.items() if key not in ("parts", "sentence_spans")}
+    without = {key: value for key, value in metadata.items() if key != "parts"}
     given_[1] = given_[1].model_copy(update={"metadata": without})
     assert read_run(given_[1], 0) is not None
     assert merge_windows(given_) == given_
@@ -391,6 +354,8 @@ FORGED: list[dict[str, Any]] = [
     {"parts": [], "sentence_spans": [[0, 5]]},
     {"parts": []},
     {"sentence_spans": [[28, 69]]},
+    {"sentences": [1, 3]},
+    {"hits": [{"sentence_index": 1, "start_index": 28, "end_index": 49, "score": 0.5}]},
     {"sentence_spans": [[28, 40], [41, 49], [50, 69]]},
 ]
 

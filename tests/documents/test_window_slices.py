@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window.documents.window_documents import window_slice
 from langchain_sentence_window.documents.window_runs import (
     best_hit,
-    read_parts,
+    parts_of_window,
     sentence_numbers,
     source_span,
     spans_of_sentences,
@@ -32,7 +32,7 @@ def test_a_slice_says_where_it_stands(whole: Document, data: st.DataObject) -> N
     assert not metadata.keys() & {"hits", "sentences", "window_id"}
     for start, end in metadata.get("sentence_spans", []):
         assert metadata["start_index"] <= start < end <= metadata["end_index"]
-    for each in read_parts(metadata) or ():
+    for each in parts_of_window(metadata) or ():
         own = PAGES[int(each.identity["page"])][each.start : each.end]
         start = each.source_start - metadata["start_index"]
         assert part.page_content[start : start + len(own)] == own != ""

@@ -72,6 +72,19 @@ def test_times_follow_what_is_joined_and_cut() -> None:
     assert describe_location(window_slice(seat, 0, 8)) == "talk.srt, 00:01:12–00:01:15"
 
 
+def test_windows_of_several_sentences_of_a_cue_are_merged() -> None:
+    cues = "00:01.000 --> 00:02.000\nA card. A seat. A trial. A page."
+    whole = subtitles(f"WEBVTT\n\n{cues}")
+    store = indexed([whole]).vectorstore
+    retriever = SentenceWindowRetriever(vectorstore=store, k=1, fetch_k=1, window=1, lexical_weight=0)
+    windows = [*retriever.invoke("seat"), *retriever.invoke("trial")]
+    [merged] = merge_windows(windows)
+    assert [each.page_content for each in windows] == ["A card. A seat. A trial.", "A seat. A trial. A page."]
+    assert merged.page_content == "A card. A seat. A trial. A page."
+    [all_of_it] = retriever.invoke("seat", window=3)
+    assert merged.metadata["parts"] == all_of_it.metadata["parts"]
+
+
 def test_sentences_can_be_filtered_by_time_and_speaker() -> None:
     cues = "00:01.000 --> 00:02.000\n<v Anna>The seat is free\n\n00:03.000 --> 00:04.000\n<v Ben>A seat is booked."
     retriever = indexed([subtitles(f"WEBVTT\n\n{cues}")])

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.documents.joining import body_spans
+from langchain_sentence_window.documents.running_lines import body_spans
 
 
 def bodies(pages: list[str]) -> list[str]:

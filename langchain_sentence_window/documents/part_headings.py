@@ -1,4 +1,4 @@
-"""Headings that splitters of others found, which are the headings of a chunk whether or not its text holds them.
+"""Headings of parts, which other splitters write into metadata, whether or not the text of a chunk holds them.
 
 ===========================================================  ==============================================
 keys of the metadata                                         written by
@@ -9,13 +9,12 @@ any key whose value heads a chunk of the source              the same, if headin
 ``headings`` in ``dl_meta``                                  docling, if the text doesn't begin with them
 ===========================================================  ==============================================
 
-Names without a number are told by others: two of them in one Document, or a heading in the text of a chunk that is
-equal to the value. Else they are values as any others are.
+Names without a number count if two of them are in one Document, or if a heading in the text of a chunk is equal to the
+value. Else they are values as any others are.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
 
 from langchain_sentence_window.splitting.blocks import (
     MAX_LEVEL,
@@ -54,19 +53,21 @@ def heading_levels(parts: Sequence[Part]) -> dict[str, int]:
     Returns:
         The level of the headings by key; 0 if it isn't known, but above all headings in the text.
     """
-    values = [_texts(part.document.metadata) for part in parts]
-    found: dict[str, int] = {}
-    for each in values:
-        numbers = {key: match for key in each if (match := _NUMBERED.fullmatch(key.strip()))}
-        found |= {key: int(match[1]) for key, match in numbers.items()}
-        named = [key for key in each if title_key(key) in _NAMES]
-        found |= {key: 0 for key in named if key not in found and len(named) > 1}
+    values = [_short_texts(part.document.metadata) for part in parts]
+    levels: dict[str, int] = {}
     if len(parts) > 1 and any(values):
-        found = dict.fromkeys(_told_by_text(parts, values), 0) | found
-    return found
+        levels = dict.fromkeys(_keys_of_headings_in_text(parts, values), 0)
+    for each in values:
+        named = [key for key in each if title_key(key) in _NAMES]
+        if len(named) > 1:
+            levels = dict.fromkeys(named, 0) | levels
+    for key in {key for each in values for key in each}:
+        if match := _NUMBERED.fullmatch(key.strip()):
+            levels[key] = int(match[1])
+    return levels
 
 
-def given_headings(part: Part, levels: Mapping[str, int]) -> tuple[Title, ...]:
+def part_headings(part: Part, levels: Mapping[str, int]) -> tuple[Title, ...]:
     """Return the headings above the text of a part, outermost first.
 
     Args:
@@ -74,14 +75,15 @@ def given_headings(part: Part, levels: Mapping[str, int]) -> tuple[Title, ...]:
         levels: The level of the headings in its metadata by key.
     """
     metadata = part.document.metadata
-    said = [(levels[key], value) for key, value in _texts(metadata).items() if key in levels] if levels else []
-    if not said and part.blocks is None:
-        said = [(min(level, MAX_LEVEL), each) for level, each in enumerate(docling_headings(metadata), 1)]
-    titles = [(level, title) for level, each in said if (title := _title(each))]
+    texts = _short_texts(metadata) if levels else {}
+    headings = [(levels[key], text) for key, text in texts.items() if key in levels]
+    if not headings and part.blocks is None:
+        headings = [(min(level, MAX_LEVEL), each) for level, each in enumerate(docling_headings(metadata), 1)]
+    titles = [(level, title) for level, each in headings if (title := _title(each))]
     return tuple(sorted(titles, key=lambda heading: heading[0]))  # of one level, the first stays first
 
 
-def _texts(metadata: Mapping[str, object]) -> dict[str, str]:
+def _short_texts(metadata: Mapping[str, object]) -> dict[str, str]:
     """Return the values that may be headings by key."""
     return {
         key: value
@@ -97,16 +99,17 @@ def _title(value: str) -> str:
     return heading_title(f"# {' '.join(value.split())}")
 
 
-def _told_by_text(parts: Sequence[Part], values: Sequence[Mapping[str, str]]) -> Iterator[str]:
+def _keys_of_headings_in_text(parts: Sequence[Part], values: Sequence[Mapping[str, str]]) -> Iterator[str]:
     """Yield the keys whose value is a marked heading at the beginning of a chunk, or all of it and above the next."""
-    chunks = [not part.identity and part.blocks is None for part in parts]
-    for part, each, is_chunk in zip(parts, values, chunks, strict=True):
-        titles = {title_key(title) for title in _first_titles(part.text)} if is_chunk and each else set()
-        yield from (key for key, value in each.items() if titles and title_key(_title(value)) in titles - {""})
-    for (part, following), (each, after), is_chunk in zip(pairwise(parts), pairwise(values), chunks, strict=False):
-        text = part.text.strip() if is_chunk and len(part.text) <= 2 * MAX_MARKED_HEADING_CHARS else ""
-        if text and following.text.strip() != text:
-            yield from (key for key, value in each.items() if value.strip() == text and after.get(key) == value)
+    for index, (part, each) in enumerate(zip(parts, values, strict=True)):
+        if part.identity or part.blocks is not None or not each:
+            continue
+        titles = {title_key(title) for title in _first_titles(part.text)} - {""}
+        yield from [key for key, value in each.items() if titles and title_key(_title(value)) in titles]
+        text = part.text.strip() if len(part.text) <= 2 * MAX_MARKED_HEADING_CHARS else ""
+        if text and index + 1 < len(parts) and parts[index + 1].text.strip() != text:
+            below = values[index + 1]
+            yield from [key for key, value in each.items() if value.strip() == text and below.get(key) == value]
 
 
 def _first_titles(text: str) -> Iterator[str]:
