@@ -15,9 +15,6 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.blocks import PROSE
-from langchain_sentence_window.splitting.data_uris import STAND_IN, without_data_uris
-from langchain_sentence_window.splitting.light_markup import is_left_out
-from langchain_sentence_window.splitting.markup import is_markup
 from langchain_sentence_window.windows.geometry import Hit
 
 from . import keys
@@ -178,8 +175,6 @@ def _read(metadata: Mapping[str, Any], text: str) -> StoredSentence:
         raise ValueError(
             f"{keys.PIECES_START} and {keys.PIECES_END} are {sentence.pieces}, which don't include {index}"
         )
-    if not is_separator(sentence.separator):
-        raise ValueError(f"{keys.SEPARATOR} is {shown(sentence.separator)}")
     return sentence
 
 
@@ -215,8 +210,6 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
         raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}")
     separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
     separators.append(checked(metadata, keys.WINDOW_SEPARATOR, str, " "))
-    if not all(map(is_separator, separators)):
-        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}, and leaves out text")
     own = (sentence.start - at, sentence.end - at)
     is_in_section = sentence.section_start <= first and first + len(spans) <= sentence.section_end
     if not is_in_section or (sentence.index, own) not in enumerate(spans, first) or text[slice(*own)] != sentence.text:
@@ -261,12 +254,6 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
         similarity,
         sentence.pieces,
     )
-
-
-def is_separator(text: str) -> bool:
-    """Return whether what stands between two sentences is only white space, markup of any format and data URIs."""
-    text = without_data_uris(text, STAND_IN)
-    return not text.strip() or is_markup(text) or is_left_out(text)
 
 
 def _span(written: str) -> Span:

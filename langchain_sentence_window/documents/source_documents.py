@@ -129,7 +129,7 @@ def write_window(text: str, spans: Sequence[Span], window: Window) -> dict[str, 
 
 
 def separator_after(text: str, spans: Sequence[Span], index: int) -> str:
-    """Return what stands between a sentence and the next, see `is_separator`; one space after the last."""
+    """Return what is between a sentence and the next: white space and markup; one space after the last."""
     return " " if index + 1 == len(spans) else text[spans[index][1] : spans[index + 1][0]]
 
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
@@ -18,8 +18,8 @@ from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
 from langchain_sentence_window.splitting import languages
-from langchain_sentence_window.splitting.blocks import Structure
 from langchain_sentence_window.splitting.engines import Engine, knows, make_engine
+from langchain_sentence_window.splitting.parsers import STRUCTURES, Structure
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
 from .joined_document import first_piece
@@ -27,7 +27,6 @@ from .keys import SOURCE
 from .source_documents import ANY_STORE, MetadataFitter, StoreLimits, sentence_documents
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.splitting.light_markup import Format
     from langchain_sentence_window.splitting.sentences import Sentence
     from langchain_sentence_window.splitting.source_code import Syntax
 
@@ -81,9 +80,11 @@ class SentenceSplitter(BaseDocumentTransformer):
                 last two need the extras of their names); or a callable that takes the text of a paragraph and
                 returns ``(start, end)`` of each sentence. A document of a language that a named engine doesn't know
                 is cut as with ``None``.
-            structure: ``"markdown"`` or ``"plain"``; ``"auto"`` looks in each text for Markdown's marks, and tells code
-                and other markup by their suffixes, or if their text leaves no doubt. Lines indented by four spaces are
-                code only with ``"markdown"``.
+            structure: ``"markdown"`` or ``"plain"``; ``"auto"`` looks in each text for Markdown's marks, and recognizes
+                code by its suffix, or if its text leaves no doubt. Lines indented by four spaces are code only with
+                ``"markdown"``. Or a parser of another format, which takes a text and returns its blocks, see
+                `langchain_sentence_window.splitting.parsers`; a text for which it returns ``None`` is split as with
+                ``"auto"``. If a loader has written blocks into the metadata, these are taken.
             min_chars: Characters; a shorter sentence is joined to its neighbor in the same paragraph.
             max_chars: Characters; a longer sentence, code block or other unit is cut at the end of a clause, else at
                 white space, because an embedder wouldn't read all of it. ``None`` for no limit.
@@ -100,9 +101,9 @@ class SentenceSplitter(BaseDocumentTransformer):
             InvalidInputError: A setting isn't one of these, there is no such language, or the engine doesn't know it.
             MissingExtraError: The engine's library isn't installed, or the one that detects languages.
         """
-        if not isinstance(structure, str) or structure not in get_args(Structure):
+        if not callable(structure) and not (isinstance(structure, str) and structure in STRUCTURES):
             raise InvalidInputError(
-                f"structure is {shown(structure)}; it must be one of {', '.join(get_args(Structure))}"
+                f"structure is {shown(structure)}; it must be one of {', '.join(STRUCTURES)}, or a parser"
             )
         low, high = as_integer(min_chars), as_integer(max_chars)
         if low is None or low < 0 or (max_chars is not None and (high is None or high < max(1, low))):
@@ -262,13 +263,12 @@ class SentenceSplitter(BaseDocumentTransformer):
         """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
         from langchain_sentence_window.splitting.markdown import read_front_matter
         from langchain_sentence_window.splitting.sentences import moved, split_text
-        from langchain_sentence_window.splitting.source_code import Syntax
 
         fitter, made = MetadataFitter(limits), list[Document]()
         for document in joined:
             text = document.text
-            syntax = told_syntax(document.parts[0].document.metadata) if document.parts else None
-            is_code = isinstance(syntax, Syntax)
+            syntax = syntax_of(document.parts[0].document.metadata) if document.parts else None
+            is_code = syntax is not None
             front_matter = None if is_code else read_front_matter(text)
             values = front_matter.values if front_matter else {}
             said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
@@ -324,23 +324,20 @@ _TYPES_OF_CODE = ("functions_classes", "simplified_code")
 _FILE_KEYS = (SOURCE, "file_path", "file_name", "filename", "path")
 
 
-def told_syntax(metadata: Mapping[str, Any]) -> "Syntax | Format | None":
-    """Tell whether a document is code, and of which syntax, or markup, and of which format, by its metadata.
+def syntax_of(metadata: Mapping[str, Any]) -> "Syntax | None":
+    """Return the syntax of a document of code, by its metadata; ``None`` for any other document.
 
     Args:
-        metadata: LangChain's parser of languages writes ``content_type`` and ``language``, and `load_file` the type of
-            the content; else the suffix of the file tells it.
+        metadata: LangChain's parser of languages writes ``content_type`` and ``language``; else the suffix of the file
+            decides.
     """
-    from langchain_sentence_window.splitting.light_markup import format_of
     from langchain_sentence_window.splitting.source_code import syntax_of_language, syntax_of_source
 
     language, content_type = _text(metadata.get(_LANGUAGE)), _text(metadata.get(_CONTENT_TYPE))
     if content_type in _TYPES_OF_CODE and language:
         return syntax_of_language(language)
-    if content_type and (known := format_of(content_type=content_type)):
-        return known
     given = next(filter(None, (_text(metadata.get(key)) for key in _FILE_KEYS)), "")
-    return syntax_of_source(given) or format_of(given) or (syntax_of_language(language) if language else None)
+    return syntax_of_source(given) or (syntax_of_language(language) if language else None)
 
 
 def _text(value: object) -> str:

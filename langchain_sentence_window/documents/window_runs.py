@@ -17,7 +17,6 @@ from langchain_sentence_window._validation import as_integer, as_number
 from . import keys
 from .joined_document import SPAN, PartSpan
 from .metadata_values import SCALARS, is_index
-from .sentence_documents import is_separator
 from .source_parts import page_of
 
 
@@ -97,7 +96,7 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
     if not hits or parts is None or sentences is None or (parts and not sentences):
         return None
     given = metadata.get(keys.SEPARATOR)
-    separator = given if isinstance(given, str) and is_separator(given) else None
+    separator = given if isinstance(given, str) else None
     run = WindowRun(document, rank, doc_id, first, last, start, end, hits, sentences, parts, separator)
     return run if _is_sound(run) else None
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from langchain_sentence_window._primitives import Span
 
@@ -27,8 +27,8 @@ CONTENTS = "contents"
 Title: TypeAlias = tuple[int, str]
 """The level of a heading and its title, without its marks and on one line."""
 
-Structure: TypeAlias = Literal["auto", "markdown", "plain"]
-"""The structure of a text; ``auto`` looks for Markdown's marks."""
+KINDS = frozenset({PROSE, HEADING, LIST_ITEM, TABLE_ROW, CODE, HTML, FRONT_MATTER})
+"""The kinds of blocks that a loader or a parser may find."""
 
 LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
 """A line with its end."""
@@ -49,6 +49,7 @@ class Block:
             ``front_matter``, ``message`` or ``contents``, a line of a table of contents.
         level: 1 to 6 for a heading that begins a section, else 0.
         is_header: Whether a row of a table is the header of those below it; ``None`` if its loader doesn't say.
+        body: Where the text of a list item begins whose marker isn't text; ``None`` if it is text, such as ``1.``.
     """
 
     start: int
@@ -56,6 +57,7 @@ class Block:
     kind: str = PROSE
     level: int = 0
     is_header: bool | None = None
+    body: int | None = None
 
 
 def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Block:

@@ -3,7 +3,7 @@
 import math
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, pairwise, takewhile, zip_longest
@@ -25,7 +25,6 @@ from .blocks import (
     PROSE,
     TABLE_ROW,
     Block,
-    Structure,
     Title,
     heading_title,
     pieces,
@@ -38,10 +37,10 @@ from .data_uris import Shortened, find_data_uris
 from .engines import Engine
 from .languages import Language
 from .lead_ins import find_lead_ins
-from .light_markup import Format, Source, format_of_text, is_left_out, read_source
 from .line_breaks import Gap, column_width, find_gaps, goes_on
 from .markdown import FrontMatter, is_markdown, parse_markdown
 from .markup import is_markup, shield_tags, strip_markup
+from .parsers import Structure, parse_blocks, read_masks
 from .rules import is_casual, sentence_starts
 from .source_code import Syntax, code_sections, syntax_of_text
 from .structure import join_markers, refine_blocks
@@ -100,7 +99,7 @@ def split_text(
     blocks: Sequence[Block] | None = None,
     headings: Sequence[Title] = (),
     front_matter: FrontMatter | None = None,
-    syntax: Syntax | Format | None = None,
+    syntax: Syntax | None = None,
     min_chars: int = 0,
     max_chars: int | None = None,
     max_piece_chars: int | None = None,
@@ -111,12 +110,12 @@ def split_text(
         text: Any string.
         language: The words of its language, which decide about full stops and newlines.
         engine: Finds the sentences of one paragraph; ``None`` for the rules of this package.
-        structure: The structure of the text.
-        blocks: The blocks of the text, in order and disjoint; ``None`` if they are to be found.
+        structure: The structure of the text, or a parser that finds its blocks.
+        blocks: The blocks of the text in order, and masks, see `parsers`; ``None`` if they are to be found.
         headings: The headings above the text, outermost first, which it may begin with.
         front_matter: That of the text; elsewhere than at the beginning of a document it is text.
-        syntax: The syntax of the text if it is known to be code, or its format if that is a markup other than Markdown;
-            ``None`` to look at the text. Only if the structure is ``auto``.
+        syntax: The syntax of the text if it is known to be code; ``None`` to look at the text. Only if the structure is
+            ``auto``.
         min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
         max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
         max_piece_chars: Characters; a longer sentence of prose is cut into pieces, see `cut_at_clauses`, unless it
@@ -160,12 +159,17 @@ def _split_text(
     blocks: Sequence[Block] | None,
     headings: Sequence[Title],
     front_matter: FrontMatter | None,
-    syntax: Syntax | Format | None,
+    syntax: Syntax | None,
     sizes: tuple[int, int | None, int | None],
 ) -> list[Sentence]:
     """Cut a text without data URIs into sentences."""
-    is_open = structure == "auto" and blocks is None
-    if is_open and (syntax := syntax or syntax_of_text(text) or format_of_text(text)) and isinstance(syntax, Syntax):
+    body = front_matter.end if front_matter else 0
+    if blocks is None and callable(structure):
+        unread = " " * body + text[body:]
+        if (blocks := parse_blocks(structure, unread)) is not None:
+            text = unread
+    is_open = blocks is None and structure not in ("markdown", "plain")
+    if is_open and (syntax := syntax or syntax_of_text(text)):
         return _of_code(text, syntax, sizes[0], sizes[1])
     cut = partial(
         _cut_text,
@@ -175,11 +179,10 @@ def _split_text(
         front_matter=front_matter,
         sizes=sizes,
     )
-    body = front_matter.end if front_matter else 0
-    if is_open and isinstance(syntax, Format) and (source := read_source(text, syntax, body)):
-        return _in_source(text, source, syntax, cut(source.text, blocks=source.blocks))
-    if blocks is not None or not (structure == "markdown" or (structure == "auto" and is_markdown(text))):
-        return cut(text, blocks=blocks)
+    if blocks is not None:
+        return _of_blocks(text, blocks, cut)
+    if structure == "plain" or (is_open and not is_markdown(text)):
+        return cut(text, blocks=None)
     parse = partial(parse_markdown, indented_code=structure == "markdown", body=body)
     if stripped := strip_markup(text):
         sentences = cut(stripped.text, blocks=parse(stripped.text, layout=stripped.layout))
@@ -216,17 +219,14 @@ def _around_data_uris(sentences: Sequence[Sentence], short: Shortened) -> list[S
     return made
 
 
-def _in_source(text: str, source: Source, known: Format, sentences: Sequence[Sentence]) -> list[Sentence]:
-    """Return sentences of a source that was read with their spans in the text as it is written."""
-    spans = [
-        source.titles.get((each.start, each.end)) or trim(text, source.markers.get(each.start, each.start), each.end)
-        for each in sentences
-    ]
-    for number, (one, other) in enumerate(pairwise(spans)):
-        gap = text[one[1] : other[0]]
-        if not is_markup(gap) and not is_left_out(gap, known):  # it would be no markup to who reads a store
-            spans[number] = trim(text, one[0], other[0])
-    return [replace(each, start=start, end=end) for each, (start, end) in zip(sentences, spans, strict=True)]
+def _of_blocks(text: str, blocks: Sequence[Block], cut: Callable[..., list[Sentence]]) -> list[Sentence]:
+    """Return the sentences of a text whose blocks a loader or a parser found; see `parsers` for masks and bodies."""
+    reading, plain = read_masks(text, blocks)
+    sentences = cut(reading, blocks=plain)
+    bodies = {block.start: block.body for block in plain if block.body is not None}
+    if not bodies:
+        return sentences
+    return [replace(each, start=bodies.get(each.start, each.start)) for each in sentences]
 
 
 def _cut_text(
@@ -429,7 +429,8 @@ def fit_sizes(text: str, spans: Sequence[Span], min_chars: int, max_chars: int |
         return joined
     fitted: list[Span] = []
     for start, end in joined:
-        fitted += pieces(text, start, end, _cuts(text, start, end, max_chars) if end - start > max_chars else ())
+        is_long = end - start > max_chars
+        fitted += pieces(text, start, end, _cuts(text, start, end, max_chars)) if is_long else [(start, end)]
     return fitted
 
 
