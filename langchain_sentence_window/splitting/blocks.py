@@ -7,7 +7,7 @@ path of headings is limited.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
@@ -200,13 +200,15 @@ def trim(text: str, start: int, end: int) -> Span:
     Returns:
         The trimmed span; ``(end, end)`` if there is nothing but white space.
     """
+    if start < end and not text[start].isspace() and not text[end - 1].isspace():
+        return start, end
     body = text[start:end]
     lead = len(body) - len(body.lstrip())
     return start + lead, start + max(lead, len(body.rstrip()))
 
 
-def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[Span]:
-    """Cut ``[start, end)`` at positions and yield the trimmed pieces.
+def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> list[Span]:
+    """Cut ``[start, end)`` at positions into trimmed pieces.
 
     Spans are made from cuts, so they are in order and disjoint, and no character but white space is lost between them.
 
@@ -216,11 +218,9 @@ def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[Spa
         end: Where the last piece ends.
         cuts: Positions where a new piece begins, in any order; those outside ``[start, end)`` are ignored.
 
-    Yields:
+    Returns:
         Trimmed spans that aren't empty, in order.
     """
     edges = [start, *sorted({cut for cut in cuts if start < cut < end}), end]
-    for left, right in pairwise(edges):
-        span = trim(text, left, right)
-        if span[0] < span[1]:
-            yield span
+    spans = (trim(text, left, right) for left, right in pairwise(edges))
+    return [(low, high) for low, high in spans if low < high]

@@ -18,10 +18,35 @@ from langchain_sentence_window.errors import InvalidInputError
 
 from .joints import CLOSING, OPENING, STOPS, first_letter, in_speech, is_small, settled
 from .languages import Language, is_known, known_languages, load_language, unknown_code, words_of
+from .parsers import Structure
 from .rules import LABEL, MARKER, is_casual, last_word
 
 Engine: TypeAlias = Callable[[str], Iterable[Span]]
 """A sentence engine: takes the text of one paragraph and returns ``(start, end)`` of each sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """The rules by which texts of one language are split.
+
+    Attributes:
+        words: The words of the language, which decide about newlines, and about full stops if there is no engine.
+            Empty if this package has no list of them.
+        engine: Finds the sentences of a paragraph; ``None`` for the rules of this package.
+        structure: The structure of a text, or a parser that finds its blocks.
+        min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
+        max_chars: Characters; a longer sentence is cut, see `langchain_sentence_window.splitting.lengths`. ``None`` for
+            no limit.
+        max_piece_chars: Characters; a longer sentence of prose is cut into pieces, unless it introduces others.
+            ``None`` for no pieces.
+    """
+
+    words: Language
+    engine: Engine | None = None
+    structure: Structure = "auto"
+    min_chars: int = 0
+    max_chars: int | None = None
+    max_piece_chars: int | None = None
 
 
 MAX_PIECE_CHARS = 10_000

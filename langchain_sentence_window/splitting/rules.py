@@ -75,8 +75,11 @@ _INFLECTIONS = frozenset({"a)", "as)", "o)", "os)"})
 
 def is_casual(text: str, language: Language) -> bool:
     """Return whether sentences of a text begin in lower case too, so case tells nothing."""
+    next_letters = list(_NEXT_CASE.finditer(text))
+    if not any(match[1].islower() for match in next_letters):
+        return False
     ends = lower = 0
-    for match in _NEXT_CASE.finditer(text):
+    for match in next_letters:
         word = last_word(text, 0, match.start())
         is_word = word.isalpha() and word.islower() and len(word) > 1 and not _LOWER_ROMAN.fullmatch(word)
         if is_word and not language.abbreviates(word):

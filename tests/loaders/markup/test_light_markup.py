@@ -14,6 +14,7 @@ from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever,
 from langchain_sentence_window.documents.source_parts import LAYOUT, read_layout
 from langchain_sentence_window.loaders import load_file
 from langchain_sentence_window.loaders.markup.light_markup import ASCIIDOC, FORMATS, LATEX, ORG, RST, Format
+from langchain_sentence_window.splitting.engines import Ruleset
 from langchain_sentence_window.splitting.languages import load_language
 from langchain_sentence_window.splitting.sentences import Sentence, split_text
 from tests.splitting.test_hostile import LINEAR, ONCE, lines_run, processor_time
@@ -32,11 +33,12 @@ LATEX_TEXT = (
     "\\end{quote}\nA seat is free. Take it.\n\\end{document}\n"
 )
 TEXTS = {RST: RST_TEXT, ASCIIDOC: ASCIIDOC_TEXT, ORG: ORG_TEXT, LATEX: LATEX_TEXT}
+RULES = Ruleset(load_language("en"))
 BY_NAME = {known.name: known for known in FORMATS}
 
 
 def split(text: str, known: Format) -> list[Sentence]:
-    return split_text(text, load_language("en"), structure=known.parse)
+    return split_text(text, Ruleset(load_language("en"), structure=known.parse))
 
 
 def written(text: str, name: str) -> list[str]:
@@ -103,7 +105,7 @@ def test_a_file_is_split_as_a_text_is_by_the_parser(name: str, text: str, expect
     document = loaded(tmp_path, f"a{BY_NAME[name].suffixes[0]}", text)
     blocks = read_layout(document.metadata[LAYOUT], len(text))
     assert blocks is not None
-    assert written_sentences(text, split_text(text, load_language("en"), blocks=blocks[0])) == expected
+    assert written_sentences(text, split_text(text, RULES, blocks=blocks[0])) == expected
 
 
 def test_a_file_whose_text_was_changed_is_read_as_any_other_text(tmp_path: Path) -> None:
@@ -117,7 +119,7 @@ def test_a_file_whose_text_was_changed_is_read_as_any_other_text(tmp_path: Path)
 @pytest.mark.parametrize("text", ["", " \n", "A seat is free. Take it.", "Seats.\n\n1 is free."])
 def test_a_text_without_marks_of_its_format_is_read_as_any_other(known: Format, text: str) -> None:
     assert known.parse(text) is None
-    assert split(text, known) == split_text(text, load_language("en"))
+    assert split(text, known) == split_text(text, RULES)
 
 
 def test_line_ends_of_windows_are_no_marks_of_a_format() -> None:
@@ -127,7 +129,7 @@ def test_line_ends_of_windows_are_no_marks_of_a_format() -> None:
 
 def test_a_text_of_nothing_but_markup_is_read_as_text() -> None:
     text = "\\newcommand{\\seat}{free}\n\\setlength{\\row}{2cm}"
-    assert written(text, "latex") == written_sentences(text, split_text(text, load_language("en")))
+    assert written(text, "latex") == written_sentences(text, split_text(text, RULES))
 
 
 def test_front_matter_is_left_out_of_other_markup_too(tmp_path: Path) -> None:
