@@ -215,7 +215,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         Raises:
             InvalidInputError: The text isn't a string, or the engine returned a span outside its text.
         """
-        from langchain_sentence_window.splitting.markdown import read_front_matter
+        from langchain_sentence_window.splitting.front_matter import read_front_matter
         from langchain_sentence_window.splitting.sentences import Above, split_text
 
         if not isinstance(text, str):
@@ -258,7 +258,7 @@ class SentenceSplitter(BaseDocumentTransformer):
 
     def split_joined(self, joined: "Iterable[JoinedDocument]", limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
-        from langchain_sentence_window.splitting.markdown import read_front_matter
+        from langchain_sentence_window.splitting.front_matter import read_front_matter
         from langchain_sentence_window.splitting.sentences import Above, moved, split_text
 
         fitter, made = MetadataFitter(limits), list[Document]()

@@ -19,7 +19,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, FILE_STATE, LAYOUT, TITLE, write_layout
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
-from langchain_sentence_window.splitting.markdown import read_front_matter
+from langchain_sentence_window.splitting.front_matter import read_front_matter
 
 from .file_bytes import EmptyFileError, FileBytes, read_file
 from .markup.light_markup import FORMATS, format_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
-from langchain_sentence_window._primitives import Span
+from langchain_sentence_window._primitives import MAX_INDEX, Span
 
 PROSE = "prose"
 HEADING = "heading"
@@ -32,6 +32,9 @@ KINDS = frozenset({PROSE, HEADING, LIST_ITEM, TABLE_ROW, CODE, HTML, FRONT_MATTE
 
 LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
 """A line with its end."""
+
+LETTER = re.compile(r"[^\W_]")
+"""A letter or a digit, as `str.isalnum` has it."""
 
 _BULLET_LINE = re.compile(r"[-*+•▪◦‣][ \t]+\S")
 _NUMBERED_HEADING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.|[A-Z]\.)[ \t]+(?=[A-ZÀ-Þ])")
@@ -106,7 +109,7 @@ ELLIPSIS = "…"
 _WIKI_HEADING = re.compile(r"(=(?: ?=){0,5})( ?)([^\s=](?:[^=\r\n]*[^\s=])?)\2\1")
 # Bold marks around all of the line, and none inside; a colon may stand on either side of the last one.
 _BOLD = re.compile(r"(\*\*\*|\*\*|___|__)(?=\S)((?:(?!\*\*|__).)+)(?<=\S)\1:?")
-_MIN_TITLE_LETTERS = 2
+_MIN_TITLELETTERS = 2
 # A question in bold is a heading, as in lists of frequently asked questions.
 _NO_TITLE = re.compile(r"[.!…,;。！。،؛]\Z|(?:[!?]|\w{4}\.)\s|\w@\w|://")
 _ATX = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
@@ -123,7 +126,7 @@ def wiki_heading(text: str, start: int, end: int) -> "re.Match[str] | None":
     if end - start > MAX_MARKED_HEADING_CHARS or not text.startswith("=", start):
         return None
     match = _WIKI_HEADING.fullmatch(text, start, end)
-    return match if match and (match[2] or match[1] != "=") and any(map(str.isalnum, match[3])) else None
+    return match if match and (match[2] or match[1] != "=") and has_word(match[3]) else None
 
 
 def is_underlined_title(line: str, underline: str) -> bool:
@@ -145,7 +148,7 @@ def bold_title(line: str) -> str:
     """
     match = _BOLD.fullmatch(line) if len(line) <= MAX_HEADING_CHARS else None
     title = match[2].strip("*_ \t") if match else ""
-    has_letters = sum(map(str.isalpha, title)) >= _MIN_TITLE_LETTERS
+    has_letters = sum(map(str.isalpha, title)) >= _MIN_TITLELETTERS
     return title.removesuffix(":").rstrip() if has_letters and not _NO_TITLE.search(title) else ""
 
 
@@ -166,10 +169,10 @@ def heading_title(heading: str) -> str:
     elif match := wiki_heading(title, 0, len(title)):
         title = match[3]
     else:  # underlined; the underline has no word in it
-        title = " ".join(line for line in lines if any(map(str.isalnum, line))) or title
+        title = " ".join(filter(has_word, lines)) or title
     if "<" in title:
         plain = _INLINE_TAG.sub(lambda match: match["code"] or "", title)
-        title = plain if any(map(str.isalnum, plain)) else title
+        title = plain if has_word(plain) else title
     return " ".join(title.split())
 
 
@@ -192,6 +195,11 @@ def shorten(text: str, max_chars: int) -> str:
 def title_key(title: str) -> str:
     """Return what of a title counts when it is compared: its letters and digits."""
     return "".join(filter(str.isalnum, title)).casefold()
+
+
+def has_word(text: str, start: int = 0, end: int = MAX_INDEX) -> bool:
+    """Return whether a stretch of a text holds a letter or a digit."""
+    return LETTER.search(text, start, end) is not None
 
 
 def trim(text: str, start: int, end: int) -> Span:

@@ -7,6 +7,7 @@ sentence clearly goes on: before a small letter, after an abbreviation, and arou
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -186,32 +187,33 @@ def make_engine(engine: str | Engine, language: str) -> Engine:
         MissingExtraError: Its library isn't installed.
     """
     if callable(engine):
-        return _Checked(checked_callback("engine", engine, "a text"))
+        return partial(_checked, checked_callback("engine", engine, "a text"))
     if not isinstance(engine, str) or engine not in ENGINES:
         raise InvalidInputError(f"engine is {shown(engine)}; there are {', '.join(ENGINES)}, and any callable")
     return ENGINES[engine](language)
 
 
-@dataclass(frozen=True)
-class _Checked:
-    """A user's engine, whose results are checked."""
+def _checked(engine: Engine, text: str) -> Iterator[Span]:
+    """Yield the spans that a user's engine returns, after checking them."""
+    returned: object = engine(text)
+    if isinstance(returned, str | bytes | Mapping) or not isinstance(returned, Iterable):
+        raise _no_spans(returned)
+    for span in returned:
+        ends = list(map(as_integer, span)) if isinstance(span, Iterable) else []
+        if len(ends) != 2 or ends[0] is None or ends[1] is None:  # noqa: PLR2004
+            raise _no_spans(span)
+        start, end = ends[0], ends[1]
+        if not 0 <= start <= end <= len(text):
+            raise InvalidInputError(
+                f"the sentence engine returned the span ({shown(start)}, {shown(end)}) for a text of {len(text)} "
+                "characters; spans are (start, end) with 0 <= start <= end <= len(text)"
+            )
+        yield start, end
 
-    engine: Engine
 
-    def __call__(self, text: str) -> Iterator[Span]:
-        found: object = self.engine(text)
-        if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
-            raise _no_spans(found)
-        for span in found:
-            ends = list(map(as_integer, span)) if isinstance(span, Iterable) else []
-            if len(ends) != 2 or ends[0] is None or ends[1] is None:  # noqa: PLR2004
-                raise _no_spans(span)
-            yield ends[0], ends[1]
-
-
-def _no_spans(given: object) -> InvalidInputError:
+def _no_spans(returned: object) -> InvalidInputError:
     return InvalidInputError(
-        f"the sentence engine returned {shown(given)}; it must return (start, end) of each sentence as whole numbers"
+        f"the sentence engine returned {shown(returned)}; it must return (start, end) of each sentence as whole numbers"
     )
 
 

@@ -12,6 +12,7 @@ Tool", ACL 2012.
 import functools
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -209,20 +210,16 @@ def language_of_parts(
         InvalidInputError: The metadata of a part names a language that isn't known.
         MissingExtraError: The language must be detected, and py3langid isn't installed.
     """
-    chars: dict[str, int] = {}
+    chars = Counter[str]()
     for metadata, size in parts:
-        said = _single(metadata.get("language"))
-        if said is not None:
-            code = plain_code(said) if isinstance(said, str) and said != language else None
-            if isinstance(said, str) and said == language:  # known to its engine even if nobody else knows it
-                code = language
-            if code is None:
-                raise unknown_code(said, doc_id=doc_id)
-        else:
-            among = _single(metadata.get("languages"))
-            code = plain_code(among) if isinstance(among, str) else None
+        said, among = _single(metadata.get("language")), _single(metadata.get("languages"))
+        code = plain_code(among) if said is None and isinstance(among, str) else None
+        if isinstance(said, str):
+            code = said if said == language else plain_code(said)  # an engine may know a code that nobody else knows
+        if said is not None and code is None:
+            raise unknown_code(said, doc_id=doc_id)
         if code is not None:
-            chars[code] = chars.get(code, 0) + size
+            chars[code] += size
     if chars:
         return max(chars, key=lambda code: chars[code])
     return language if language != AUTO else detected_language(text) or FALLBACK

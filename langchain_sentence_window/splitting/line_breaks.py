@@ -119,7 +119,7 @@ class LineBreaks:
         """Characters of a full line of a script without spaces, such as Japanese; 0 if there is no such line."""
         return _full_unspaced_line(self._text, self.gaps)
 
-    def among(self, gaps: Sequence[Gap]) -> list[Gap]:
+    def breaks_among(self, gaps: Sequence[Gap]) -> list[Gap]:
         """Return those of some gaps that end a sentence."""
         return [gap for gap in gaps if not self._goes_on(gap)]
 
@@ -145,7 +145,9 @@ class LineBreaks:
         closers = _NEVER_FIRST if is_blank else _NEVER_FIRST + ":"
         if ending in "([{\u00ad" or (first and first in closers and opening not in "([{.…"):
             return True
-        if _MARKER_LINE.fullmatch(text, line, end) or _LAST_MARKER.search(text[max(line, end - 12) : end]):
+        if _MARKER_LINE.fullmatch(text, line, end):
+            return True
+        if ending == ")" and _LAST_MARKER.search(text[max(line, end - 12) : end]):
             return True
         if self._ideographs and _is_unspaced(text, gap):
             return _is_wrapped(text, gap, self._ideographs)

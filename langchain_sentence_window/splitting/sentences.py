@@ -1,14 +1,12 @@
 """From a text to its sentences: blocks, line breaks, engine, markers, sections, lead-ins; or code."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate, pairwise, takewhile
 from typing import NamedTuple
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import COLONS, Span
-from langchain_sentence_window.errors import InvalidInputError
 
 from .blocks import (
     CODE,
@@ -32,11 +30,12 @@ from .blocks import (
     trim,
 )
 from .data_uris import Shortened, find_data_uris
-from .engines import Engine, Ruleset
+from .engines import Ruleset
+from .front_matter import FrontMatter
 from .lead_ins import find_lead_ins
 from .lengths import cut_at_clauses, fit_lengths
 from .line_breaks import Gap, LineBreaks
-from .markdown import FrontMatter, is_markdown, parse_markdown
+from .markdown import is_markdown, parse_markdown
 from .markup import is_markup, shield_tags, strip_markup
 from .parsers import parse_blocks, read_masks
 from .rules import is_casual, sentence_starts
@@ -215,53 +214,69 @@ def _split_code(text: str, syntax: Syntax, rules: Ruleset) -> list[Sentence]:
 
 def _cut(text: str, rules: Ruleset, above: Above, blocks: Sequence[Block] | None) -> list[Sentence]:
     """Cut a text whose blocks are known, or that is plain."""
-    titled, text = text, shield_tags(text)
-    casual = is_casual(text, rules.words)
-    breaks = LineBreaks(text, rules.words, is_casual=casual)
-    gaps = breaks.gaps
-    if blocks is None:
-        gaps = breaks.among(gaps)
-        blocks = list(_plain_blocks(text, gaps))
-    refined = refine_blocks(titled, blocks)
+    cutter = _Cutter(text, rules, blocks)
+    refined = refine_blocks(text, cutter.blocks)
     if above.headings:
-        refined = list(_with_headings(titled, refined, above.headings))
-    ends = [gap.end for gap in gaps]
-
-    def cut_block(block: Block) -> list[Span]:
-        if block.kind in _UNCUT_KINDS:
-            return [(block.start, block.end)]
-        # A speaker stays with what is said first.
-        body = speaker_end(text, block.start, block.end) if block.kind == MESSAGE else block.start
-        inside = gaps[bisect_right(ends, body) : bisect_left(ends, block.end)]
-        spans: list[Span] = []
-        for start, end in pieces(text, body, block.end, [gap.end for gap in breaks.among(inside)]):
-            paragraph = text[start:end]
-            if rules.engine is None:
-                starts = sentence_starts(paragraph, rules.words, is_casual=casual)
-            else:
-                starts = _checked_starts(paragraph, rules.engine)
-            spans += pieces(text, start, end, [start + at for at in starts])
-        spans = join_markers(text, spans)
-        return [(block.start, spans[0][1]), *spans[1:]] if spans else [(block.start, block.end)]
-
+        refined = list(_with_headings(text, refined, above.headings))
     sentences: list[Sentence] = []
-    for heading, section in _sections(titled, refined, above):
-        spans = [fit_lengths(text, cut_block(block), rules.min_chars, rules.max_chars) for block in section]
-        leads = find_lead_ins(titled, section, spans)
+    for heading, section in _sections(text, refined, above):
+        spans = [cutter.cut(block) for block in section]
+        leads = find_lead_ins(text, section, spans)
         sentences += _section_sentences(
-            text, section, spans, leads, low=len(sentences), heading=heading, max_piece_chars=rules.max_piece_chars
+            cutter.text,
+            section,
+            spans,
+            leads,
+            low=len(sentences),
+            heading=heading,
+            max_piece_chars=rules.max_piece_chars,
         )
     return sentences
 
 
-def _checked_starts(paragraph: str, engine: Engine) -> Iterator[int]:
-    for start, end in engine(paragraph):
-        if not 0 <= start <= end <= len(paragraph):
-            raise InvalidInputError(
-                f"the sentence engine returned the span ({shown(start)}, {shown(end)}) for a text of {len(paragraph)} "
-                "characters; spans are (start, end) with 0 <= start <= end <= len(text)"
-            )
-        yield start
+class _Cutter:
+    """Cuts the blocks of a text.
+
+    Attributes:
+        text: The text, with tags in which nothing ends a sentence.
+        blocks: Its blocks.
+    """
+
+    def __init__(self, text: str, rules: Ruleset, blocks: Sequence[Block] | None) -> None:
+        self.text, self._rules = shield_tags(text), rules
+        self._is_casual = is_casual(self.text, rules.words)
+        self._breaks = LineBreaks(self.text, rules.words, is_casual=self._is_casual)
+        self._gaps = self._breaks.gaps
+        if blocks is None:
+            self._gaps = self._breaks.breaks_among(self._gaps)
+            blocks = list(_plain_blocks(self.text, self._gaps))
+        self.blocks = blocks
+        self._ends = [gap.end for gap in self._gaps]
+
+    def cut(self, block: Block) -> list[Span]:
+        """Return the spans of the sentences of a block."""
+        text, rules = self.text, self._rules
+        spans = [(block.start, block.end)]
+        if block.kind not in _UNCUT_KINDS:
+            # A speaker stays with what is said first.
+            body = speaker_end(text, block.start, block.end) if block.kind == MESSAGE else block.start
+            found = [span for start, end in self._lines(body, block.end) for span in self._sentences(start, end)]
+            if found := join_markers(text, found):
+                spans = [(block.start, found[0][1]), *found[1:]]
+        return fit_lengths(text, spans, rules.min_chars, rules.max_chars)
+
+    def _lines(self, start: int, end: int) -> list[Span]:
+        """Return the lines of a stretch, joined where a sentence goes on."""
+        inside = self._gaps[bisect_right(self._ends, start) : bisect_left(self._ends, end)]
+        return pieces(self.text, start, end, [gap.end for gap in self._breaks.breaks_among(inside)])
+
+    def _sentences(self, start: int, end: int) -> list[Span]:
+        paragraph, rules = self.text[start:end], self._rules
+        if rules.engine is None:
+            starts = sentence_starts(paragraph, rules.words, is_casual=self._is_casual)
+        else:
+            starts = (first for first, _ in rules.engine(paragraph))
+        return pieces(self.text, start, end, [start + at for at in starts])
 
 
 def _section_sentences(
@@ -292,7 +307,7 @@ def _section_sentences(
             yield Sentence(*span, low, firsts[-1], block.kind, heading, lead_in, block.level, bounds)
 
 
-def _plain_blocks(text: str, breaks: Iterable[Gap]) -> Iterator[Block]:
+def _plain_blocks(text: str, breaks: Sequence[Gap]) -> Iterator[Block]:
     """Yield a block for each run of lines that no break separates."""
     start, blank_before = 0, True
     for gap in breaks:
