@@ -113,9 +113,17 @@ class Format(NamedTuple):
 
 
 RST = Format("rst", (".rst",), "text/x-rst", has_indents=True)
+"""The format reStructuredText; its `parse` is a parser for `SentenceSplitter`."""
+
 ASCIIDOC = Format("asciidoc", (".adoc", ".asciidoc"), "text/asciidoc")
+"""The format AsciiDoc; its `parse` is a parser for `SentenceSplitter`."""
+
 ORG = Format("org", (".org",), "text/org")
+"""The format Org; its `parse` is a parser for `SentenceSplitter`."""
+
 LATEX = Format("latex", (".tex",), "application/x-tex")
+"""The format LaTeX; its `parse` is a parser for `SentenceSplitter`."""
+
 FORMATS = (RST, ASCIIDOC, ORG, LATEX)
 
 
