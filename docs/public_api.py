@@ -31,7 +31,10 @@ from langchain_sentence_window.retrieval.tracing import trace
 ROOT = Path(__file__).parent.parent
 STORED = ROOT / "docs/public_api.txt"
 PACKAGE = "langchain_sentence_window"
-MODULES = ("", "adapters", "distributed", "errors", "evaluation", "folders", "loaders", "studio", "testing")
+MODULES = (
+    *("", "adapters", "distributed", "errors", "evaluation", "folders", "loaders", "loaders.markup", "splitting"),
+    *("studio", "testing"),
+)
 """The modules whose ``__all__`` is public."""
 
 SINGLE = (

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum

@@ -15,9 +15,6 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.blocks import PROSE
-from langchain_sentence_window.splitting.data_uris import STAND_IN, without_data_uris
-from langchain_sentence_window.splitting.light_markup import is_left_out
-from langchain_sentence_window.splitting.markup import is_markup
 from langchain_sentence_window.windows.geometry import Hit
 
 from . import keys
@@ -91,9 +88,6 @@ SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
 """Sentences by document and index."""
 
 
-_USUAL_SEPARATORS = frozenset({" ", "\n", "\n\n"})
-
-
 def read_sentence(document: Document) -> StoredSentence:
     """Read a sentence Document.
 
@@ -157,10 +151,9 @@ def _read(metadata: Mapping[str, Any], text: str, source: Mapping[str, Any] | No
         start <= end
         and section_start <= pieces[0] <= index < pieces[1] <= section_end
         and (lead_in is None or section_start <= lead_in < index)
-        and (separator in _USUAL_SEPARATORS or is_separator(separator))
     )
     if not is_sound:
-        places = (*_NUMBERS, *_RARE_NUMBERS, keys.SEPARATOR)
+        places = (*_NUMBERS, *_RARE_NUMBERS)
         raise ValueError(", ".join(f"{key} is {shown(metadata[key])}" for key in places if key in metadata))
     return StoredSentence(
         doc_id,
@@ -218,7 +211,6 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
     own = (sentence.start - at, sentence.end - at)
     is_sound = (
         ends == sorted(ends)
-        and all(map(is_separator, separators))
         and sentence.section_start <= first
         and first + len(spans) <= sentence.section_end
         and (sentence.index, own) in enumerate(spans, first)
@@ -264,14 +256,6 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
         similarity,
         sentence.pieces,
     )
-
-
-def is_separator(text: str) -> bool:
-    """Return whether what stands between two sentences is only white space, markup of any format and data URIs."""
-    if not text or text.isspace():  # the usual case, quickly
-        return True
-    text = without_data_uris(text, STAND_IN)
-    return not text.strip() or is_markup(text) or is_left_out(text)
 
 
 def _span(written: str) -> Span:

@@ -32,7 +32,7 @@ from .metadata_values import SCALARS, json_item
 from .source_parts import NAMING_KEYS, is_text_file, line_breaks
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.splitting.markdown import FrontMatter
+    from langchain_sentence_window.splitting.front_matter import FrontMatter
     from langchain_sentence_window.splitting.sentences import Sentence
 
 

@@ -21,8 +21,10 @@ blocks that a loader found, and whether the first one goes on::
 heading:0:23:2 prose:25:400 list_item:402:455
 
 Each item is ``KIND:START:END``, and ``heading:START:END:LEVEL`` for a heading; the ends count code points of the part's
-text. A sign before the first item says that its block began in the part before: ``+`` if it goes on, ``~`` if even a
-word does. A string, because many stores hold only flat metadata.
+text. Markup that isn't text is masked: the kind of a mask is the number of the character that the stretch reads as, see
+`langchain_sentence_window.splitting.parsers`. A list item whose marker isn't text says where its text begins, and a row
+of a table, by ``1`` or ``0``, whether it is the header. A sign before the first item says that its block began in the
+part before: ``+`` if it goes on, ``~`` if even a word does. A string, because many stores hold only flat metadata.
 
 The state of a file that was read is one string too, by which a later look finds out whether it has changed::
 
@@ -47,9 +49,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.splitting.blocks import (
     CODE,
-    FRONT_MATTER,
     HEADING,
-    HTML,
     LIST_ITEM,
     MAX_LEVEL,
     MAX_MARKED_HEADING_CHARS,
@@ -59,7 +59,7 @@ from langchain_sentence_window.splitting.blocks import (
     trim,
 )
 from langchain_sentence_window.splitting.html_tables import table_rows
-from langchain_sentence_window.splitting.light_markup import FORMATS, format_of
+from langchain_sentence_window.splitting.parsers import find_fault, is_mask, read_masks
 from langchain_sentence_window.splitting.source_code import name_of_file, syntax_of_source
 
 from .keys import END_INDEX, SOURCE, START_INDEX
@@ -92,8 +92,7 @@ _MAX_DIGITS = 15
 Continuation: TypeAlias = Literal["", "+", "~"]
 """How the first block of a part begins: ``""`` in it; ``"+"`` in the part before; ``"~"`` inside a word of it."""
 
-_KINDS = frozenset({PROSE, HEADING, LIST_ITEM, TABLE_ROW, CODE, HTML, FRONT_MATTER})
-_ITEM = re.compile(r"([a-z_]{1,20}):([0-9]{1,12}):([0-9]{1,12})(?::([1-6]))?")
+_ITEM = re.compile(r"([a-z_]{1,20}|[0-9]{1,6}):([0-9]{1,12}):([0-9]{1,12})(?::([0-9]{1,12}))?")
 _SIGNS = ("+", "~")
 
 
@@ -101,17 +100,24 @@ def write_layout(blocks: Sequence[Block], continues: Continuation = "") -> str:
     """Write the blocks of a part as a string.
 
     Args:
-        blocks: In order and disjoint; of a heading the level is written too.
+        blocks: In order and disjoint, but for masks.
         continues: How the first block begins.
 
     Returns:
         The string; an empty one if there are no blocks.
     """
-    items = [
-        f"{block.kind}:{block.start}:{block.end}" + (f":{block.level}" if block.kind == HEADING else "")
-        for block in blocks
-    ]
+    items = [_item(block) for block in blocks]
     return continues + " ".join(items) if items else ""
+
+
+def _item(block: Block) -> str:
+    detail = block.body
+    if block.kind == HEADING:
+        detail = block.level
+    elif block.kind == TABLE_ROW and block.is_header is not None:
+        detail = int(block.is_header)
+    kind = str(ord(block.kind)) if is_mask(block) else block.kind
+    return f"{kind}:{block.start}:{block.end}" + ("" if detail is None else f":{detail}")
 
 
 def read_layout(layout: object, length: int) -> tuple[list[Block], Continuation] | None:
@@ -122,8 +128,8 @@ def read_layout(layout: object, length: int) -> tuple[list[Block], Continuation]
         length: Code points of the part's text.
 
     Returns:
-        The blocks, in order, disjoint, none empty, within the text; and how the first one begins. ``None`` if the
-        string isn't one that `write_layout` makes.
+        The blocks, in order, disjoint but for masks, none empty, within the text; and how the first one begins.
+        ``None`` if the string isn't one that `write_layout` makes.
     """
     if not isinstance(layout, str):
         return None
@@ -131,17 +137,25 @@ def read_layout(layout: object, length: int) -> tuple[list[Block], Continuation]
         return [], ""
     sign = layout[0] if layout.startswith(_SIGNS) else ""
     blocks: list[Block] = []
-    low = 0
     for item in layout[len(sign) :].split(" "):
         match = _ITEM.fullmatch(item)
-        if match is None or match[1] not in _KINDS or (match[1] == HEADING) != (match[4] is not None):
+        block = match and _block(match)
+        if block is None:
             return None
-        start, end = int(match[2]), int(match[3])
-        if not low <= start < end <= length:
-            return None
-        blocks.append(Block(start, end, match[1], int(match[4] or 0)))
-        low = end
-    return blocks, cast("Continuation", sign)
+        blocks.append(block)
+    return None if find_fault(blocks, length) else (blocks, cast("Continuation", sign))
+
+
+def _block(match: "re.Match[str]") -> Block | None:
+    """Return the block of an item of a layout; ``None`` if there is none of that kind."""
+    kind, start, end, detail = match[1], int(match[2]), int(match[3]), None if match[4] is None else int(match[4])
+    if kind.isdecimal():
+        return Block(start, end, chr(int(kind))) if detail is None else None
+    if kind == HEADING:
+        return Block(start, end, kind, detail) if detail else None
+    if kind == TABLE_ROW:
+        return Block(start, end, kind, is_header=None if detail is None else bool(detail))
+    return Block(start, end, kind, body=detail)
 
 
 CATEGORY = "category"
@@ -304,13 +318,15 @@ def _fitting_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Conti
     read = read_layout(layout, len(text))
     if read is None:
         return None
-    trimmed = [trim(text, block.start, block.end) for block in read[0]]
-    edges = [0, *(edge for span in trimmed for edge in span), len(text)]
-    has_text_between = any(text[end:start].strip() for end, start in zip(edges[::2], edges[1::2], strict=True))
-    if has_text_between or any(start == end for start, end in trimmed):
-        return None
-    blocks = [replace(block, start=start, end=end) for block, (start, end) in zip(read[0], trimmed, strict=True)]
-    return tuple(blocks), read[1]
+    blocks = tuple(
+        block if is_mask(block) else replace(block, start=start, end=end)
+        for block in read[0]
+        for start, end in [trim(text, block.start, block.end)]
+    )
+    reading, plain = read_masks(text, blocks)
+    edges = [0, *(edge for block in plain for edge in (block.start, block.end)), len(text)]
+    are_apart = all(not reading[end:start].strip() for end, start in zip(edges[::2], edges[1::2], strict=True))
+    return (blocks, read[1]) if are_apart and all(block.start < block.end for block in blocks) else None
 
 
 def identity_in(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -346,8 +362,8 @@ def time_of(metadata: Mapping[str, Any]) -> tuple[float, float] | None:
 
 
 _BREAKS = re.compile(r"\r\n?|\n")
-_SUFFIXES = (".md", ".markdown", ".txt", ".text", ".log", ".srt", ".vtt")
-_CONTENT_TYPES = frozenset({"application/x-subrip", *(each.content_type for each in FORMATS)})
+_SUFFIXES = (".md", ".markdown", ".txt", ".text", ".log", ".srt", ".vtt", ".rst", ".adoc", ".asciidoc", ".org", ".tex")
+_CONTENT_TYPES = frozenset({"application/x-subrip", "application/x-tex"})  # the others begin with "text/"
 _TABLES_AND_PAGES = frozenset({"text/html", "text/csv", "text/tab-separated-values"})
 
 
@@ -359,8 +375,7 @@ def is_text_file(metadata: Mapping[str, Any]) -> bool:
         return kind in _CONTENT_TYPES or (kind.startswith("text/") and kind not in _TABLES_AND_PAGES)
     if not isinstance(source, str):
         return False
-    is_known = format_of(source) is not None or syntax_of_source(source) is not None
-    return is_known or name_of_file(source).endswith(_SUFFIXES)
+    return syntax_of_source(source) is not None or name_of_file(source).endswith(_SUFFIXES)
 
 
 def line_breaks(text: str, start: int, end: int) -> int:

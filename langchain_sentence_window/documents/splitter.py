@@ -6,9 +6,10 @@ The rules by which a language is cut are its words and its engine, chosen once f
 import inspect
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import BaseDocumentTransformer, Document
 
@@ -18,8 +19,8 @@ from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
 from langchain_sentence_window.splitting import languages
-from langchain_sentence_window.splitting.blocks import Structure
-from langchain_sentence_window.splitting.engines import Engine, knows, make_engine
+from langchain_sentence_window.splitting.engines import Engine, Ruleset, knows, make_engine
+from langchain_sentence_window.splitting.parsers import STRUCTURES, Structure
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
 from .joined_document import first_piece
@@ -27,7 +28,6 @@ from .keys import SOURCE
 from .source_documents import ANY_STORE, MetadataFitter, StoreLimits, sentence_documents
 
 if TYPE_CHECKING:
-    from langchain_sentence_window.splitting.light_markup import Format
     from langchain_sentence_window.splitting.sentences import Sentence
     from langchain_sentence_window.splitting.source_code import Syntax
 
@@ -81,9 +81,11 @@ class SentenceSplitter(BaseDocumentTransformer):
                 last two need the extras of their names); or a callable that takes the text of a paragraph and
                 returns ``(start, end)`` of each sentence. A document of a language that a named engine doesn't know
                 is cut as with ``None``.
-            structure: ``"markdown"`` or ``"plain"``; ``"auto"`` looks in each text for Markdown's marks, and tells code
-                and other markup by their suffixes, or if their text leaves no doubt. Lines indented by four spaces are
-                code only with ``"markdown"``.
+            structure: ``"markdown"`` or ``"plain"``; ``"auto"`` looks in each text for Markdown's marks, and recognizes
+                code by its suffix, or if its text leaves no doubt. Lines indented by four spaces are code only with
+                ``"markdown"``. Or a parser of another format, which takes a text and returns its blocks, see
+                `langchain_sentence_window.splitting.parsers`; a text for which it returns ``None`` is split as with
+                ``"auto"``. If a loader has written blocks into the metadata, these are taken.
             min_chars: Characters; a shorter sentence is joined to its neighbor in the same paragraph.
             max_chars: Characters; a longer sentence, code block or other unit is cut at the end of a clause, else at
                 white space, because an embedder wouldn't read all of it. ``None`` for no limit.
@@ -100,9 +102,9 @@ class SentenceSplitter(BaseDocumentTransformer):
             InvalidInputError: A setting isn't one of these, there is no such language, or the engine doesn't know it.
             MissingExtraError: The engine's library isn't installed, or the one that detects languages.
         """
-        if not isinstance(structure, str) or structure not in get_args(Structure):
+        if not callable(structure) and not (isinstance(structure, str) and structure in STRUCTURES):
             raise InvalidInputError(
-                f"structure is {shown(structure)}; it must be one of {', '.join(get_args(Structure))}"
+                f"structure is {shown(structure)}; it must be one of {', '.join(STRUCTURES)}, or a parser"
             )
         low, high = as_integer(min_chars), as_integer(max_chars)
         if low is None or low < 0 or (max_chars is not None and (high is None or high < max(1, low))):
@@ -121,12 +123,13 @@ class SentenceSplitter(BaseDocumentTransformer):
                 f"join_parts is {shown(join_parts)}; it must be True, False, or the metadata key that numbers parts"
             )
         self._inline_window = None if inline_window is None else window_size(inline_window)
-        self._cut: dict[str, Any] = {
-            "structure": structure,
-            "min_chars": low,
-            "max_chars": high,
-            "max_piece_chars": None if self._inline_window else piece,
-        }
+        common = Ruleset(
+            languages.Language(),
+            structure=structure,
+            min_chars=low,
+            max_chars=high,
+            max_piece_chars=None if self._inline_window else piece,
+        )
         self._settings: dict[str, Any] = {
             "language": language,
             "engine": engine,
@@ -137,16 +140,11 @@ class SentenceSplitter(BaseDocumentTransformer):
             "inline_window": self._inline_window,
             "join_parts": join_parts,
         }
-        self._rulesets = Rulesets(language, engine)
+        self._rulesets = Rulesets(language, engine, common)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state to pickle, without the engines; a copy makes its engines again from the setting."""
-        return {name: value for name, value in self.__dict__.items() if name != "_rulesets"}
-
-    def __setstate__(self, state: Mapping[str, Any]) -> None:
-        """Restore the state and make the engine again."""
-        self.__dict__.update(state)
-        self._rulesets = Rulesets(self._settings["language"], self._settings["engine"])
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a copy is made: by the settings, as engines can't be pickled."""
+        return partial(type(self), **self._settings), ()
 
     def __repr__(self) -> str:
         """Return the call that makes this splitter, with the settings that aren't the default."""
@@ -217,8 +215,8 @@ class SentenceSplitter(BaseDocumentTransformer):
         Raises:
             InvalidInputError: The text isn't a string, or the engine returned a span outside its text.
         """
-        from langchain_sentence_window.splitting.markdown import read_front_matter
-        from langchain_sentence_window.splitting.sentences import split_text
+        from langchain_sentence_window.splitting.front_matter import read_front_matter
+        from langchain_sentence_window.splitting.sentences import Above, split_text
 
         if not isinstance(text, str):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
@@ -226,8 +224,8 @@ class SentenceSplitter(BaseDocumentTransformer):
         rules = self._rulesets.of(code)
         subtitles = _subtitles(text)
         cut = text if subtitles is None else subtitles.text
-        found = split_text(cut, rules.words, engine=rules.engine, front_matter=read_front_matter(cut), **self._cut)
-        return found if subtitles is None else [_in_parts(subtitles, sentence) for sentence in found]
+        sentences = split_text(cut, rules, Above(front_matter=read_front_matter(cut)))
+        return sentences if subtitles is None else [_in_parts(subtitles, sentence) for sentence in sentences]
 
     def split_documents(self, documents: Iterable[Document], *, limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents into sentence Documents for a vector store.
@@ -260,15 +258,14 @@ class SentenceSplitter(BaseDocumentTransformer):
 
     def split_joined(self, joined: "Iterable[JoinedDocument]", limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
-        from langchain_sentence_window.splitting.markdown import read_front_matter
-        from langchain_sentence_window.splitting.sentences import moved, split_text
-        from langchain_sentence_window.splitting.source_code import Syntax
+        from langchain_sentence_window.splitting.front_matter import read_front_matter
+        from langchain_sentence_window.splitting.sentences import Above, moved, split_text
 
         fitter, made = MetadataFitter(limits), list[Document]()
         for document in joined:
             text = document.text
-            syntax = told_syntax(document.parts[0].document.metadata) if document.parts else None
-            is_code = isinstance(syntax, Syntax)
+            syntax = syntax_of(document.parts[0].document.metadata) if document.parts else None
+            is_code = syntax is not None
             front_matter = None if is_code else read_front_matter(text)
             values = front_matter.values if front_matter else {}
             said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
@@ -277,16 +274,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             sentences = list["Sentence"]()
             for start, end, blocks, headings in document.segments:  # each by itself, at its place in the document
                 own = None if start or is_code else front_matter if end == len(text) else read_front_matter(text[:end])
-                found = split_text(
-                    text[start:end],
-                    rules.words,
-                    engine=rules.engine,
-                    blocks=blocks,
-                    headings=headings,
-                    front_matter=own,
-                    syntax=syntax,
-                    **self._cut,
-                )
+                found = split_text(text[start:end], rules, Above(headings, own), blocks=blocks, syntax=syntax)
                 sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
             made += sentence_documents(document, sentences, front_matter, fitter, self._inline_window)
         fitter.warn()
@@ -312,8 +300,7 @@ def _subtitles(text: str) -> "JoinedDocument | None":
 def _in_parts(joined: "JoinedDocument", sentence: "Sentence") -> "Sentence":
     """Return a sentence at its place in the text that the parts of a document were cut from."""
     first, last = (joined.pieces[first_piece(joined, at)] for at in (sentence.start, sentence.end - 1))
-    return replace(
-        sentence,
+    return sentence._replace(
         start=sentence.start - first.start + first.own_start,
         end=sentence.end - last.start + last.own_start,
     )
@@ -324,23 +311,20 @@ _TYPES_OF_CODE = ("functions_classes", "simplified_code")
 _FILE_KEYS = (SOURCE, "file_path", "file_name", "filename", "path")
 
 
-def told_syntax(metadata: Mapping[str, Any]) -> "Syntax | Format | None":
-    """Tell whether a document is code, and of which syntax, or markup, and of which format, by its metadata.
+def syntax_of(metadata: Mapping[str, Any]) -> "Syntax | None":
+    """Return the syntax of a document of code, by its metadata; ``None`` for any other document.
 
     Args:
-        metadata: LangChain's parser of languages writes ``content_type`` and ``language``, and `load_file` the type of
-            the content; else the suffix of the file tells it.
+        metadata: LangChain's parser of languages writes ``content_type`` and ``language``; else the suffix of the file
+            decides.
     """
-    from langchain_sentence_window.splitting.light_markup import format_of
     from langchain_sentence_window.splitting.source_code import syntax_of_language, syntax_of_source
 
     language, content_type = _text(metadata.get(_LANGUAGE)), _text(metadata.get(_CONTENT_TYPE))
     if content_type in _TYPES_OF_CODE and language:
         return syntax_of_language(language)
-    if content_type and (known := format_of(content_type=content_type)):
-        return known
     given = next(filter(None, (_text(metadata.get(key)) for key in _FILE_KEYS)), "")
-    return syntax_of_source(given) or format_of(given) or (syntax_of_language(language) if language else None)
+    return syntax_of_source(given) or (syntax_of_language(language) if language else None)
 
 
 def _text(value: object) -> str:
@@ -348,35 +332,22 @@ def _text(value: object) -> str:
     return str.__str__(value) if isinstance(value, str) else str(value) if isinstance(value, PurePath) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ruleset:
-    """The rules that cut the texts of one language.
-
-    Attributes:
-        words: The words of the language, which decide about newlines, and about full stops if there is no engine.
-            Empty if this package has no list of them.
-        engine: Finds the sentences of a paragraph; ``None`` for the rules of this package.
-    """
-
-    words: languages.Language
-    engine: Engine | None
-
-
 class Rulesets:
     """The rulesets of a splitter, by language, each made when it is first asked for."""
 
-    def __init__(self, language: str, engine: str | Engine | None) -> None:
+    def __init__(self, language: str, engine: str | Engine | None, common: Ruleset) -> None:
         """Make the ruleset of the splitter's own language.
 
         Args:
             language: A code that `check_code` lets pass, or ``auto``.
             engine: See `SentenceSplitter`.
+            common: What the rulesets of all languages have in common.
 
         Raises:
             InvalidInputError: There is no such language or engine, or the engine doesn't know the language.
             MissingExtraError: The engine's library isn't installed, or for ``auto`` the one that detects languages.
         """
-        self._engine = engine
+        self._engine, self._common = engine, common
         self._made: dict[str, Ruleset] = {}
         if isinstance(language, str) and language == languages.AUTO:
             languages.check_detection()
@@ -385,7 +356,7 @@ class Rulesets:
             return
         if not languages.is_known(languages.check_code(language)) and not callable(engine):
             raise languages.unknown_code(language)
-        self._made[language] = _ruleset(language, engine)
+        self._made[language] = self._make(language, engine)
 
     def of(self, language: str, doc_id: str = "") -> Ruleset:
         """Return the ruleset of a language; warn when the first document of a language is cut without its rules.
@@ -400,29 +371,26 @@ class Rulesets:
         if language not in self._made:
             engine = self._engine if callable(self._engine) or knows(self._engine, language) else None
             try:
-                self._made[language] = _ruleset(language, engine)
-            except MissingExtraError as error:
-                self._made[language] = _general(language, doc_id, error)
+                self._made[language] = self._make(language, engine)
+            except MissingExtraError as error:  # a corpus shouldn't fail for one document
+                _warn_of_missing_rules(language, doc_id, error)
+                self._made[language] = replace(self._common, words=languages.words_of(language))
         return self._made[language]
 
-
-def _ruleset(language: str, engine: str | Engine | None) -> Ruleset:
-    has_words = language in languages.known_languages()
-    if engine is None and not has_words:
-        engine = "sentencex"
-    made = None if engine is None else make_engine(engine, language)
-    # Other engines know more languages; decisions about newlines are then based on typography and abbreviations alone.
-    return Ruleset(languages.words_of(language), made)
+    def _make(self, language: str, engine: str | Engine | None) -> Ruleset:
+        if engine is None and language not in languages.known_languages():
+            engine = "sentencex"
+        made = None if engine is None else make_engine(engine, language)
+        # Other engines know more languages; decisions about newlines then need typography and abbreviations alone.
+        return replace(self._common, words=languages.words_of(language), engine=made)
 
 
-def _general(language: str, doc_id: str, error: MissingExtraError) -> Ruleset:
-    """Return the ruleset for a language without rules here, and say so, as a corpus shouldn't fail for one document."""
+def _warn_of_missing_rules(language: str, doc_id: str, error: MissingExtraError) -> None:
     name = languages.ISO_639_1.get(language, "a language of the code")
     which = f"document {doc_id!r:.80}" if doc_id else "a text"
     warnings.warn(
         f"{which} is in {name} ({language!r}), which has no word list here, so texts in this language are split "
         f"only by punctuation and capital letters. For rules of the language: {error}",
         SentenceWindowWarning,
-        stacklevel=2,
+        stacklevel=3,
     )
-    return Ruleset(languages.words_of(language), None)

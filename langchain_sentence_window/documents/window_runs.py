@@ -17,7 +17,6 @@ from langchain_sentence_window._validation import as_integer, as_number
 from . import keys
 from .joined_document import SPAN, PartSpan
 from .metadata_values import SCALARS, is_index
-from .sentence_documents import is_separator
 from .source_parts import page_of
 
 _PLACE = (keys.START_INDEX, keys.END_INDEX, SPAN)
@@ -114,7 +113,7 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
         and _are_apart([(own[0], own[0]), *((part.source_start, part.source_end) for part in parts), (own[1], own[1])])
     )
     separator = metadata.get(keys.SEPARATOR)
-    known = separator if isinstance(separator, str) and is_separator(separator) else None
+    known = separator if isinstance(separator, str) else None
     return WindowRun(document, rank, doc_id, first, last, hits, sentences, parts, known) if is_sound else None
 
 

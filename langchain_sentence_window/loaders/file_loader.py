@@ -19,10 +19,10 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.documents.keys import SOURCE
 from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, FILE_STATE, LAYOUT, TITLE, write_layout
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
-from langchain_sentence_window.splitting.light_markup import FORMATS, format_of
-from langchain_sentence_window.splitting.markdown import read_front_matter
+from langchain_sentence_window.splitting.front_matter import read_front_matter
 
 from .file_bytes import EmptyFileError, FileBytes, read_file
+from .markup.light_markup import FORMATS, format_of
 from .pdf.pdf_file import read_pdf
 
 if TYPE_CHECKING:
@@ -70,8 +70,9 @@ _OTHER_THAN_OFFICE = {_MARKDOWN, _TEXT, _SUBRIP, _WEBVTT, _HTML, _DOCX, *(each.c
 def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[Document]:
     """Load a file as Documents: one per page of a PDF, per slide or per row of a sheet, and one for any other file.
 
-    Text, subtitles, Markdown and other markup, such as reStructuredText, stay as they are written, and are read as such
-    when they are split. The text of all other files is Markdown with their headings, lists and tables. In HTML,
+    Text, subtitles, Markdown and other markup stay as they are written. Subtitles and Markdown are read as such when
+    they are split, and of other markup, such as reStructuredText, the metadata says the blocks. The text of all other
+    files is Markdown with their headings, lists and tables. In HTML,
     scripts, styles, navigation, boilerplate and hidden text are left out. If ``<main>`` or the only ``<article>`` holds
     enough of the text, only that is read.
 
@@ -166,8 +167,11 @@ def _read(suffix: str, data: bytes, name: str, source: str) -> list[Document]:
         text = decode(data, name)
         front_matter = read_front_matter(text)
         title = front_matter.title if front_matter else ""
-        known = format_of(content_type=content_type)
-        title = title or (known.title_of(text) if known else "")
+        if known := format_of(content_type):
+            title = title or known.title_of(text)
+            parsed = known.parse(text, front_matter.end if front_matter else 0)
+            if parsed is not None:
+                metadata[LAYOUT] = write_layout(parsed)
     return [Document(page_content=text, metadata={TITLE: title, **metadata} if title else metadata)]
 
 

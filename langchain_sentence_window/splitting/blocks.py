@@ -7,12 +7,12 @@ path of headings is limited.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
-from langchain_sentence_window._primitives import Span
+from langchain_sentence_window._primitives import MAX_INDEX, Span
 
 PROSE = "prose"
 HEADING = "heading"
@@ -27,11 +27,14 @@ CONTENTS = "contents"
 Title: TypeAlias = tuple[int, str]
 """The level of a heading and its title, without its marks and on one line."""
 
-Structure: TypeAlias = Literal["auto", "markdown", "plain"]
-"""The structure of a text; ``auto`` looks for Markdown's marks."""
+KINDS = frozenset({PROSE, HEADING, LIST_ITEM, TABLE_ROW, CODE, HTML, FRONT_MATTER})
+"""The kinds of blocks that a loader or a parser may find."""
 
 LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]+\Z")
 """A line with its end."""
+
+LETTER = re.compile(r"[^\W_]")
+"""A letter or a digit, as `str.isalnum` has it."""
 
 _BULLET_LINE = re.compile(r"[-*+•▪◦‣][ \t]+\S")
 _NUMBERED_HEADING = re.compile(r"(?:\d{1,2}(?:\.\d{1,2}){0,4}\.?|[IVX]{1,5}\.|[A-Z]\.)[ \t]+(?=[A-ZÀ-Þ])")
@@ -49,6 +52,7 @@ class Block:
             ``front_matter``, ``message`` or ``contents``, a line of a table of contents.
         level: 1 to 6 for a heading that begins a section, else 0.
         is_header: Whether a row of a table is the header of those below it; ``None`` if its loader doesn't say.
+        body: Where the text of a list item begins whose marker isn't text; ``None`` if it is text, such as ``1.``.
     """
 
     start: int
@@ -56,6 +60,7 @@ class Block:
     kind: str = PROSE
     level: int = 0
     is_header: bool | None = None
+    body: int | None = None
 
 
 def plain_block(text: str, start: int, end: int, *, may_be_heading: bool) -> Block:
@@ -104,7 +109,7 @@ ELLIPSIS = "…"
 _WIKI_HEADING = re.compile(r"(=(?: ?=){0,5})( ?)([^\s=](?:[^=\r\n]*[^\s=])?)\2\1")
 # Bold marks around all of the line, and none inside; a colon may stand on either side of the last one.
 _BOLD = re.compile(r"(\*\*\*|\*\*|___|__)(?=\S)((?:(?!\*\*|__).)+)(?<=\S)\1:?")
-_MIN_TITLE_LETTERS = 2
+_MIN_TITLELETTERS = 2
 # A question in bold is a heading, as in lists of frequently asked questions.
 _NO_TITLE = re.compile(r"[.!…,;。！。،؛]\Z|(?:[!?]|\w{4}\.)\s|\w@\w|://")
 _ATX = re.compile(r"#{1,6}(?:[ \t]+|\Z)")
@@ -121,7 +126,7 @@ def wiki_heading(text: str, start: int, end: int) -> "re.Match[str] | None":
     if end - start > MAX_MARKED_HEADING_CHARS or not text.startswith("=", start):
         return None
     match = _WIKI_HEADING.fullmatch(text, start, end)
-    return match if match and (match[2] or match[1] != "=") and any(map(str.isalnum, match[3])) else None
+    return match if match and (match[2] or match[1] != "=") and has_word(match[3]) else None
 
 
 def is_underlined_title(line: str, underline: str) -> bool:
@@ -143,7 +148,7 @@ def bold_title(line: str) -> str:
     """
     match = _BOLD.fullmatch(line) if len(line) <= MAX_HEADING_CHARS else None
     title = match[2].strip("*_ \t") if match else ""
-    has_letters = sum(map(str.isalpha, title)) >= _MIN_TITLE_LETTERS
+    has_letters = sum(map(str.isalpha, title)) >= _MIN_TITLELETTERS
     return title.removesuffix(":").rstrip() if has_letters and not _NO_TITLE.search(title) else ""
 
 
@@ -164,10 +169,10 @@ def heading_title(heading: str) -> str:
     elif match := wiki_heading(title, 0, len(title)):
         title = match[3]
     else:  # underlined; the underline has no word in it
-        title = " ".join(line for line in lines if any(map(str.isalnum, line))) or title
+        title = " ".join(filter(has_word, lines)) or title
     if "<" in title:
         plain = _INLINE_TAG.sub(lambda match: match["code"] or "", title)
-        title = plain if any(map(str.isalnum, plain)) else title
+        title = plain if has_word(plain) else title
     return " ".join(title.split())
 
 
@@ -192,19 +197,26 @@ def title_key(title: str) -> str:
     return "".join(filter(str.isalnum, title)).casefold()
 
 
+def has_word(text: str, start: int = 0, end: int = MAX_INDEX) -> bool:
+    """Return whether a stretch of a text holds a letter or a digit."""
+    return LETTER.search(text, start, end) is not None
+
+
 def trim(text: str, start: int, end: int) -> Span:
     """Move the ends of ``[start, end)`` inward past white space.
 
     Returns:
         The trimmed span; ``(end, end)`` if there is nothing but white space.
     """
+    if start < end and not text[start].isspace() and not text[end - 1].isspace():
+        return start, end
     body = text[start:end]
     lead = len(body) - len(body.lstrip())
     return start + lead, start + max(lead, len(body.rstrip()))
 
 
-def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[Span]:
-    """Cut ``[start, end)`` at positions and yield the trimmed pieces.
+def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> list[Span]:
+    """Cut ``[start, end)`` at positions into trimmed pieces.
 
     Spans are made from cuts, so they are in order and disjoint, and no character but white space is lost between them.
 
@@ -214,11 +226,9 @@ def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> Iterator[Spa
         end: Where the last piece ends.
         cuts: Positions where a new piece begins, in any order; those outside ``[start, end)`` are ignored.
 
-    Yields:
+    Returns:
         Trimmed spans that aren't empty, in order.
     """
     edges = [start, *sorted({cut for cut in cuts if start < cut < end}), end]
-    for left, right in pairwise(edges):
-        span = trim(text, left, right)
-        if span[0] < span[1]:
-            yield span
+    spans = (trim(text, left, right) for left, right in pairwise(edges))
+    return [(low, high) for low, high in spans if low < high]

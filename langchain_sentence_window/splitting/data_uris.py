@@ -21,6 +21,8 @@ from itertools import accumulate, pairwise
 
 from langchain_sentence_window._primitives import Span
 
+from .blocks import LETTER
+
 MIN_DATA_CHARS = 32
 """The fewest characters after the comma of a data URI that is no text."""
 
@@ -115,17 +117,15 @@ class Shortened:
         for before, after in pairwise(edges):
             part = self.text[before + 1 : after]
             left, right = 0, len(part)
-            words = [
-                next((at for at in order if part[at].isalnum()), -1) for order in (range(right), range(right)[::-1])
-            ]
-            if words[0] < 0:
+            letters = [match.start() for match in LETTER.finditer(part)]
+            if not letters:
                 continue
             if before >= start:
-                left = part.rfind("\n", 0, words[0]) + 1
+                left = part.rfind("\n", 0, letters[0]) + 1
                 left += len(part[left:]) - len(part[left:].lstrip(_CLOSING))
             if after < end:
-                right = part.find("\n", words[1])
-                right = len(part[: right if right >= 0 else len(part)].rstrip(_OPENING))
+                line_end = part.find("\n", letters[-1])
+                right = len((part if line_end < 0 else part[:line_end]).rstrip(_OPENING))
             yield before + 1 + left, before + 1 + right
 
 

@@ -7,6 +7,7 @@ sentence clearly goes on: before a small letter, after an abbreviation, and arou
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -18,10 +19,35 @@ from langchain_sentence_window.errors import InvalidInputError
 
 from .joints import CLOSING, OPENING, STOPS, first_letter, in_speech, is_small, settled
 from .languages import Language, is_known, known_languages, load_language, unknown_code, words_of
+from .parsers import Structure
 from .rules import LABEL, MARKER, is_casual, last_word
 
 Engine: TypeAlias = Callable[[str], Iterable[Span]]
 """A sentence engine: takes the text of one paragraph and returns ``(start, end)`` of each sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruleset:
+    """The rules by which texts of one language are split.
+
+    Attributes:
+        words: The words of the language, which decide about newlines, and about full stops if there is no engine.
+            Empty if this package has no list of them.
+        engine: Finds the sentences of a paragraph; ``None`` for the rules of this package.
+        structure: The structure of a text, or a parser that finds its blocks.
+        min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
+        max_chars: Characters; a longer sentence is cut, see `langchain_sentence_window.splitting.lengths`. ``None`` for
+            no limit.
+        max_piece_chars: Characters; a longer sentence of prose is cut into pieces, unless it introduces others.
+            ``None`` for no pieces.
+    """
+
+    words: Language
+    engine: Engine | None = None
+    structure: Structure = "auto"
+    min_chars: int = 0
+    max_chars: int | None = None
+    max_piece_chars: int | None = None
 
 
 MAX_PIECE_CHARS = 10_000
@@ -161,32 +187,33 @@ def make_engine(engine: str | Engine, language: str) -> Engine:
         MissingExtraError: Its library isn't installed.
     """
     if callable(engine):
-        return _Checked(checked_callback("engine", engine, "a text"))
+        return partial(_checked, checked_callback("engine", engine, "a text"))
     if not isinstance(engine, str) or engine not in ENGINES:
         raise InvalidInputError(f"engine is {shown(engine)}; there are {', '.join(ENGINES)}, and any callable")
     return ENGINES[engine](language)
 
 
-@dataclass(frozen=True)
-class _Checked:
-    """A user's engine, whose results are checked."""
+def _checked(engine: Engine, text: str) -> Iterator[Span]:
+    """Yield the spans that a user's engine returns, after checking them."""
+    returned: object = engine(text)
+    if isinstance(returned, str | bytes | Mapping) or not isinstance(returned, Iterable):
+        raise _no_spans(returned)
+    for span in returned:
+        ends = list(map(as_integer, span)) if isinstance(span, Iterable) else []
+        if len(ends) != 2 or ends[0] is None or ends[1] is None:  # noqa: PLR2004
+            raise _no_spans(span)
+        start, end = ends[0], ends[1]
+        if not 0 <= start <= end <= len(text):
+            raise InvalidInputError(
+                f"the sentence engine returned the span ({shown(start)}, {shown(end)}) for a text of {len(text)} "
+                "characters; spans are (start, end) with 0 <= start <= end <= len(text)"
+            )
+        yield start, end
 
-    engine: Engine
 
-    def __call__(self, text: str) -> Iterator[Span]:
-        found: object = self.engine(text)
-        if isinstance(found, str | bytes | Mapping) or not isinstance(found, Iterable):
-            raise _no_spans(found)
-        for span in found:
-            ends = list(map(as_integer, span)) if isinstance(span, Iterable) else []
-            if len(ends) != 2 or ends[0] is None or ends[1] is None:  # noqa: PLR2004
-                raise _no_spans(span)
-            yield ends[0], ends[1]
-
-
-def _no_spans(given: object) -> InvalidInputError:
+def _no_spans(returned: object) -> InvalidInputError:
     return InvalidInputError(
-        f"the sentence engine returned {shown(given)}; it must return (start, end) of each sentence as whole numbers"
+        f"the sentence engine returned {shown(returned)}; it must return (start, end) of each sentence as whole numbers"
     )
 
 

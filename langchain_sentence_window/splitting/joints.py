@@ -10,6 +10,8 @@ import re
 
 from langchain_sentence_window._primitives import UNSPACED
 
+from .blocks import has_word
+
 CLOSING = "\"'”’»“‘«›‹)]}」』】》〉）］｝〕〗｣﹂﹄"
 ALWAYS_CLOSING = ")]}」』】》〉）］｝〕〗｣﹂﹄"
 OPENING = "\"'“‘„‚«»‹›([{「『【《〈（［｛〔〖｢﹁﹃¿¡"
@@ -202,7 +204,7 @@ def in_speech(text: str, at: int) -> bool:
         return False
     opened = found[-1]
     closed = _SPEECH_CLOSES[opened[0][0]].search(text, opened.end(), opened.start() + _MAX_SPEECH)
-    if closed is None or not any(map(str.isalnum, text[at : closed.start()])):
+    if closed is None or not has_word(text, at, closed.start()):
         return False
     before = text[max(0, opened.start() - 2) : opened.start()].rstrip()
     after = text[closed.end() : closed.end() + 2].lstrip()

@@ -12,7 +12,8 @@ Tool", ACL 2012.
 import functools
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import resources
@@ -23,9 +24,10 @@ from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window.errors import InvalidInputError
 
 from .data_uris import without_data_uris
+from .word_lists import read_words
 
-_DATA = resources.files(__package__) / "data"
-_SECTION = re.compile(r"\[(\w+)\][ \t]*(?:#.*)?")
+_PACKAGE = "langchain_sentence_window.splitting"
+_CODES = read_words(_PACKAGE, "data/codes.txt")
 _ROMAN = re.compile(r"[IVX]{2,6}")
 _RANGE = re.compile(r"[-–/]")  # "vom 1.-3. Mai"
 
@@ -103,7 +105,13 @@ class Language:
 @functools.cache
 def known_languages() -> tuple[str, ...]:
     """Return the ISO 639-1 codes of the languages that have a data file."""
-    return tuple(sorted(each.name[:2] for each in (_DATA / "languages").iterdir() if each.name.endswith(".txt")))
+    return tuple(
+        sorted(
+            each.name[:2]
+            for each in resources.files(_PACKAGE).joinpath("data/languages").iterdir()
+            if each.name.endswith(".txt")
+        )
+    )
 
 
 @functools.cache
@@ -121,7 +129,9 @@ def load_language(code: str) -> Language:
             f"language is {code!r}, and there are word lists for {', '.join(known_languages())}; for others use "
             'engine="sentencex"'
         )
-    return Language(**{name: frozenset(words) for name, words in read_sections(f"languages/{code}.txt").items()})
+    return Language(
+        **{name: frozenset(words) for name, words in read_words(_PACKAGE, f"data/languages/{code}.txt").items()}
+    )
 
 
 @functools.cache
@@ -133,7 +143,7 @@ def words_of(code: str) -> Language:
     """
     if code in known_languages():
         return load_language(code)
-    found = read_sections("abbreviations.txt")
+    found = read_words(_PACKAGE, "data/abbreviations.txt")
     return Language(abbreviations=frozenset(found.get(code, ())), numbered=frozenset(found.get(f"{code}_numbered", ())))
 
 
@@ -200,20 +210,16 @@ def language_of_parts(
         InvalidInputError: The metadata of a part names a language that isn't known.
         MissingExtraError: The language must be detected, and py3langid isn't installed.
     """
-    chars: dict[str, int] = {}
+    chars = Counter[str]()
     for metadata, size in parts:
-        said = _single(metadata.get("language"))
-        if said is not None:
-            code = plain_code(said) if isinstance(said, str) and said != language else None
-            if isinstance(said, str) and said == language:  # known to its engine even if nobody else knows it
-                code = language
-            if code is None:
-                raise unknown_code(said, doc_id=doc_id)
-        else:
-            among = _single(metadata.get("languages"))
-            code = plain_code(among) if isinstance(among, str) else None
+        said, among = _single(metadata.get("language")), _single(metadata.get("languages"))
+        code = plain_code(among) if said is None and isinstance(among, str) else None
+        if isinstance(said, str):
+            code = said if said == language else plain_code(said)  # an engine may know a code that nobody else knows
+        if said is not None and code is None:
+            raise unknown_code(said, doc_id=doc_id)
         if code is not None:
-            chars[code] = chars.get(code, 0) + size
+            chars[code] += size
     if chars:
         return max(chars, key=lambda code: chars[code])
     return language if language != AUTO else detected_language(text) or FALLBACK
@@ -277,31 +283,10 @@ _LOCALE = re.compile(r"([a-z]{2,3})(?:[-_.@][\w.@-]*)?")
 _MIN_NAME_CHARS, _MAX_NAME_CHARS = 3, 30
 
 
-@functools.cache
-def read_lines(path: str) -> Mapping[str, Sequence[str]]:
-    """Read the lines of each section of a data file, as they are written."""
-    lines: dict[str, list[str]] = {}
-    own: list[str] = []
-    for line in (_DATA / path).read_text(encoding="utf-8").splitlines():
-        if match := _SECTION.fullmatch(line):
-            own = lines.setdefault(match[1], [])
-        elif line.strip() and not line.startswith("# "):
-            own.append(line)
-    return lines
-
-
-@functools.cache
-def read_sections(path: str) -> Mapping[str, Sequence[str]]:
-    """Read the words of each section of a data file."""
-    found = ((name, " ".join(line.partition("#")[0] for line in lines)) for name, lines in read_lines(path).items())
-    return {name: [word.replace("_", " ") for word in words.split()] for name, words in found}
-
-
 _NAMES, _OTHER_CODES, _OTHER_NAMES = (
-    dict(pair.split(":") for pair in read_sections("codes.txt")[section])
-    for section in ("names", "other_codes", "other_names")
+    dict(pair.split(":") for pair in _CODES[section]) for section in ("names", "other_codes", "other_names")
 )
-_PROGRAMMING, _SENTENCEX_CODES = (frozenset(read_sections("codes.txt")[name]) for name in ("programming", "sentencex"))
+_PROGRAMMING, _SENTENCEX_CODES = (frozenset(_CODES[name]) for name in ("programming", "sentencex"))
 
 ISO_639_1: dict[str, str] = _NAMES
 """English names of languages by their two-letter codes."""

@@ -6,9 +6,9 @@ judged by what stands before and after it.
 If in doubt, join: two sentences joined lose less than one sentence cut in two.
 """
 
+import functools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from .blocks import MAX_MARKED_HEADING_CHARS, wiki_heading
@@ -49,8 +49,7 @@ _MAX_NOTES = 3
 _MAX_NOTE_CHARS = 150
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(NamedTuple):
     """White space between two lines that aren't blank, or between two columns of one line.
 
     Attributes:
@@ -83,8 +82,7 @@ def find_gaps(text: str) -> list[Gap]:
         if start == end:
             continue
         if start > line and end < len(text):
-            white = text[start:end]
-            newlines = max(white.count("\n"), white.count("\r"))
+            newlines = max(text.count("\n", start, end), text.count("\r", start, end))
             is_column = not newlines and not is_bullet
             if is_column and not _parts_columns(text, line, start, end):
                 continue
@@ -93,21 +91,107 @@ def find_gaps(text: str) -> list[Gap]:
     return gaps
 
 
-class Column(NamedTuple):
-    """The length of a full line.
+class LineBreaks:
+    """The gaps of a text, and which of them end a sentence.
 
     Attributes:
-        chars: Characters.
-        ideographs: Characters of a script without spaces between words, such as Japanese; 0 if there are no such lines.
+        gaps: All gaps, in order.
     """
 
-    chars: float
-    ideographs: float = 0
+    def __init__(self, text: str, language: Language, *, is_casual: bool) -> None:
+        """Find the gaps, and estimate the length of a full line.
 
+        Args:
+            text: The text.
+            language: The words of its language.
+            is_casual: Whether sentences of the text begin in lower case too.
+        """
+        self.gaps = find_gaps(text)
+        self._text, self._language, self._is_casual = text, language, is_casual
 
-def column_width(text: str, gaps: Sequence[Gap]) -> Column:
-    """Estimate the length of a full line."""
-    return Column(_full_line(text, gaps), _full_unspaced_line(text, gaps))
+    @functools.cached_property
+    def _column(self) -> float:
+        """Characters of a full line."""
+        return _full_line(self._text, self.gaps)
+
+    @functools.cached_property
+    def _ideographs(self) -> float:
+        """Characters of a full line of a script without spaces, such as Japanese; 0 if there is no such line."""
+        return _full_unspaced_line(self._text, self.gaps)
+
+    def breaks_among(self, gaps: Sequence[Gap]) -> list[Gap]:
+        """Return those of some gaps that end a sentence."""
+        return [gap for gap in gaps if not self._goes_on(gap)]
+
+    def _goes_on(self, gap: Gap) -> bool:
+        """Return whether the sentence before a gap continues after it."""
+        text, language, (line, end, start, is_blank, is_column) = self._text, self._language, gap
+        opening, ending = text[start], text[end - 1]
+        if is_column or opening in _BULLETS:
+            return False
+        if text[line] == "=" and wiki_heading(text, line, end):
+            return False
+        if opening == "=" and wiki_heading(text, start, _line_end(text, start)):
+            return False
+        if opening == "v" and not is_blank and _VERSUS.match(text, start):
+            return True
+        if opening.isupper() and (text.startswith("  ", end) or ending == "\\"):
+            return False  # a hard line break of Markdown
+        if opening in "»”" and not is_blank and not text[start + 1 : start + 2].isalnum():
+            return True
+        first = opening
+        if first in _LINE_OPENERS:
+            first = next((text[at] for at in range(start, len(text)) if text[at] not in _LINE_OPENERS), "")
+        closers = _NEVER_FIRST if is_blank else _NEVER_FIRST + ":"
+        if ending in "([{\u00ad" or (first and first in closers and opening not in "([{.…"):
+            return True
+        if _MARKER_LINE.fullmatch(text, line, end):
+            return True
+        if ending == ")" and _LAST_MARKER.search(text[max(line, end - 12) : end]):
+            return True
+        if self._ideographs and _is_unspaced(text, gap):
+            return _is_wrapped(text, gap, self._ideographs)
+        noted = _before_notes(text, line, end) if ending == ")" else end
+        last = text[noted - 1]
+        if last in _CLOSERS:
+            last = (text[line:noted].rstrip(_CLOSERS) or last)[-1]
+        is_item = MARKER.match(text, start) is not None
+        if last == ";":
+            return not is_blank or is_item or text.startswith("[...]", start)
+        if last == ",":
+            if text[line : end - 1].strip().lower() in language.farewells and first.isupper():
+                return False
+            goes_in_capitals = text[start : start + 2].isupper() and not text[start + 2 : start + 3].islower()
+            return not is_blank or goes_in_capitals or (first.islower() and not self._is_casual)
+        if last in ".!?…":
+            if noted < end:
+                return first.islower() and not self._is_casual
+            return (last == "." and not is_item and _is_open(text, gap, language, first)) or (
+                "ordinals" in language.flags and first.isupper() and not is_blank and _is_ordinal(text, gap, language)
+            )
+        if last == ":":
+            return not is_blank and first.islower() and not is_item and opening not in '"“«„'
+        before = last_word(text, line, end)
+        if is_item:
+            if opening in "-*+":
+                return False
+            return before.lower() in _AND_OR or not (is_blank or self._fits(gap))
+        is_led = before.lower() in language.leads
+        if first.islower():
+            # A blank line ends a sentence, unless a word on either side says that it goes on.
+            following = text[start : start + _word_length(text, start)]
+            return not is_blank or is_led or following in _AND_OR
+        if last in "-–—":
+            return first.isdigit() and text[line:end].strip("-–— \t") != ""  # else it is a rule
+        if first.isdigit() and before.islower() and text[start + _word_length(text, start) - 1] == ",":
+            return True  # "claim\n\n4, characterised …"
+        if is_blank or is_led:
+            return is_led
+        return text.rfind("(", line, end) > text.rfind(")", line, end) or not self._fits(gap)
+
+    def _fits(self, gap: Gap) -> bool:
+        """Return whether the next line's first word would have fit into the line before."""
+        return gap.start - gap.line + 1 + _word_length(self._text, gap.end) <= self._column
 
 
 def _full_line(text: str, gaps: Sequence[Gap]) -> float:
@@ -133,73 +217,6 @@ def _full_unspaced_line(text: str, gaps: Sequence[Gap]) -> float:
 
 def _is_unspaced(text: str, gap: Gap) -> bool:
     return not gap.is_blank and is_ideograph(text[gap.end]) and is_ideograph(text[gap.start - 1])
-
-
-def goes_on(text: str, gap: Gap, column: Column, language: Language, *, is_casual: bool) -> bool:
-    """Return whether the sentence before a gap continues after it.
-
-    Args:
-        text: The text.
-        gap: A gap of the text.
-        column: The length of a full line, see `column_width`.
-        language: The words of the text's language.
-        is_casual: Whether sentences of the text begin in lower case too.
-    """
-    line, end, start = gap.line, gap.start, gap.end
-    if gap.is_column or text[start] in _BULLETS:
-        return False
-    if text[line] == "=" and wiki_heading(text, line, end):
-        return False
-    if text[start] == "=" and wiki_heading(text, start, _line_end(text, start)):
-        return False
-    if text[start] == "v" and not gap.is_blank and _VERSUS.match(text, start):
-        return True
-    if text[start].isupper() and (text.startswith("  ", end) or text[end - 1] == "\\"):
-        return False  # a hard line break of Markdown
-    noted = _before_notes(text, line, end) if text[end - 1] == ")" else end
-    last = (text[line:noted].rstrip(_CLOSERS) or text[noted - 1])[-1]
-    first = next((text[at] for at in range(start, len(text)) if text[at] not in _LINE_OPENERS), "")
-    is_item = MARKER.match(text, start) is not None
-    before = last_word(text, line, end)
-    closers = _NEVER_FIRST if gap.is_blank else _NEVER_FIRST + ":"
-    if text[start] in "»”" and not gap.is_blank and not text[start + 1 : start + 2].isalnum():
-        return True
-    if text[end - 1] in "([{\u00ad" or (first and first in closers and text[start] not in "([{.…"):
-        return True
-    if _MARKER_LINE.fullmatch(text, line, end) or _LAST_MARKER.search(text[max(line, end - 12) : end]):
-        return True
-    if column.ideographs and _is_unspaced(text, gap):
-        return _is_wrapped(text, gap, column.ideographs)
-    if last == ";":
-        return not gap.is_blank or is_item or text.startswith("[...]", start)
-    if last == ",":
-        if text[line : end - 1].strip().lower() in language.farewells and first.isupper():
-            return False
-        goes_in_capitals = text[start : start + 2].isupper() and not text[start + 2 : start + 3].islower()
-        return not gap.is_blank or goes_in_capitals or (first.islower() and not is_casual)
-    if last in ".!?…":
-        if noted < end:
-            return first.islower() and not is_casual
-        return (last == "." and not is_item and _is_open(text, gap, language, first)) or (
-            "ordinals" in language.flags and first.isupper() and not gap.is_blank and _is_ordinal(text, gap, language)
-        )
-    if last == ":":
-        return not gap.is_blank and first.islower() and not is_item and text[start] not in '"“«„'
-    if is_item:
-        if text[start] in "-*+":
-            return False
-        return before.lower() in _AND_OR or not (gap.is_blank or _fits(text, gap, column))
-    if first.islower():
-        # A blank line ends a sentence, unless a word on either side says that it goes on.
-        following = text[start : start + _word_length(text, start)]
-        return not gap.is_blank or before.lower() in language.leads or following in _AND_OR
-    if last in "-–—":
-        return first.isdigit() and text[line:end].strip("-–— \t") != ""  # else it is a rule
-    if first.isdigit() and before.islower() and text[start + _word_length(text, start) - 1] == ",":
-        return True  # "claim\n\n4, characterised …"
-    if gap.is_blank or before.lower() in language.leads:
-        return before.lower() in language.leads
-    return text.rfind("(", line, end) > text.rfind(")", line, end) or not _fits(text, gap, column)
 
 
 def _parts_columns(text: str, line: int, start: int, end: int) -> bool:
@@ -242,11 +259,6 @@ def _is_ordinal(text: str, gap: Gap, language: Language) -> bool:
     return language.counts(last_word(text, gap.line, gap.start - 1), following)
 
 
-def _fits(text: str, gap: Gap, column: Column) -> bool:
-    """Return whether the next line's first word would have fit into the line before."""
-    return gap.start - gap.line + 1 + _word_length(text, gap.end) <= column.chars
-
-
 def _is_wrapped(text: str, gap: Gap, column: float) -> bool:
     """Return whether a line of a script without spaces is full, and it or the next one has marks as prose has."""
     if _UNSPACED_ITEM.match(text, gap.end):
@@ -267,7 +279,5 @@ def _line_end(text: str, start: int) -> int:
 
 
 def _word_length(text: str, start: int) -> int:
-    end, stop = start, min(len(text), start + _MAX_WORD_CHARS)
-    while end < stop and not text[end].isspace():
-        end += 1
-    return end - start
+    words = text[start : start + _MAX_WORD_CHARS].split(None, 1)
+    return len(words[0]) if words else 0

@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 from langchain_sentence_window._primitives import Span
 
-from .blocks import LINE
+from .blocks import LINE, has_word
 
 MAX_MARKUP_CHARS = 1_500
 """Characters of the longest piece of markup, such as a tag with its attributes. A longer one is text."""
@@ -215,7 +215,7 @@ def strip_markup(text: str) -> Stripped | None:
     if not found.blanks and not found.fences:
         return None
     stripped = _blank(text, found.blanks)
-    if not any(map(str.isalnum, stripped)):
+    if not has_word(stripped):
         return None
     return Stripped(stripped, _layout(stripped, found))
 
@@ -226,7 +226,7 @@ def is_markup(text: str) -> bool:
         return True
     found = _Finder(text, is_gap=True)
     found.read()
-    return not any(map(str.isalnum, _blank(text, found.blanks)))
+    return not has_word(_blank(text, found.blanks))
 
 
 _TAG_WITH_STRING = re.compile(r"<[a-zA-Z][\w.:-]*+(?=\s)[^<>\"']*+(?:(?<==)(?:\"[^\"<]*+\"|'[^'<]*+')[^<>\"']*+)++>")
@@ -302,7 +302,7 @@ class _Finder:
             end = self._closing("-->" if region["comment"] else f"(?i:</{region['name']})", at)
             stop = end[1] if end else self._line_end(at)
             self._kept.append((at, stop))
-            if end and (region["comment"] or not any(map(str.isalnum, _ANY_TAG.sub("", lines[at:stop])))):
+            if end and (region["comment"] or not has_word(_ANY_TAG.sub("", lines[at:stop]))):
                 self.blanks.append((at, stop))
             return stop
         stop = min(len(lines), at + MAX_MARKUP_CHARS)
@@ -322,7 +322,7 @@ class _Finder:
         start, end = match.span()
         line = self._lines.rfind("\n", 0, start) + 1
         title = match.span("title") if "title" in match.re.groupindex else (-1, -1)
-        if any(map(str.isalnum, self._lines[slice(*title)] if title[0] >= 0 else "")):
+        if title[0] >= 0 and has_word(self._lines, *title):
             self.blanks += [(start, title[0]), (title[1], end)]
             self.titles.append(line - 1)
         else:
@@ -368,7 +368,7 @@ class _Finder:
         marks = [match.span() for match in _IN_HEADING.finditer(self._lines, at, end) if match["mark"]]
         line = self._lines[at:end]
         rest = _VALUE.sub("", _blank(line, [(start - at, stop - at) for start, stop in marks]))
-        self.blanks += marks if rest == line or any(map(str.isalnum, rest)) else [(at, end)]
+        self.blanks += marks if rest == line or has_word(rest) else [(at, end)]
         return end
 
     def _read_tails(self) -> None:

@@ -6,6 +6,7 @@ If in doubt, join: two sentences joined lose less than one sentence cut in two.
 import re
 from collections.abc import Iterator
 
+from .blocks import has_word
 from .joints import CLAUSE_MARKS, in_speech, is_small, settled
 from .languages import Language
 
@@ -58,6 +59,7 @@ _CAPITAL_INSIDE = re.compile("[a-z]{1,2}[A-Z]")
 _NEXT_CASE = re.compile(
     rf"[.!?]\s+(?!{_CAPITAL_INSIDE.pattern}|(?:[a-z]|[ivxlc]{{1,6}})[.)])([^\W\d_])"  # nor the marker of an item
 )
+_WORD = re.compile(r"(?:[^\W_]|['’])*")
 _PRONOUN = re.compile(r"I(?![^\W_])")
 _LOWER_ROMAN = re.compile(r"[ivxlc]+")
 _BEFORE_WORD = re.compile(r"""(?s:.*)[\s(\[“"'«’]""")
@@ -75,8 +77,11 @@ _INFLECTIONS = frozenset({"a)", "as)", "o)", "os)"})
 
 def is_casual(text: str, language: Language) -> bool:
     """Return whether sentences of a text begin in lower case too, so case tells nothing."""
+    next_letters = list(_NEXT_CASE.finditer(text))
+    if not any(match[1].islower() for match in next_letters):
+        return False
     ends = lower = 0
-    for match in _NEXT_CASE.finditer(text):
+    for match in next_letters:
         word = last_word(text, 0, match.start())
         is_word = word.isalpha() and word.islower() and len(word) > 1 and not _LOWER_ROMAN.fullmatch(word)
         if is_word and not language.abbreviates(word):
@@ -107,7 +112,8 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
         yield from unmarked_starts(text)
     if language.hanging and (" —" in text or " –" in text):
         yield from (m.end() for m in _BROKEN_OFF.finditer(text) if _breaks_off(text, m, language))
-    if farewell := _farewell_end(text, 0, language):
+    has_farewells = bool(language.farewells) and ", " in text
+    if has_farewells and (farewell := _farewell_end(text, 0, language)):
         yield farewell
     if ".)" in text:
         yield from (m.start() for m in _LISTED.finditer(text) if not _is_in_brackets(text, 0, m.start()))
@@ -124,7 +130,7 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
                 at = note.end() if _word_at(text, note.end()).lower() in language.starters else at
             sentence = at
             yield sentence
-            if farewell := _farewell_end(text, sentence, language):
+            if has_farewells and (farewell := _farewell_end(text, sentence, language)):
                 yield farewell
 
 
@@ -275,8 +281,8 @@ def _is_front(text: str, sentence: int, stop: int, language: Language) -> bool:
 def _ellipsis_ends(text: str, match: "re.Match[str]", sentence: int, first: str) -> bool:
     """Return whether a spaced ellipsis ends a sentence; ``first`` is the next letter."""
     start = match.start()
-    has_word = any(map(str.isalnum, text[max(sentence, start - _MAX_LEAD_CHARS) : start]))
-    if first.islower() or not has_word or text[start - 1] in '"“':
+    is_led = has_word(text, max(sentence, start - _MAX_LEAD_CHARS), start)
+    if first.islower() or not is_led or text[start - 1] in '"“':
         return _opens_with_ellipsis(text, match) and not match["closers"]
     if _word_at(text, match.end()) == "I":
         return len(match["marks"]) > len(". . .")
@@ -290,18 +296,18 @@ def _opens_with_ellipsis(text: str, match: "re.Match[str]") -> bool:
 
 def _is_in_brackets(text: str, sentence: int, at: int) -> bool:
     """Return whether a position is between two brackets that aren't far apart; few stops in them end a sentence."""
-    low = max(sentence, at - _MAX_BRACKET_CHARS)
-    opened = max(text.rfind("(", low, at), text.rfind("[", low, at))
+    low = sentence if at - sentence < _MAX_BRACKET_CHARS else at - _MAX_BRACKET_CHARS
+    opened = text.rfind("(", low, at)
+    square = text.rfind("[", low, at)
+    opened = square if square > opened else opened
     if opened < 0 or text.find(")", opened, at) >= 0 or text.find("]", opened, at) >= 0:
         return False
     return text.find(")" if text[opened] == "(" else "]", at, at + _MAX_BRACKET_CHARS) >= 0
 
 
 def _word_at(text: str, start: int) -> str:
-    end = start
-    while end < len(text) and (text[end].isalnum() or text[end] in "'’"):
-        end += 1
-    return text[start:end]
+    word = _WORD.match(text, start)
+    return word[0] if word else ""
 
 
 _LABEL_LETTERS = "ABCFT"

@@ -1,16 +1,12 @@
 """From a text to its sentences: blocks, line breaks, engine, markers, sections, lead-ins; or code."""
 
-import math
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from itertools import accumulate, pairwise, takewhile, zip_longest
+from dataclasses import replace
+from itertools import accumulate, pairwise, takewhile
+from typing import NamedTuple
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import COLONS, Span
-from langchain_sentence_window.errors import InvalidInputError
 
 from .blocks import (
     CODE,
@@ -25,7 +21,6 @@ from .blocks import (
     PROSE,
     TABLE_ROW,
     Block,
-    Structure,
     Title,
     heading_title,
     pieces,
@@ -35,13 +30,14 @@ from .blocks import (
     trim,
 )
 from .data_uris import Shortened, find_data_uris
-from .engines import Engine
-from .languages import Language
+from .engines import Ruleset
+from .front_matter import FrontMatter
 from .lead_ins import find_lead_ins
-from .light_markup import Format, Source, format_of_text, is_left_out, read_source
-from .line_breaks import Gap, column_width, find_gaps, goes_on
-from .markdown import FrontMatter, is_markdown, parse_markdown
+from .lengths import cut_at_clauses, fit_lengths
+from .line_breaks import Gap, LineBreaks
+from .markdown import is_markdown, parse_markdown
 from .markup import is_markup, shield_tags, strip_markup
+from .parsers import parse_blocks, read_masks
 from .rules import is_casual, sentence_starts
 from .source_code import Syntax, code_sections, syntax_of_text
 from .structure import join_markers, refine_blocks
@@ -50,8 +46,7 @@ from .transcripts import speaker_end
 _UNCUT_KINDS = frozenset({HEADING, TABLE_ROW, CODE, HTML, FRONT_MATTER, CONTENTS})
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(NamedTuple):
     """The span of a sentence, list item, table row, heading, code block or piece of a sentence, and its section.
 
     Attributes:
@@ -80,8 +75,7 @@ class Sentence:
 
 def moved(sentence: Sentence, by: int, sentences_before: int) -> Sentence:
     """Return a sentence of a text that stands further back in another text, after other sentences."""
-    return replace(
-        sentence,
+    return sentence._replace(
         start=sentence.start + by,
         end=sentence.end + by,
         section_start=sentence.section_start + sentences_before,
@@ -91,36 +85,38 @@ def moved(sentence: Sentence, by: int, sentences_before: int) -> Sentence:
     )
 
 
+class Above(NamedTuple):
+    """What is above the blocks of a text.
+
+    Attributes:
+        headings: The headings above it, outermost first, which it may begin with.
+        front_matter: Its front matter; elsewhere than at the beginning of a document that is text.
+    """
+
+    headings: Sequence[Title] = ()
+    front_matter: FrontMatter | None = None
+
+
+_NOTHING = Above()
+
+
 def split_text(
     text: str,
-    language: Language,
+    rules: Ruleset,
+    above: Above = _NOTHING,
     *,
-    engine: Engine | None = None,
-    structure: Structure = "auto",
     blocks: Sequence[Block] | None = None,
-    headings: Sequence[Title] = (),
-    front_matter: FrontMatter | None = None,
-    syntax: Syntax | Format | None = None,
-    min_chars: int = 0,
-    max_chars: int | None = None,
-    max_piece_chars: int | None = None,
+    syntax: Syntax | None = None,
 ) -> list[Sentence]:
-    """Cut a text into sentences.
+    """Split a text into sentences.
 
     Args:
         text: Any string.
-        language: The words of its language, which decide about full stops and newlines.
-        engine: Finds the sentences of one paragraph; ``None`` for the rules of this package.
-        structure: The structure of the text.
-        blocks: The blocks of the text, in order and disjoint; ``None`` if they are to be found.
-        headings: The headings above the text, outermost first, which it may begin with.
-        front_matter: That of the text; elsewhere than at the beginning of a document it is text.
-        syntax: The syntax of the text if it is known to be code, or its format if that is a markup other than Markdown;
-            ``None`` to look at the text. Only if the structure is ``auto``.
-        min_chars: Characters; a shorter sentence is joined to its neighbor in the block.
-        max_chars: Characters; a longer sentence is cut, see `fit_sizes`. ``None`` for no limit.
-        max_piece_chars: Characters; a longer sentence of prose is cut into pieces, see `cut_at_clauses`, unless it
-            introduces others. ``None`` for no pieces.
+        rules: The rules.
+        above: What is above the blocks.
+        blocks: The blocks of the text in order, and masks, see `parsers`; ``None`` if they are to be found.
+        syntax: The syntax of the text if it is known to be code; ``None`` to look at the text. Only if the structure is
+            ``auto``.
 
     Returns:
         Sentences in order, disjoint, with nothing but white space, markup and data URIs between, before and after them,
@@ -128,64 +124,43 @@ def split_text(
         that no window holds it.
 
     Raises:
-        InvalidInputError: The engine returned a span outside its text.
+        InvalidInputError: The engine returned a span outside its text, or the parser no blocks.
     """
     uris = find_data_uris(text)
-    short = Shortened(text, uris) if uris else None
-    if short and blocks is not None:
-        at = short.short_place
+    if not uris:
+        return _split(text, rules, above, blocks, syntax)
+    short = Shortened(text, uris)
+    at = short.short_place
+    if blocks is not None:
         blocks = [replace(each, start=at(each.start), end=at(each.end)) for each in blocks]
-    if short and front_matter:
-        front_matter = replace(front_matter, end=short.short_place(front_matter.end))
-    found = _split_text(
-        short.text if short else text,
-        language,
-        engine=engine,
-        structure=structure,
-        blocks=blocks,
-        headings=headings,
-        front_matter=front_matter,
-        syntax=syntax,
-        sizes=(min_chars, max_chars, max_piece_chars),
-    )
-    return _around_data_uris(found, short) if short else found
+    if above.front_matter:
+        above = above._replace(front_matter=replace(above.front_matter, end=at(above.front_matter.end)))
+    return _around_data_uris(_split(short.text, rules, above, blocks, syntax), short)
 
 
-def _split_text(
-    text: str,
-    language: Language,
-    *,
-    engine: Engine | None,
-    structure: Structure,
-    blocks: Sequence[Block] | None,
-    headings: Sequence[Title],
-    front_matter: FrontMatter | None,
-    syntax: Syntax | Format | None,
-    sizes: tuple[int, int | None, int | None],
+def _split(
+    text: str, rules: Ruleset, above: Above, blocks: Sequence[Block] | None, syntax: Syntax | None
 ) -> list[Sentence]:
-    """Cut a text without data URIs into sentences."""
-    is_open = structure == "auto" and blocks is None
-    if is_open and (syntax := syntax or syntax_of_text(text) or format_of_text(text)) and isinstance(syntax, Syntax):
-        return _of_code(text, syntax, sizes[0], sizes[1])
-    cut = partial(
-        _cut_text,
-        language=language,
-        engine=engine,
-        headings=headings,
-        front_matter=front_matter,
-        sizes=sizes,
-    )
-    body = front_matter.end if front_matter else 0
-    if is_open and isinstance(syntax, Format) and (source := read_source(text, syntax, body)):
-        return _in_source(text, source, syntax, cut(source.text, blocks=source.blocks))
-    if blocks is not None or not (structure == "markdown" or (structure == "auto" and is_markdown(text))):
-        return cut(text, blocks=blocks)
-    parse = partial(parse_markdown, indented_code=structure == "markdown", body=body)
+    """Split a text without data URIs."""
+    body = above.front_matter.end if above.front_matter else 0
+    structure = rules.structure
+    if blocks is None and callable(structure):
+        unread = " " * body + text[body:]
+        blocks = parse_blocks(structure, unread)
+        text, structure = (text, "auto") if blocks is None else (unread, "auto")
+    if blocks is not None:
+        return _split_blocks(text, rules, above, blocks)
+    if structure == "auto" and (syntax := syntax or syntax_of_text(text)):
+        return _split_code(text, syntax, rules)
+    if structure == "plain" or (structure == "auto" and not is_markdown(text)):
+        return _cut(text, rules, above, None)
+    indented_code = structure == "markdown"
     if stripped := strip_markup(text):
-        sentences = cut(stripped.text, blocks=parse(stripped.text, layout=stripped.layout))
+        found = parse_markdown(stripped.text, indented_code=indented_code, body=body, layout=stripped.layout)
+        sentences = _cut(stripped.text, rules, above, found)
         if all(is_markup(text[one.end : other.start]) for one, other in pairwise(sentences)):  # else it was text
             return sentences
-    return cut(text, blocks=parse(text))
+    return _cut(text, rules, above, parse_markdown(text, indented_code=indented_code, body=body))
 
 
 def _around_data_uris(sentences: Sequence[Sentence], short: Shortened) -> list[Sentence]:
@@ -202,8 +177,7 @@ def _around_data_uris(sentences: Sequence[Sentence], short: Shortened) -> list[S
         sentence = sentences[number]
         pieces = (bisect_left(wholes, wholes[at]), bisect_right(wholes, wholes[at]))
         made.append(
-            replace(
-                sentence,
+            sentence._replace(
                 start=short.place(start),
                 end=short.place(end),
                 section_start=bisect_left(sections, sections[at]),
@@ -216,84 +190,96 @@ def _around_data_uris(sentences: Sequence[Sentence], short: Shortened) -> list[S
     return made
 
 
-def _in_source(text: str, source: Source, known: Format, sentences: Sequence[Sentence]) -> list[Sentence]:
-    """Return sentences of a source that was read with their spans in the text as it is written."""
-    spans = [
-        source.titles.get((each.start, each.end)) or trim(text, source.markers.get(each.start, each.start), each.end)
-        for each in sentences
-    ]
-    for number, (one, other) in enumerate(pairwise(spans)):
-        gap = text[one[1] : other[0]]
-        if not is_markup(gap) and not is_left_out(gap, known):  # it would be no markup to who reads a store
-            spans[number] = trim(text, one[0], other[0])
-    return [replace(each, start=start, end=end) for each, (start, end) in zip(sentences, spans, strict=True)]
+def _split_blocks(text: str, rules: Ruleset, above: Above, blocks: Sequence[Block]) -> list[Sentence]:
+    """Split a text whose blocks a loader or a parser found; see `parsers` for masks and bodies."""
+    reading, plain = read_masks(text, blocks)
+    bodies = {block.start: block.body for block in plain if block.body is not None}
+    sentences = _cut(reading, rules, above, plain)
+    return [each._replace(start=bodies[each.start]) if each.start in bodies else each for each in sentences]
 
 
-def _cut_text(
-    text: str,
-    language: Language,
-    *,
-    engine: Engine | None,
-    blocks: Sequence[Block] | None,
-    headings: Sequence[Title],
-    front_matter: FrontMatter | None,
-    sizes: tuple[int, int | None, int | None],
-) -> list[Sentence]:
-    """Cut a text whose blocks are known, or that is plain, with sizes as `split_text` takes them."""
-    titled, text = text, shield_tags(text)
-    casual = is_casual(text, language)
-    gaps = find_gaps(text)
-    column = column_width(text, gaps)
-    breaks = [gap for gap in gaps if not goes_on(text, gap, column, language, is_casual=casual)]
-    starts = [gap.end for gap in breaks]
-    found = _plain_blocks(text, breaks) if blocks is None else blocks
-    find = partial(sentence_starts, language=language, is_casual=casual)
-    if engine is not None:
-        find = partial(_checked_starts, engine=engine)
-    min_chars, max_chars, max_piece_chars = sizes
-    sentences: list[Sentence] = []
-    refined = refine_blocks(titled, found)
-    if headings:
-        refined = list(_with_headings(titled, refined, headings))
-    for heading, section in _sections(titled, refined, front_matter, headings):
-        spans: list[list[Span]] = []
-        for block in section:
-            cut = [(block.start, block.end)]
-            if block.kind not in _UNCUT_KINDS:
-                # A speaker stays with what is said first.
-                body = speaker_end(text, block.start, block.end) if block.kind == MESSAGE else block.start
-                inside = starts[bisect_right(starts, body) : bisect_left(starts, block.end)]
-                lines = pieces(text, body, block.end, inside)
-                cut = [
-                    span
-                    for start, end in lines
-                    for span in pieces(text, start, end, (start + at for at in find(text[start:end])))
-                ]
-                cut = join_markers(text, cut)
-                cut = [(block.start, cut[0][1]), *cut[1:]] if cut else [(block.start, block.end)]
-            spans.append(fit_sizes(text, cut, min_chars, max_chars))
-        leads = find_lead_ins(titled, section, spans)
-        sentences += _of_section(
-            text, section, spans, leads, heading=heading, low=len(sentences), max_piece_chars=max_piece_chars
-        )
-    return sentences
-
-
-def _of_code(text: str, syntax: Syntax, min_chars: int, max_chars: int | None) -> list[Sentence]:
+def _split_code(text: str, syntax: Syntax, rules: Ruleset) -> list[Sentence]:
     sentences: list[Sentence] = []
     for blocks, leads_of_blocks in code_sections(text, syntax):
-        spans = [fit_sizes(text, [(block.start, block.end)], min_chars, max_chars) for block in blocks]
+        spans = [fit_lengths(text, [(block.start, block.end)], rules.min_chars, rules.max_chars) for block in blocks]
         firsts = list(accumulate(map(len, spans), initial=0))
         leads = [
             None if lead is None else firsts[lead]
             for lead, of_block in zip(leads_of_blocks, spans, strict=True)
             for _ in of_block
         ]
-        sentences += _of_section(text, blocks, spans, leads, low=len(sentences))
+        sentences += _section_sentences(text, blocks, spans, leads, low=len(sentences))
     return sentences
 
 
-def _of_section(
+def _cut(text: str, rules: Ruleset, above: Above, blocks: Sequence[Block] | None) -> list[Sentence]:
+    """Cut a text whose blocks are known, or that is plain."""
+    cutter = _Cutter(text, rules, blocks)
+    refined = refine_blocks(text, cutter.blocks)
+    if above.headings:
+        refined = list(_with_headings(text, refined, above.headings))
+    sentences: list[Sentence] = []
+    for heading, section in _sections(text, refined, above):
+        spans = [cutter.cut(block) for block in section]
+        leads = find_lead_ins(text, section, spans)
+        sentences += _section_sentences(
+            cutter.text,
+            section,
+            spans,
+            leads,
+            low=len(sentences),
+            heading=heading,
+            max_piece_chars=rules.max_piece_chars,
+        )
+    return sentences
+
+
+class _Cutter:
+    """Cuts the blocks of a text.
+
+    Attributes:
+        text: The text, with tags in which nothing ends a sentence.
+        blocks: Its blocks.
+    """
+
+    def __init__(self, text: str, rules: Ruleset, blocks: Sequence[Block] | None) -> None:
+        self.text, self._rules = shield_tags(text), rules
+        self._is_casual = is_casual(self.text, rules.words)
+        self._breaks = LineBreaks(self.text, rules.words, is_casual=self._is_casual)
+        self._gaps = self._breaks.gaps
+        if blocks is None:
+            self._gaps = self._breaks.breaks_among(self._gaps)
+            blocks = list(_plain_blocks(self.text, self._gaps))
+        self.blocks = blocks
+        self._ends = [gap.end for gap in self._gaps]
+
+    def cut(self, block: Block) -> list[Span]:
+        """Return the spans of the sentences of a block."""
+        text, rules = self.text, self._rules
+        spans = [(block.start, block.end)]
+        if block.kind not in _UNCUT_KINDS:
+            # A speaker stays with what is said first.
+            body = speaker_end(text, block.start, block.end) if block.kind == MESSAGE else block.start
+            found = [span for start, end in self._lines(body, block.end) for span in self._sentences(start, end)]
+            if found := join_markers(text, found):
+                spans = [(block.start, found[0][1]), *found[1:]]
+        return fit_lengths(text, spans, rules.min_chars, rules.max_chars)
+
+    def _lines(self, start: int, end: int) -> list[Span]:
+        """Return the lines of a stretch, joined where a sentence goes on."""
+        inside = self._gaps[bisect_right(self._ends, start) : bisect_left(self._ends, end)]
+        return pieces(self.text, start, end, [gap.end for gap in self._breaks.breaks_among(inside)])
+
+    def _sentences(self, start: int, end: int) -> list[Span]:
+        paragraph, rules = self.text[start:end], self._rules
+        if rules.engine is None:
+            starts = sentence_starts(paragraph, rules.words, is_casual=self._is_casual)
+        else:
+            starts = (first for first, _ in rules.engine(paragraph))
+        return pieces(self.text, start, end, [start + at for at in starts])
+
+
+def _section_sentences(
     text: str,
     section: Sequence[Block],
     spans: Sequence[Sequence[Span]],
@@ -306,16 +292,13 @@ def _of_section(
     """Yield the sentences of a section, and those of prose that are long piece by piece."""
     sentences = [(block, span) for block, of_block in zip(section, spans, strict=True) for span in of_block]
     introducing = set(leads)
-    cut = [
-        [span]
-        if max_piece_chars is None
-        or span[1] - span[0] <= max_piece_chars
-        or block.kind in _UNCUT_KINDS
-        or number in introducing
-        or text[span[1] - 1] in COLONS
-        else cut_at_clauses(text, span, max_piece_chars)
-        for number, (block, span) in enumerate(sentences)
-    ]
+    cut: list[Sequence[Span]] = []
+    for number, (block, span) in enumerate(sentences):
+        is_long = max_piece_chars is not None and span[1] - span[0] > max_piece_chars
+        if not is_long or block.kind in _UNCUT_KINDS or number in introducing or text[span[1] - 1] in COLONS:
+            cut.append((span,))
+        else:
+            cut.append(cut_at_clauses(text, span, max_piece_chars))
     firsts = list(accumulate(map(len, cut), initial=low))
     for (block, _), lead, own, (first, end) in zip(sentences, leads, cut, pairwise(firsts), strict=True):
         lead_in = None if lead is None else firsts[lead]
@@ -341,146 +324,44 @@ def _with_headings(text: str, blocks: Sequence[Block], headings: Sequence[Title]
     is_leading = True
     for block in blocks:
         while is_leading and block.kind == PROSE and block.start < block.end:
-            lines = text[block.start : block.end].splitlines()
-            level = levels.get(title_key(lines[0]))
+            line = text[block.start : block.end].splitlines()[0]
+            level = levels.get(title_key(line))
             if level is None:
                 break
-            yield Block(*trim(text, block.start, block.start + len(lines[0])), HEADING, min(level, MAX_LEVEL))
-            block = replace(block, start=trim(text, block.start + len(lines[0]), block.end)[0])
+            end = block.start + len(line)
+            yield Block(*trim(text, block.start, end), HEADING, min(level, MAX_LEVEL))
+            block = replace(block, start=trim(text, end, block.end)[0])
         is_leading = is_leading and (block.kind == HEADING or block.start == block.end)
         if block.start < block.end:
             yield block
 
 
-def _sections(
-    text: str, blocks: Sequence[Block], front_matter: FrontMatter | None, headings: Sequence[Title]
-) -> Iterator[tuple[str, list[Block]]]:
+def _sections(text: str, blocks: Sequence[Block], above: Above) -> Iterator[tuple[str, list[Block]]]:
     """Yield ``(heading path, blocks)`` for each run of blocks under one heading.
 
     Paths begin with the headings above the text that don't stand in it; without any, with the title in the front matter
     if there is one, and no heading of level 1.
     """
-    in_text = {_key(text, block) for block in blocks if block.level} if headings else set[str]()
-    above = list(takewhile(lambda heading: title_key(heading[1]) not in in_text, headings))
+    title_of = {block.start: heading_title(text[block.start : block.end]) for block in blocks if block.level}
+    in_text = {title_key(title) for title in title_of.values()} if above.headings else set[str]()
+    outer = list(takewhile(lambda heading: title_key(heading[1]) not in in_text, above.headings))
     titles: list[Title] = []
-    is_without = not headings and all(block.level != 1 for block in blocks)
-    if front_matter and blocks and blocks[0].start >= front_matter.end and is_without:
-        titles += [(0, front_matter.title)] if front_matter.title else []
+    front_matter = above.front_matter
+    if front_matter and front_matter.title and not above.headings and blocks and blocks[0].start >= front_matter.end:
+        titles = [(0, front_matter.title)] if all(block.level != 1 for block in blocks) else []
     section: list[Block] = []
-    for block, following in zip_longest(blocks, blocks[1:]):
+    for block in blocks:
         if block.level:
-            above = [(level, title) for level, title in above if level < block.level]
+            if section:
+                yield _path(outer, titles), section
+                section = []
+            outer = [(level, title) for level, title in outer if level < block.level]
             titles = [(level, title) for level, title in titles if level < block.level]
-            titles.append((block.level, heading_title(text[block.start : block.end])))
+            titles.append((block.level, title_of[block.start]))
         section.append(block)
-        if following is None or following.level:
-            path = HEADING_SEPARATOR.join(title for _, title in (*above, *titles))
-            yield shorten_path(path, MAX_PATH_CHARS), section
-            section = []
+    if section:
+        yield _path(outer, titles), section
 
 
-def _key(text: str, heading: Block) -> str:
-    return title_key(heading_title(text[heading.start : heading.end]))
-
-
-def _checked_starts(paragraph: str, engine: Engine) -> Iterator[int]:
-    for start, end in engine(paragraph):
-        if not 0 <= start <= end <= len(paragraph):
-            raise InvalidInputError(
-                f"the sentence engine returned the span ({shown(start)}, {shown(end)}) for a text of {len(paragraph)} "
-                "characters; spans are (start, end) with 0 <= start <= end <= len(text)"
-            )
-        yield start
-
-
-_CLAUSE_END = re.compile(
-    r"(?<!\be\.g\.)(?<!\bi\.e\.)[,;:—–][\"'”’»]*\s|[，；：、）」』】]"
-    r"|\s(?=\((?:[a-zA-Z]|[ivxIVX]{1,5})\)\s)"  # before "(a) the fee"
-)
-_BRACKET_END = re.compile(r"(?<=\s)[^\s()\[\]]{3,}[)\]][\"'”’»]*\s")
-"""The end of a bracket of several words; one around a single word, as in "thirty (30) days", ends nothing."""
-_WHITE_SPACE = re.compile(r"\s")
-
-
-def fit_sizes(text: str, spans: Sequence[Span], min_chars: int, max_chars: int | None) -> list[Span]:
-    """Join short spans of a block to their neighbors, and cut long ones.
-
-    Args:
-        text: The text.
-        spans: Spans of one block, in order.
-        min_chars: Characters; a shorter span is joined to the next one, the last one to the one before it.
-        max_chars: Characters; a longer span is cut at the last end of a clause in its second half, else of a bracket
-            there, else at the last white space, else inside a word. ``None`` for no limit.
-
-    Returns:
-        Spans in order that cover the same text.
-    """
-    joined: list[Span] = []
-    waiting: int | None = None
-    for start, end in spans:
-        start = start if waiting is None else waiting
-        waiting = start if end - start < min_chars else None
-        if waiting is None:
-            joined.append((start, end))
-    if waiting is not None:
-        start = joined.pop()[0] if joined else waiting
-        joined.append((start, spans[-1][1]))
-    if max_chars is None:
-        return joined
-    fitted: list[Span] = []
-    for start, end in joined:
-        fitted += pieces(text, start, end, _cuts(text, start, end, max_chars) if end - start > max_chars else ())
-    return fitted
-
-
-def cut_at_clauses(text: str, span: Span, max_chars: int | None) -> list[Span]:
-    """Cut a long sentence into pieces of about equal length.
-
-    Args:
-        text: The text.
-        span: The sentence.
-        max_chars: Characters; a longer sentence is cut at ends of clauses, else of brackets, else at white space, else
-            inside words. ``None`` for no limit.
-
-    Returns:
-        The pieces in order; one for a sentence that isn't cut.
-    """
-    start, end = span
-    if max_chars is None or end - start <= max_chars:
-        return [span]
-    return list(pieces(text, start, end, _even_cuts(text, start, end, max_chars)))
-
-
-def _even_cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]:
-    while end - start > max_chars:
-        low, high = start + max_chars // 3, min(start + max_chars, end - max_chars // 6)
-        target = start + (end - start) // math.ceil((end - start) / max_chars)
-        start = (
-            _nearest_end(_CLAUSE_END, text, low, high, target)
-            or _nearest_end(_BRACKET_END, text, low, high, target)
-            or _last_end(_WHITE_SPACE, text, low, high)
-            or high
-        )
-        yield start
-
-
-def _nearest_end(pattern: "re.Pattern[str]", text: str, low: int, high: int, target: int) -> int | None:
-    ends = (match.end() for match in pattern.finditer(text, low, high))
-    return min(ends, key=lambda end: abs(end - target), default=None)
-
-
-def _cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]:
-    while end - start > max_chars:
-        middle, stop = start + max_chars // 2, start + max_chars
-        start = (
-            _last_end(_CLAUSE_END, text, middle, stop)
-            or _last_end(_BRACKET_END, text, middle, stop)
-            or _last_end(_WHITE_SPACE, text, start, stop)
-            or stop
-        )
-        yield start
-
-
-def _last_end(pattern: "re.Pattern[str]", text: str, low: int, stop: int) -> int | None:
-    ends = [match.end() for match in pattern.finditer(text, low, stop)]
-    return ends[-1] if ends else None
+def _path(outer: Sequence[Title], titles: Sequence[Title]) -> str:
+    return shorten_path(HEADING_SEPARATOR.join(title for _, title in (*outer, *titles)), MAX_PATH_CHARS)

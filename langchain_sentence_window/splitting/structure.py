@@ -23,6 +23,7 @@ from .blocks import (
     PROSE,
     Block,
     bold_title,
+    has_word,
     title_key,
     trim,
 )
@@ -193,8 +194,10 @@ def _with_pages(text: str, blocks: Sequence[Block]) -> list[Block]:
     """Find lines that end with the number of a page."""
     groups = _by_line(text, blocks)
     lines = [replace(group[0], end=group[-1].end) for group in groups]
+    entries = [_titled(text, line) if _may_be_entry(line) else "" for line in lines]
+    if sum(map(bool, entries)) < MIN_ENTRIES:
+        return list(blocks)
     keys = [title_key(text[line.start : line.end]) if _may_be_entry(line) else "" for line in lines]
-    entries = [_titled(text, line) if key else "" for key, line in zip(keys, lines, strict=True)]
     last_at = {key: number for number, key in enumerate(keys) if lines[number].kind == HEADING}
     first_heading = next((line.start for line in lines if line.level), 0)  # the title of the document, as a rule
     found: dict[int, Block] = {}
@@ -286,16 +289,14 @@ def join_markers(text: str, spans: Sequence[Span]) -> list[Span]:
     marker: int | None = None
     for start, end in spans:
         only_marks = is_marker(text, start, end) or _NUMBER_OF_TITLE.fullmatch(text, start, end) is not None
-        has_word = only_marks or any(map(str.isalnum, text[start:end]))
-        if marker is None and joined and not has_word:
+        is_text = not only_marks and has_word(text, start, end)
+        if not is_text and not only_marks and marker is None and joined:
             joined[-1] = (joined[-1][0], end)
             continue
         start = start if marker is None else marker
-        if has_word and not only_marks:
+        if is_text:
             joined.append((start, end))
-            marker = None
-        else:
-            marker = start
+        marker = None if is_text else start
     if marker is not None:
         last = spans[-1][1]
         joined = [*joined[:-1], (joined[-1][0], last)] if joined else [trim(text, marker, last)]

@@ -85,8 +85,7 @@ def cut_messages(text: str, blocks: Sequence[Block]) -> list[Block]:
     candidates = find_lines(text)
     if len(candidates) < MIN_STAMPED:
         return list(blocks)
-    lines = _Lines(text, candidates, blocks)
-    starts = next((found for find in (_stamped, _bracketed, _timed, _named) if (found := find(lines))), [])
+    starts = _message_starts(_Lines(text, candidates, blocks))
     return list(_cut(text, blocks, starts)) if starts else list(blocks)
 
 
@@ -115,34 +114,24 @@ def _is_capitals(text: str, block: Block) -> bool:
     return block.kind == HEADING and not is_marked and "\n" not in text[block.start : block.end]
 
 
-def _stamped(lines: _Lines) -> list[int]:
-    speakers = lines.speakers(LOADED)
-    if len(speakers) >= MIN_STAMPED:
-        return _starts(speakers)
-    if len(lines.speakers(STAMPED)) < MIN_STAMPED:
-        return []
-    # A line of the chat itself, such as "Anna joined", ends a message too.
-    return [start for start in find_stamps(lines.text) if lines.holds(start)]
-
-
-def _bracketed(lines: _Lines) -> list[int]:
-    speakers = _with_text_below(lines, BRACKETED)
-    if len(speakers) >= MIN_STAMPED:
-        return _starts(speakers)
-    speakers = _with_text_below(lines, CLOCKED)
-    return _starts(speakers) if _has_few_names(speakers) else []
-
-
-def _timed(lines: _Lines) -> list[int]:
-    speakers = lines.speakers(TIMED)
-    return _starts(speakers) if _has_few_names(speakers) else []
-
-
-def _named(lines: _Lines) -> list[int]:
+def _message_starts(lines: _Lines) -> list[int]:
+    """Return where messages begin, by the surest form that enough lines have; nothing if the text is no transcript."""
+    if _CLOCK.search(lines.text):
+        speakers = lines.speakers(LOADED)
+        if len(speakers) >= MIN_STAMPED:
+            return _starts(speakers)
+        if len(lines.speakers(STAMPED)) >= MIN_STAMPED:
+            # A line of the chat itself, such as "Anna joined", ends a message too.
+            return [start for start in find_stamps(lines.text) if lines.holds(start)]
+        speakers = _with_text_below(lines, BRACKETED)
+        if len(speakers) >= MIN_STAMPED:
+            return _starts(speakers)
+        for speakers in (_with_text_below(lines, CLOCKED), lines.speakers(TIMED)):
+            if _has_few_names(speakers):
+                return _starts(speakers)
     speakers = [each for each in lines.speakers(NAMED) if _is_name(lines.text[each.start : each.end])]
-    if not (_has_few_names(speakers) and _take_turns(speakers) and _are_dense(lines.text, speakers)):
-        return []
-    return _starts(speakers) if _speak_in_sentences(lines.text, speakers) else []
+    is_talk = _has_few_names(speakers) and _take_turns(speakers) and _are_dense(lines.text, speakers)
+    return _starts(speakers) if is_talk and _speak_in_sentences(lines.text, speakers) else []
 
 
 def _starts(speakers: Sequence[Speaker]) -> list[int]:
@@ -246,6 +235,7 @@ def _cut(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> Iterator[
 
 
 _BOLD = r"(?:\*\*|__)?"
+_CLOCK = re.compile(r"\d[:.]\d{2}")  # in all forms but that of a name alone
 _TIME = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2}(?:[.,]\d{1,3})?)?(?:[ \xa0\u202f]?[AaPp]\.?[Mm]\.?)?"
 _DATE = r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}"
 _STAMP = (

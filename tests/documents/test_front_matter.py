@@ -10,7 +10,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS
-from langchain_sentence_window.splitting.markdown import MAX_FRONT_MATTER_CHARS, read_front_matter
+from langchain_sentence_window.splitting.front_matter import MAX_FRONT_MATTER_CHARS, read_front_matter
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 

@@ -13,8 +13,13 @@ def layouts(draw: st.DrawFn) -> tuple[list[Block], Continuation]:
     ends = sorted(draw(st.sets(st.integers(0, 500), max_size=20)))
     blocks = []
     for start, end in zip(ends[::2], ends[1::2], strict=False):
-        kind = draw(st.sampled_from(["prose", "heading", "list_item", "table_row", "code"]))
-        blocks.append(Block(start, end, kind, draw(st.integers(1, 6)) if kind == "heading" else 0))
+        kind = draw(
+            st.sampled_from(["prose", "heading", "list_item", "table_row", "code", "x", " ", "\n", "\u2003", "😀"])
+        )
+        level = draw(st.integers(1, 6)) if kind == "heading" else 0
+        is_header = draw(st.sampled_from([None, True, False])) if kind == "table_row" else None
+        body = draw(st.none() | st.integers(start, end - 1)) if kind == "list_item" else None
+        blocks.append(Block(start, end, kind, level, is_header, body))
     signs: list[Continuation] = ["", "+", "~"]
     return blocks, draw(st.sampled_from(signs)) if blocks else ""
 
@@ -30,6 +35,9 @@ def test_a_layout_is_readable() -> None:
     assert write_layout(blocks) == "heading:0:23:2 prose:25:400 list_item:402:455"
     assert write_layout(blocks[1:], "~") == "~prose:25:400 list_item:402:455"
     assert write_layout([]) == ""
+    item = Block(0, 9, "list_item", body=6)
+    assert write_layout([item, Block(0, 1, "-"), Block(1, 6, "\u2003")]) == "list_item:0:9:6 45:0:1 8195:1:6"
+    assert write_layout([Block(0, 3, "table_row", is_header=True)]) == "table_row:0:3:1"
 
 
 @pytest.mark.parametrize(
@@ -54,6 +62,10 @@ def test_a_layout_is_readable() -> None:
         "prose:0:5 prose:4:6",
         "prose:6:8 prose:0:5",
         "prose:0:5:1",
+        "list_item:0:5:5",
+        "120:0:5:1",
+        "120:0:3 120:2:5",
+        "999999999:0:5",
         "heading:0:5",
         "heading:0:5:0",
         "heading:0:5:7",

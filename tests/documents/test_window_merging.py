@@ -239,7 +239,7 @@ def test_windows_of_sections_that_follow_each_other_are_kept_apart() -> None:
     assert merge_windows(given_) == given_
 
 
-@pytest.mark.parametrize("separator", [None, 7, "x", "\n\n", ""], ids=repr)
+@pytest.mark.parametrize("separator", [None, 7, "\n\n", ""], ids=repr)
 def test_windows_that_follow_each_other_otherwise_than_they_say_are_kept_apart(separator: Any) -> None:
     given_ = [cut("rules", 1, 2, {1: 0.5}, separator=separator), cut("rules", 3, 4, {4: 0.4})]
     assert merge_windows(given_) == given_

@@ -4,6 +4,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 import langchain_sentence_window
-from docs.public_api import SINGLE
+from docs.public_api import MODULES, SINGLE
 from langchain_sentence_window import (
     BM25Index,
     CrossEncoderReranker,
@@ -22,18 +23,14 @@ from langchain_sentence_window import (
     SentenceSplitter,
     SentenceTransformerCrossEncoder,
     SentenceWindowRetriever,
-    adapters,
     create_mcp_server,
     create_rag_chain,
     create_tools,
-    distributed,
     errors,
     evaluation,
     folders,
-    loaders,
     serve_mcp,
     studio,
-    testing,
 )
 from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
 from tests.pages import DOCS, PAGES, ROOT, RUNNABLE, blocks_of, page_name, read
@@ -111,15 +108,9 @@ def test_every_setting_is_told_of() -> None:
 
 
 PUBLIC = [
-    *langchain_sentence_window.__all__,
-    *(f"evaluation.{name}" for name in evaluation.__all__),
-    *(f"errors.{name}" for name in errors.__all__),
-    *(f"adapters.{name}" for name in adapters.__all__),
-    *(f"testing.{name}" for name in testing.__all__),
-    *(f"distributed.{name}" for name in distributed.__all__),
-    *(f"loaders.{name}" for name in loaders.__all__),
-    *(f"folders.{name}" for name in folders.__all__),
-    *(f"studio.{name}" for name in studio.__all__),
+    f"{module}.{name}" if module else name
+    for module in MODULES
+    for name in import_module(f"langchain_sentence_window.{module}".rstrip(".")).__all__
 ]
 
 

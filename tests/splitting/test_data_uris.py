@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, create_tools
-from langchain_sentence_window.documents.sentence_documents import is_separator, read_sentence
-from langchain_sentence_window.splitting.data_uris import Shortened, find_data_uris, without_data_uris
+from langchain_sentence_window.documents.sentence_documents import read_sentence
+from langchain_sentence_window.splitting.data_uris import STAND_IN, Shortened, find_data_uris, without_data_uris
 from langchain_sentence_window.splitting.languages import detected_language
+from langchain_sentence_window.splitting.markup import is_markup
 from tests.conftest import Invoke
 from tests.toys import PLAIN, WordEmbeddings
 
@@ -66,7 +67,6 @@ FORMS = {
         f'import os\n\nLOGO = "{URI}"\n\ndef key(x):\n    return x\n',
         ["import os\n\nLOGO =", "def key(x):\n    return x"],
     ),
-    "reStructuredText": (f"Plan\n====\n\n.. image:: {URI}\n   :width: 8\n\nGo on.\n", ["Plan", "Go on."]),
     "nothing else": (URI, []),
 }
 
@@ -176,7 +176,8 @@ def test_sentences_are_between_data_uris(text: str) -> None:
     found = SentenceSplitter().split_text(text)
     edges = [0, *(at for each in found for at in (each.start, each.end)), len(text)]
     assert edges == sorted(edges)
-    assert all(is_separator(text[start:end]) for start, end in zip(edges[::2], edges[1::2], strict=True))
+    gaps = [text[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True)]
+    assert all(is_markup(without_data_uris(gap, STAND_IN)) for gap in gaps)
     for start, end in uris:
         assert all(each.end <= start or end <= each.start for each in found)
         assert all(

@@ -10,7 +10,7 @@ from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.documents.keys import PIECES_END, PIECES_START
 from langchain_sentence_window.documents.sentence_documents import read_sentence
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
-from langchain_sentence_window.splitting.sentences import cut_at_clauses
+from langchain_sentence_window.splitting.lengths import cut_at_clauses
 from tests.toys import document
 
 CLAUSE = "the tenant pays the rent on the first day of the month, "

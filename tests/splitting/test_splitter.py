@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError, SentenceWindowWarning
 from langchain_sentence_window.splitting.blocks import pieces, trim
-from langchain_sentence_window.splitting.markdown import read_front_matter
+from langchain_sentence_window.splitting.front_matter import read_front_matter
 from langchain_sentence_window.splitting.sentences import Sentence
 from tests.properties import examples
 

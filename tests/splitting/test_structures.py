@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window.splitting.blocks import Block, bold_title
+from langchain_sentence_window.splitting.engines import Ruleset
 from langchain_sentence_window.splitting.languages import load_language
 from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.splitting.sentences import Sentence, split_text
@@ -161,7 +162,7 @@ def test_blocks_that_are_given_know_their_lead_ins_too() -> None:
     for number, (kind, line) in enumerate(lines):
         text += ("\n\n" if number == 7 else "\n") + line
         blocks.append(Block(len(text) - len(line), len(text), kind))
-    found = split_text(text, load_language("en"), blocks=blocks)
+    found = split_text(text, Ruleset(load_language("en")), blocks=blocks)
     assert [(sentence.lead_in, text[sentence.start : sentence.end]) for sentence in found] == [
         (None, "Never use it for:"),
         (0, "coins"),

@@ -21,10 +21,10 @@ from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation.gold import FoundGold, LostGold, Reason, StoredCorpus, find_gold
 from langchain_sentence_window.evaluation.questions import AnyQuestion, Question
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
+from langchain_sentence_window.loaders.markup.light_markup import FORMATS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.stored_sentences import read_sentences
 from langchain_sentence_window.splitting import blocks as splitting
-from langchain_sentence_window.splitting.light_markup import FORMATS
 from langchain_sentence_window.splitting.markdown import is_markdown
 
 from .document_blocks import GAP, Block, Sentences, markdown_blocks, plain_blocks

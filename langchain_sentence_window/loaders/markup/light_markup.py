@@ -1,13 +1,13 @@
 r"""Other light markup as blocks: reStructuredText, AsciiDoc, Org and LaTeX, whose commands `latex` reads.
 
-================  ====================================================  ============================================
-format            is told by its suffix, or without one by              left out
-================  ====================================================  ============================================
-reStructuredText  an underlined title and a directive                   comments, targets, options, ``.. note::``
-AsciiDoc          a title, and a macro, an attribute or an admonition   comments, attributes, macros, delimiters
-Org               ``#+TITLE:``, or ``#+KEYWORD`` and a headline         comments, keywords, drawers, planning, tags
-LaTeX             ``\documentclass``, ``\begin{document}``, sections    comments, the preamble, ``\label``, ``\begin``
-================  ====================================================  ============================================
+================  ============================================
+format            left out
+================  ============================================
+reStructuredText  comments, targets, options, ``.. note::``
+AsciiDoc          comments, attributes, macros, delimiters
+Org               comments, keywords, drawers, planning, tags
+LaTeX             comments, the preamble, ``\label``, ``\begin``
+================  ============================================
 
 No library gives the places of what it reads in all of them, so lines are read by rules, a table for each format. Markup
 is blanked, so that it is left out by spans. Code stays one block, a row of a table one sentence, and the text of a box
@@ -24,18 +24,28 @@ from string import ascii_lowercase, digits, punctuation
 from typing import NamedTuple
 
 from langchain_sentence_window._primitives import MAX_INDEX, Span
+from langchain_sentence_window.splitting.blocks import (
+    CODE,
+    HEADING,
+    LIST_ITEM,
+    MAX_LEVEL,
+    MAX_MARKED_HEADING_CHARS,
+    PROSE,
+    TABLE_ROW,
+    Block,
+    trim,
+)
+from langchain_sentence_window.splitting.parsers import BLANK as FILL
+from langchain_sentence_window.splitting.parsers import write_masks
+from langchain_sentence_window.splitting.word_lists import read_lines, read_words
 
-from .blocks import CODE, HEADING, LIST_ITEM, MAX_LEVEL, MAX_MARKED_HEADING_CHARS, PROSE, TABLE_ROW, Block, trim
-from .languages import read_lines, read_sections
-from .latex import FILL, Region, Scan, scan_latex
-from .source_code import name_of_file
+from .latex import DATA_FILE, PACKAGE, Region, Scan, scan_latex
 
 MAX_MARKUP_CHARS = 1_500
 """Characters of the longest piece of markup that begins a line, such as a directive with its options."""
 
 _SKIP, _GLUE, _TEXT, _TITLE, _ITEM, _MARKER, _TABLE = "skip", "glue", "text", "title", "item", "marker", "table"
 _INDENT = "indent"
-_DATA_FILE = "light_markup.txt"
 
 
 class Rule(NamedTuple):
@@ -79,13 +89,42 @@ class Format(NamedTuple):
         match = grammar_of(self.name).title.search(text)
         return " ".join(match["title"].split())[:MAX_MARKED_HEADING_CHARS] if match else ""
 
+    def parse(self, text: str, body: int = 0) -> list[Block] | None:
+        """Return the blocks of a text and the masks of its markup, as ``structure`` of `SentenceSplitter` takes them.
 
-FORMATS = (
-    Format("rst", (".rst",), "text/x-rst", has_indents=True),
-    Format("asciidoc", (".adoc", ".asciidoc"), "text/asciidoc"),
-    Format("org", (".org",), "text/org"),
-    Format("latex", (".tex",), "application/x-tex"),
-)
+        Args:
+            text: Any string.
+            body: Where front matter ends that is left out; 0 if there is none.
+
+        Returns:
+            ``None`` if the text has no marks of the format, or holds nothing but markup.
+        """
+        grammar = grammar_of(self.name)
+        lines = " " * body + text[body:].replace("\r\n", " \n").replace("\r", "\n")
+        if not grammar.sign.search(lines):
+            return None
+        scan = scan_latex(lines) if self.name == LATEX.name else Scan(lines, {}, [])
+        reader = _Reader(self, grammar, scan.text, scan.regions, scan.depths)
+        reader.read()
+        reading, blocks = reader.blocks()
+        if not any(any(map(str.isalnum, reading[each.start : each.end])) for each in blocks):
+            return None
+        return [*blocks, *write_masks(text, reading)]
+
+
+RST = Format("rst", (".rst",), "text/x-rst", has_indents=True)
+"""The format reStructuredText; its `parse` is a parser for `SentenceSplitter`."""
+
+ASCIIDOC = Format("asciidoc", (".adoc", ".asciidoc"), "text/asciidoc")
+"""The format AsciiDoc; its `parse` is a parser for `SentenceSplitter`."""
+
+ORG = Format("org", (".org",), "text/org")
+"""The format Org; its `parse` is a parser for `SentenceSplitter`."""
+
+LATEX = Format("latex", (".tex",), "application/x-tex")
+"""The format LaTeX; its `parse` is a parser for `SentenceSplitter`."""
+
+FORMATS = (RST, ASCIIDOC, ORG, LATEX)
 
 
 class Grammar(NamedTuple):
@@ -93,92 +132,24 @@ class Grammar(NamedTuple):
 
     Attributes:
         sign: Found in each text of it but plain ones.
-        proofs: Groups of patterns. If all of a group are found in a text of any name, it is of this format.
         rules: By the first character of a line, in lower case; those for any character at ``any``.
         shielded: Matches markup in a line that no sentence ends in.
         dropped: Matches markup in a line that is no text.
         unmarked: Matches what is left out of the title of a heading.
-        between: Matches halves of markup, whose other half is text or stands behind it.
         title: Matches what says the title of the document.
     """
 
     sign: "re.Pattern[str]"
-    proofs: tuple[tuple["re.Pattern[str]", ...], ...]
     rules: Mapping[str, tuple[Rule, ...]]
     shielded: "re.Pattern[str]"
     dropped: "re.Pattern[str]"
     unmarked: "re.Pattern[str]"
-    between: "re.Pattern[str]"
     title: "re.Pattern[str]"
 
 
-class Source(NamedTuple):
-    """A text that is read.
-
-    Attributes:
-        text: The text, as long as before, with blanks for markup and for the newlines inside paragraphs.
-        blocks: Its blocks, in order.
-        markers: Where the marker of an item that is no text begins, and where the text after it does.
-        titles: The spans of headings by those of what is left of them.
-    """
-
-    text: str
-    blocks: list[Block]
-    markers: Mapping[int, int]
-    titles: Mapping[Span, Span]
-
-
-def format_of(source: str = "", content_type: str = "") -> Format | None:
-    """Tell the format by the name of a file, or its address in a repository, or by the type of its content."""
-    name = name_of_file(source)
-    return next((each for each in FORMATS if name.endswith(each.suffixes) or content_type == each.content_type), None)
-
-
-def format_of_text(text: str) -> Format | None:
-    """Tell the format of a text that shows beyond doubt that it is of one of these formats."""
-    hints = _HINTS_OF_LATEX if "\\" in text else _HINTS
-    if not (text.startswith(_HEADS) or any(map(text.__contains__, hints))) or _FENCE.search(text):
-        return None  # a page in Markdown may show the others
-    return next((each for each in FORMATS if _is_proved(text, each)), None)
-
-
-def _is_proved(text: str, known: Format) -> bool:
-    return any(all(pattern.search(text) for pattern in group) for group in grammar_of(known.name).proofs)
-
-
-def read_source(text: str, known: Format, body: int = 0) -> Source | None:
-    """Cut a text into blocks.
-
-    Args:
-        text: Any string.
-        known: Its format.
-        body: Where front matter ends that is left out; 0 if there is none.
-
-    Returns:
-        ``None`` if the text has no marks of the format, or holds nothing but markup. The blocks are in order and
-        disjoint, with nothing but markup and white space between them.
-    """
-    source = _read(" " * body + text[body:], known) if grammar_of(known.name).sign.search(text) else None
-    return source if source and _has_text(source) else None
-
-
-def is_left_out(gap: str, known: Format | None = None) -> bool:
-    """Return whether what stands between two sentences may be nothing but markup, of any format or of a known one."""
-    formats = (known,) if known else FORMATS[::-1] if "\\" in gap else FORMATS  # the likely one first
-    found = (_read(grammar_of(each.name).between.sub(_blank, gap), each) for each in formats)
-    return any(not _has_text(Source(_COMMAND.sub(_blank, each.text), each.blocks, {}, {})) for each in found)
-
-
-def _read(text: str, known: Format) -> Source:
-    lines = text.replace("\r\n", " \n").replace("\r", "\n") if "\r" in text else text
-    scan = scan_latex(lines) if known.name == "latex" else Scan(lines, {}, [])
-    reader = _Reader(known, grammar_of(known.name), scan.text, scan.regions, scan.depths)
-    reader.read()
-    return reader.source()
-
-
-def _has_text(source: Source) -> bool:
-    return any(any(map(str.isalnum, source.text[each.start : each.end])) for each in source.blocks)
+def format_of(content_type: str) -> Format | None:
+    """Return the format of a type of content; ``None`` for any other type."""
+    return next((each for each in FORMATS if each.content_type == content_type), None)
 
 
 def _blank(match: "re.Match[str]") -> str:
@@ -210,7 +181,7 @@ class _Reader:
         depths: How deep in lists what stands from a position on is, where that changes.
         drafts: The blocks.
         blanks: Spans of markup.
-        markers: See `Source`.
+        markers: Where the marker of an item that is no text begins, and where the text after it does.
     """
 
     format: Format
@@ -419,8 +390,8 @@ class _Reader:
             self.drafts.append(self._open)
             self._open = None
 
-    def source(self) -> Source:
-        """Return what was read."""
+    def blocks(self) -> tuple[str, list[Block]]:
+        """Return the text as it is read, with blanks for markup and for newlines inside paragraphs, and its blocks."""
         chars = list(self.lines)
         for start, end in self.blanks:
             chars[start:end] = FILL * (end - start)
@@ -440,12 +411,14 @@ class _Reader:
             kind = PROSE if draft.kind == HEADING and not is_heading else draft.kind
             if start < end and (kind == CODE or any(map(str.isalnum, text[start:end]))):
                 level = min(MAX_LEVEL, ranks.index(draft.rank) + 1) if is_heading else 0
-                blocks.append(Block(start, end, kind, level, draft.is_header))
+                blocks.append(Block(start, end, kind, level, draft.is_header, self.markers.get(start)))
         for heading in (block for block in blocks if block.level):
             self._fill(chars, self.grammar.unmarked, heading)
-        text = "".join(chars)
-        titles = {trim(text, block.start, block.end): (block.start, block.end) for block in blocks if block.level}
-        return Source(text, blocks, self.markers, titles)
+        ends = [0, *(block.end for block in blocks)]
+        starts = [*(block.start for block in blocks), len(chars)]
+        for end, start in zip(ends, starts, strict=True):
+            chars[end:start] = _NO_WHITE.sub(FILL, text[end:start])
+        return "".join(chars), blocks
 
     def _fill(self, chars: list[str], pattern: "re.Pattern[str]", block: Region | Block) -> None:
         for match in pattern.finditer(self.lines, block.start, block.end):
@@ -477,9 +450,9 @@ def _rank(match: "re.Match[str]", *, is_any_length: bool) -> str | None:
     return mark + mark * is_above if mark not in _UNDERLINES else "=" * (2 * _UNDERLINES.index(mark) + 2 - is_above)
 
 
-_COMMAND = re.compile(r"\\[a-zA-Z@]++")
 _WHITE = re.compile(rf"[ \t{FILL}]*+")
 _INNER_WHITE = re.compile(rf"\n[ \t{FILL}]*+|[ \t]{{3,}}+|\t")
+_NO_WHITE = re.compile(r"\S")
 _END_INSIDE = re.compile(r"[.!?…:;。！？]\W")
 _STOP_BEFORE = re.compile(r"([.!?。！？])[ ]?\Z")
 _PARAGRAPH = re.compile(r"(?:[ \t]*+[^\s][^\n]*+\n?)++")
@@ -545,10 +518,6 @@ _CELL = re.compile(r"(?<!\\)\|")
 
 
 _ANY = "any"
-_HEADS = ("= ", "#+", ".. ")
-_HINTS = ("\n.. ", "\n#+", "\n= ", "\n== ")
-_HINTS_OF_LATEX = (*_HINTS, "\\documentclass", "\\begin{document}", "section{", "section*{", "\\chapter")
-_FENCE = re.compile(r"(?:\n|\A)[ \t]*(?:```|~~~)")
 _MACRO = re.compile(r"@([a-z_]+)@")
 _CHARACTERS = {_ANY: "", "punct": punctuation}
 
@@ -556,14 +525,10 @@ _CHARACTERS = {_ANY: "", "punct": punctuation}
 @lru_cache
 def grammar_of(name: str) -> Grammar:
     """Read the grammar of a format from the data file, whose own comments explain it."""
-    sections = read_lines(_DATA_FILE)
+    sections = read_lines(PACKAGE, DATA_FILE)
     found = [line.split("  ", 1) for line in sections[f"{name}_found"]]
-    of = {key: re.compile(_expanded(pattern)) for key, pattern in found if not key.startswith("proof")}
-    groups: dict[str, list[re.Pattern[str]]] = {}
-    for key, pattern in found:
-        if key.startswith("proof"):
-            groups.setdefault(key, []).append(re.compile(_expanded(pattern)))
-    others = (of.get(key, re.compile("(?!)")) for key in ("shielded", "dropped", "unmarked", "between", "title"))
+    of = {key: re.compile(_expanded(pattern)) for key, pattern in found}
+    others = (of.get(key, re.compile("(?!)")) for key in ("shielded", "dropped", "unmarked", "title"))
     rules: list[tuple[str, Rule]] = []
     for line in sections[name]:
         kind, characters, options, pattern = line.split("  ", 3)
@@ -578,18 +543,18 @@ def grammar_of(name: str) -> Grammar:
         for char in {char for chars, _ in rules for char in chars}
     }
     by_character[_ANY] = tuple(rule for chars, rule in rules if not chars)
-    return Grammar(of["sign"], tuple(map(tuple, groups.values())), by_character, *others)
+    return Grammar(of["sign"], by_character, *others)
 
 
 def _expanded(pattern: str) -> str:
     """Return a pattern with those that it names; ``@mark@`` is told by what is matched."""
-    patterns = dict(line.split("  ", 1) for line in read_lines(_DATA_FILE)["patterns"])
+    patterns = dict(line.split("  ", 1) for line in read_lines(PACKAGE, DATA_FILE)["patterns"])
 
     def named(match: "re.Match[str]") -> str:
         name = match[1]
         if name == "mark":
             return match[0]
-        words = "|".join(read_sections(_DATA_FILE)[name]) if name not in patterns else ""
+        words = "|".join(read_words(PACKAGE, DATA_FILE)[name]) if name not in patterns else ""
         return f"(?:{words})" if words else _expanded(patterns[name])
 
     return _MACRO.sub(named, pattern)

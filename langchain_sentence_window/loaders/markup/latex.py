@@ -9,11 +9,11 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .blocks import CODE, HEADING, TABLE_ROW
-from .languages import read_sections
+from langchain_sentence_window.splitting.blocks import CODE, HEADING, TABLE_ROW
+from langchain_sentence_window.splitting.parsers import BLANK as FILL
+from langchain_sentence_window.splitting.word_lists import read_words
 
-FILL = "\u2003"
-"""The blank that stands for markup: white space that neither ends a line nor parts columns."""
+PACKAGE, DATA_FILE = "langchain_sentence_window.loaders.markup", "light_markup.txt"
 
 MAX_FORMULA_CHARS = 250
 """Characters of the longest formula in a sentence."""
@@ -54,7 +54,7 @@ class Scan(NamedTuple):
 
 
 _HEADINGS = ("title", "part", "chapter", "section", "subsection", "subsubsection", "paragraph", "subparagraph")
-_WORDS = {name: frozenset(words) for name, words in read_sections("light_markup.txt").items()}
+_WORDS = {name: frozenset(words) for name, words in read_words(PACKAGE, DATA_FILE).items()}
 _NO_TEXT = _WORDS["dropped"] | _WORDS["layout"]
 _FOOTNOTES = ("footnote", "footnotetext", "thanks")
 _UNCUT = _WORDS["verbatim"] | _WORDS["left_out"] | _WORDS["formulas"] | _WORDS["tables"]

@@ -1,0 +1,102 @@
+"""Lengths of sentences: short ones are joined, long ones are cut where a clause ends."""
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from langchain_sentence_window._primitives import Span
+
+from .blocks import pieces
+
+_CLAUSE_END = re.compile(
+    r"(?<!\be\.g\.)(?<!\bi\.e\.)[,;:—–][\"'”’»]*\s|[，；：、）」』】]"
+    r"|\s(?=\((?:[a-zA-Z]|[ivxIVX]{1,5})\)\s)"  # before "(a) the fee"
+)
+_BRACKET_END = re.compile(r"(?<=\s)[^\s()\[\]]{3,}[)\]][\"'”’»]*\s")
+"""The end of a bracket of several words; one around a single word, as in "thirty (30) days", ends nothing."""
+_WHITE_SPACE = re.compile(r"\s")
+
+
+def fit_lengths(text: str, spans: Sequence[Span], min_chars: int, max_chars: int | None) -> list[Span]:
+    """Join short spans of a block to their neighbors, and cut long ones.
+
+    Args:
+        text: The text.
+        spans: Spans of one block, in order.
+        min_chars: Characters; a shorter span is joined to the next one, the last one to the one before it.
+        max_chars: Characters; a longer span is cut at the last end of a clause in its second half, else of a bracket
+            there, else at the last white space, else inside a word. ``None`` for no limit.
+
+    Returns:
+        Spans in order that cover the same text.
+    """
+    joined: list[Span] = []
+    waiting: int | None = None
+    for start, end in spans:
+        start = start if waiting is None else waiting
+        waiting = start if end - start < min_chars else None
+        if waiting is None:
+            joined.append((start, end))
+    if waiting is not None:
+        start = joined.pop()[0] if joined else waiting
+        joined.append((start, spans[-1][1]))
+    if max_chars is None:
+        return joined
+    fitted: list[Span] = []
+    for start, end in joined:
+        is_long = end - start > max_chars
+        fitted += pieces(text, start, end, _cuts(text, start, end, max_chars)) if is_long else [(start, end)]
+    return fitted
+
+
+def cut_at_clauses(text: str, span: Span, max_chars: int | None) -> list[Span]:
+    """Cut a long sentence into pieces of about equal length.
+
+    Args:
+        text: The text.
+        span: The sentence.
+        max_chars: Characters; a longer sentence is cut at ends of clauses, else of brackets, else at white space, else
+            inside words. ``None`` for no limit.
+
+    Returns:
+        The pieces in order; one for a sentence that isn't cut.
+    """
+    start, end = span
+    if max_chars is None or end - start <= max_chars:
+        return [span]
+    return list(pieces(text, start, end, _even_cuts(text, start, end, max_chars)))
+
+
+def _even_cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]:
+    while end - start > max_chars:
+        low, high = start + max_chars // 3, min(start + max_chars, end - max_chars // 6)
+        target = start + (end - start) // math.ceil((end - start) / max_chars)
+        start = (
+            _nearest_end(_CLAUSE_END, text, low, high, target)
+            or _nearest_end(_BRACKET_END, text, low, high, target)
+            or _last_end(_WHITE_SPACE, text, low, high)
+            or high
+        )
+        yield start
+
+
+def _nearest_end(pattern: "re.Pattern[str]", text: str, low: int, high: int, target: int) -> int | None:
+    ends = (match.end() for match in pattern.finditer(text, low, high))
+    return min(ends, key=lambda end: abs(end - target), default=None)
+
+
+def _cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]:
+    while end - start > max_chars:
+        middle, stop = start + max_chars // 2, start + max_chars
+        start = (
+            _last_end(_CLAUSE_END, text, middle, stop)
+            or _last_end(_BRACKET_END, text, middle, stop)
+            or _last_end(_WHITE_SPACE, text, start, stop)
+            or stop
+        )
+        yield start
+
+
+def _last_end(pattern: "re.Pattern[str]", text: str, low: int, stop: int) -> int | None:
+    ends = [match.end() for match in pattern.finditer(text, low, stop)]
+    return ends[-1] if ends else None
