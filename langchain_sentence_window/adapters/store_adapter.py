@@ -36,9 +36,6 @@ PAGE_SIZE = 1_000
 Scored: TypeAlias = list[tuple[Document, float]]
 """Documents with their scores, best first. A higher score is better."""
 
-Read: TypeAlias = list[tuple[StoredSentence, float]]
-"""Sentences with their scores, best first. A higher score is better."""
-
 Rank: TypeAlias = Callable[[Candidates], Numbers]
 """Takes candidates, and returns a score for each; higher is better."""
 
@@ -62,14 +59,6 @@ class SearchMethods(StoreTraits):
             store.similarity_search_with_score, store.asimilarity_search_with_score, query, **settings
         )
         return self._best_highest(found)
-
-    async def search_sentences(self, io: IO, query: str, settings: Mapping[str, Any]) -> Read | None:
-        """Search as `search` does, and read the sentences at once; only asked for without a filter.
-
-        Returns:
-            ``None`` if the store is better asked with `search`.
-        """
-        return None
 
     async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search by meaning and words together; ``settings`` hold ``lexical_weight`` too, see `search`."""
@@ -316,24 +305,6 @@ class BulkLoader(ABC):
     async def restore(self, io: IO) -> None:
         """Switch on again what `prepare` switched off, and build nothing new."""
         await self.finish(io)
-
-
-def encoded(text: str, document: Document) -> bytes:
-    """Return a text in UTF-8.
-
-    Raises:
-        InvalidInputError: It holds a lone surrogate, which UTF-8 can't hold, or a NUL, which many stores can't.
-    """
-    try:
-        in_utf8 = text.encode()
-    except UnicodeEncodeError:
-        in_utf8 = b"\0"
-    if b"\0" in in_utf8:
-        raise InvalidInputError(
-            f"the sentence {shown(document.id)} holds a NUL or a lone surrogate in {shown(text)}, which the store "
-            "can't keep; take such characters out of the document"
-        )
-    return in_utf8
 
 
 class CarryingLoader(BulkLoader):

@@ -4,7 +4,6 @@ Nothing here calls the store in a way that may block; the methods that do are th
 """
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,40 +27,7 @@ _TO_JSON = "convert it to strings, finite numbers, booleans, lists or dicts"
 _TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as FaissStore"
 
 
-class Reachable(ABC):
-    """Raise one error when a server doesn't answer."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Its name, for messages."""
-
-    @abstractmethod
-    def is_away(self, error: BaseException) -> bool:
-        """Return whether an error says that the server doesn't answer, or not in time."""
-
-    @contextmanager
-    def reached(self) -> Iterator[None]:
-        """Raise `StoreUnavailableError` in the block in place of an error for which `is_away` is true."""
-        try:
-            yield
-        except StoreUnavailableError:
-            raise
-        except Exception as error:
-            # The error, and those that it was raised from.
-            cause: BaseException | None = error
-            while cause is not None and not self.is_away(cause):
-                cause = cause.__cause__
-            if cause is None:
-                raise
-            # What the driver said may hold addresses and data.
-            raise StoreUnavailableError(
-                f"{self.name} doesn't answer ({type(cause).__name__}); see that its server runs and can be reached "
-                "from here, and try again"
-            ) from error
-
-
-class StoreTraits(Reachable):
+class StoreTraits:
     """A store, what it can do, what metadata it holds, and how it filters."""
 
     filter_names: ClassVar[Sequence[str]] = FILTER_NAMES
@@ -125,6 +91,30 @@ class StoreTraits(Reachable):
     def is_away(self, error: BaseException) -> bool:
         """Return whether an error says that the store's server doesn't answer, or not in time."""
         return any(f"{each.__module__}.{each.__qualname__}" in self.away_errors for each in type(error).__mro__)
+
+    @contextmanager
+    def reached(self, *errors: type[Exception]) -> Iterator[None]:
+        """Raise `StoreUnavailableError` in the block in place of an error for which `is_away` is true.
+
+        Args:
+            *errors: Further types of errors that mean the same in this block.
+        """
+        try:
+            yield
+        except StoreUnavailableError:
+            raise
+        except Exception as error:
+            # The error, and those that it was raised from.
+            cause: BaseException | None = error
+            while cause is not None and not (isinstance(cause, errors) or self.is_away(cause)):
+                cause = cause.__cause__
+            if cause is None:
+                raise
+            # What the driver said may hold addresses and data.
+            raise StoreUnavailableError(
+                f"{self.name} doesn't answer ({type(cause).__name__}); see that its server runs and can be reached "
+                "from here, and try again"
+            ) from error
 
     @contextmanager
     def at_one_state(self, attempt: int) -> Iterator[Self]:

@@ -420,11 +420,7 @@ async def _find(io: IO, search: Search, text: str, scope: Scope, k: int) -> Foun
         scored = await adapter.hybrid_search(io, search.query, settings | {"lexical_weight": search.lexical_weight})
         found, scores = _checked(scope, scored)
     else:
-        read = None if scope.filter is not None else await adapter.search_sentences(io, search.query, settings)
-        if read is None:
-            found, scores = _checked(scope, await adapter.search(io, search.query, settings))
-        else:
-            found, scores = [sentence for sentence, _ in read], [score for _, score in read]
+        found, scores = _checked(scope, await adapter.search(io, search.query, settings))
     # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
     lexical: Mapping[int, float] = {}
     if search.bm25_index is not None and has_words:
