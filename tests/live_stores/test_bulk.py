@@ -126,7 +126,7 @@ async def test_postgres_rows_with_columns_of_all_kinds(words: WordEmbeddings, po
     assert await sql(loaded, everything.format("Loaded")) == expected != []
     wrong: dict[str, Any]
     for wrong in ({"Tenant": "too long"}, {"n": 2**63}, {"flag": 1}):
-        with pytest.raises(Exception, match=r"too long|int64|boolean"):
+        with pytest.raises(Exception, match=r"too long|out of range|flag=1"):
             writer.write(one := sentences_of(name="c", **wrong), vectors_of(one))
     assert await sql(loaded, everything.format("Loaded")) == expected
 
