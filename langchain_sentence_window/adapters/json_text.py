@@ -17,6 +17,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._io import IO
 
 from .families import FilteredByMappings
+from .matchers import mapping_matcher
 from .store_adapter import PAGE_SIZE, Scored
 from .traits import has_only, is_plain_text
 
@@ -37,9 +38,7 @@ class JsonTextAdapter(FilteredByMappings):
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Read all rows."""
-        found = await io.in_thread(self.rows, filter or {})
-        matches = None if filter is None else self._required_matcher(filter)
-        return found if matches is None else [document for document in found if matches(document)]
+        return self.matching(await io.in_thread(self.rows, filter or {}), filter)
 
     def nearest(self, vector: list[float], k: int, filter: Mapping[str, Any]) -> Scored:
         """Return the ``k`` closest rows that fulfill the `necessary_condition` of a filter."""
@@ -52,7 +51,7 @@ class JsonTextAdapter(FilteredByMappings):
     def _search(self, vector: list[float], k: int, filter: Any) -> Scored:
         if filter is None:
             return self.nearest(vector, k, {})
-        matches, limit = self._required_matcher(filter), k
+        matches, limit = mapping_matcher(filter), k
         while True:
             scored = self.nearest(vector, limit, filter)
             found = [pair for pair in scored if matches(pair[0])]
@@ -128,11 +127,9 @@ class LanceDBAdapter(JsonTextAdapter):
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Read the rows of ids."""
-        found = await io.in_thread(self._where, _with_ids(ids))
-        matches = None if filter is None else self._required_matcher(filter)
-        return found if matches is None else [document for document in found if matches(document)]
+        return self.matching(await io.in_thread(self._where, _with_ids(ids)), filter)
 
-    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Add rows in place of those with the same ids, in one version of the table."""
         rows = [
             {"vector": vector, "text": each.page_content, "metadata": json.dumps(each.metadata), "id": each.id}
@@ -221,7 +218,7 @@ class MariaDBAdapter(JsonTextAdapter):
         """Read the table of the store."""
         return [document for document, _ in self._select("", [], filter, "", [])]
 
-    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Add documents in place of those with the same ids."""
         texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
         ids = [each.id for each in documents]

@@ -26,7 +26,6 @@ from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError, wrong_size
 
-from .matchers import check_mappings
 from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter
 from .traits import has_only
 
@@ -101,9 +100,8 @@ class PGVectorAdapter(PostgresAdapter):
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Get documents by id, then leave out those that the filter forbids."""
-        matches = None if filter is None else self._required_matcher(filter)
         found = self.documents(await self.select(io, "id = ANY (:ids)", {"ids": list(ids)}))
-        return found if matches is None else [document for document in found if matches(document)]
+        return self.matching(found, filter)
 
     async def select(self, io: IO, where: str, values: Mapping[str, Any], *, more: str = "NULL") -> Rows:
         """Select rows of the collection."""
@@ -159,9 +157,12 @@ class PGVectorStoreAdapter(PostgresAdapter):
         """Return the filter unchanged, as it reaches columns alone."""
         return filter
 
-    def join(self, filters: Sequence[Any]) -> Any:
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether it is a mapping."""
+        return isinstance(filter, Mapping)
+
+    def combine(self, filters: Sequence[Any]) -> Any:
         """Return a mapping of one key, as the store takes no other keys next to ``$and``."""
-        check_mappings(self.name, filters)
         return filters[0] if len(filters) == 1 and len(filters[0]) == 1 else self._in_one_mapping(filters)
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
@@ -397,37 +398,42 @@ class PostgresLoader(BulkLoader):
                 f"index is {shown(index)}; give 'hnsw', an index of langchain_postgres such as HNSWIndex(), or None"
             )
 
-    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors, *, are_new: bool = False) -> None:
+    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
         """Copy a batch into a temporary table, and from there; a row that is there, and the same, isn't touched."""
         await self.adapter.run(io, lambda: self._write(documents, vectors))
 
     async def _write(self, documents: Sequence[Document], vectors: Vectors) -> None:
-        table, own = self.adapter.store_of_table, self.adapter.columns
-        extra = [table.metadata_json_column] if table.metadata_json_column else []
-        names = [table.id_column, table.content_column, table.embedding_column, *own, *extra]
+        adapter, table = self.adapter, self.adapter.store_of_table
+        json_columns = [table.metadata_json_column] if table.metadata_json_column else []
+        names = [table.id_column, table.content_column, table.embedding_column, *adapter.columns, *json_columns]
         async with table.engine.connect() as connection:
-            found = await _rows(connection, _COLUMNS, table=_unescaped(self.adapter.table))
+            found = await _rows(connection, _COLUMNS, table=_unescaped(adapter.table))
             columns = {row.name: row for row in found}
-            size = columns[table.embedding_column].size
-            if vectors.shape[1] != size > 0:
-                raise wrong_size(vectors.shape[1], size)
-            start, numbers = struct.pack(">HH", vectors.shape[1], 0), vectors.astype(">f4")
-            packed: list[bytes] = []
-            for document, vector in zip(documents, numbers, strict=True):
-                others = {key: value for key, value in document.metadata.items() if key not in own}
-                fields = [_field(columns[name], document.metadata.get(name), document) for name in own]
-                texts = [_encoded(text, document) for text in (str(document.id), document.page_content)]
-                fields = [*texts, start + vector.tobytes(), *fields, *([json.dumps(others).encode()] if extra else [])]
-                packed.append(_packed(fields))
+            dimension = columns[table.embedding_column].size
+            if vectors.shape[1] != dimension > 0:
+                raise wrong_size(vectors.shape[1], dimension)
             # Texts, which the server converts to the types of the table, so that no type has code of its own.
             kinds = [columns[name].base if name == table.embedding_column else "text" for name in names]
             pairs = ", ".join(f"{_quoted(name)} {kind}" for name, kind in zip(names, kinds, strict=True))
             await _rows(connection, f"CREATE TEMPORARY TABLE sentence_window_staged ({pairs}) ON COMMIT DROP")
-            await _copy(connection, packed)
+            packed = (_packed_vector(vector) for vector in vectors.astype(">f4"))
+            rows = [self._row(*pair, columns) for pair in zip(documents, packed, strict=True)]
+            await _copy(connection, rows)
             await _rows(connection, self._merge(names, [f"s.{_quoted(name)}{columns[name].cast}" for name in names]))
             await connection.commit()
 
+    def _row(self, document: Document, vector: bytes, columns: Mapping[str, Any]) -> bytes:
+        """Return a row as ``COPY`` reads it: 16 bits count the fields, and 32 bits the bytes of each, -1 for NULL."""
+        own, metadata = self.adapter.columns, document.metadata
+        texts = [_encoded(text, document) for text in (str(document.id), document.page_content)]
+        fields = [*texts, vector, *(_field(columns[name], metadata.get(name), document) for name in own)]
+        if self.adapter.store_of_table.metadata_json_column:
+            fields.append(json.dumps({key: value for key, value in metadata.items() if key not in own}).encode())
+        sized = [b"\xff" * 4 if field is None else len(field).to_bytes(4, "big") + field for field in fields]
+        return len(fields).to_bytes(2, "big") + b"".join(sized)
+
     def _merge(self, names: Sequence[str], selected: Sequence[str]) -> str:
+        """Return SQL that inserts the rows of the temporary table, and updates those that are there and differ."""
         config = self.adapter.store_of_table.hybrid_search_config
         if config and config.tsv_column:  # the column of words for the store's hybrid search
             language = f"{_literal(config.tsv_lang)}, " if config.tsv_lang else ""
@@ -502,19 +508,18 @@ def _field(column: Any, value: Any, document: Document) -> bytes | None:
     return _encoded(value if isinstance(value, str) else json.dumps(value), document)
 
 
-def _packed(fields: Sequence[bytes | None]) -> bytes:
-    """Return a row as ``COPY`` reads it: 16 bits count the fields, and 32 bits the bytes of each, -1 for NULL."""
-    sized = [b"\xff" * 4 if field is None else len(field).to_bytes(4, "big") + field for field in fields]
-    return len(fields).to_bytes(2, "big") + b"".join(sized)
+def _packed_vector(numbers: Vectors) -> bytes:
+    """Return a vector as pgvector reads it: its dimension and a zero, 16 bits each, then its numbers."""
+    return struct.pack(">HH", len(numbers), 0) + numbers.tobytes()
 
 
-async def _copy(connection: Any, packed: Sequence[bytes]) -> None:
+async def _copy(connection: Any, rows: Sequence[bytes]) -> None:
     """Send rows to ``COPY`` in its binary format, by asyncpg or psycopg.
 
     The drivers' own functions take twenty times as long for a vector: https://www.postgresql.org/docs/current/sql-copy.html.
     """
     raw = (await connection.get_raw_connection()).driver_connection
-    data = b"".join([b"PGCOPY\n\xff\r\n\0", bytes(8), *packed, b"\xff\xff"])
+    data = b"".join([b"PGCOPY\n\xff\r\n\0", bytes(8), *rows, b"\xff\xff"])
     if hasattr(raw, "copy_to_table"):
         source = BytesIO(data)
         await raw.copy_to_table("sentence_window_staged", source=source, schema_name="pg_temp", format="binary")

@@ -36,6 +36,8 @@ class StoreTraits:
     """Keys that the store adds to the metadata of what it returns. They aren't shown to users."""
     lists_in_order: ClassVar[bool] = False
     """Whether Documents are listed in the order in which they were added, whatever was deleted before."""
+    filter_form: ClassVar[str] = "a mapping such as {'tenant': 'a'}"
+    """What the store filters by, for messages; see `reads_filter`."""
     holds_json: ClassVar[bool] = False
     """Whether the store gives back lists, dicts and ``None`` in metadata as they were given; see `holds`."""
     is_hybrid: ClassVar[bool] = False
@@ -182,6 +184,17 @@ class StoreTraits:
         Raises:
             InvalidInputError: They can't be joined, or the store can't read one.
         """
+        for each in filters:
+            if not self.reads_filter(each):
+                raise InvalidInputError(f"{self.name} filters by {self.filter_form}, not by {shown(each)}")
+        return self.combine(filters)
+
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether a filter is in the store's form; for a store that isn't known, any may be."""
+        return True
+
+    def combine(self, filters: Sequence[Any]) -> Any:
+        """Return one filter, as `join` does, for filters in the store's form."""
         return filters[0] if len(filters) == 1 else self._in_one_mapping(filters)
 
     def matcher(self, filter: Any) -> Matcher | None:

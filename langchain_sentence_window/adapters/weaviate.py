@@ -9,13 +9,12 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
 
-from .families import EmbeddedAdapter, with_whole_numbers
-from .store_adapter import Scored, SearchMethods, batches
+from .families import VectorAdapter, with_whole_numbers
+from .store_adapter import Scored, StoreAdapter, batches
 from .traits import has_only
 
 _NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
@@ -27,7 +26,7 @@ _MOST_RESULTS = 10_000
 _EXACT = 2**53
 
 
-class WeaviateAdapter(EmbeddedAdapter):
+class WeaviateAdapter(VectorAdapter):
     """Weaviate filters by objects of its client, and makes a property with a type of each new key of metadata.
 
     The store's search is always hybrid, with scores that are relative to each other, and it only logs what it couldn't
@@ -37,6 +36,7 @@ class WeaviateAdapter(EmbeddedAdapter):
 
     away_errors = frozenset({"weaviate.exceptions.WeaviateConnectionError", "weaviate.exceptions.WeaviateTimeoutError"})
     filter_names = ("filters",)
+    filter_form = "weaviate.classes.query.Filter"
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a property can hold a value: numbers become floats, and text that looks like a time a time."""
@@ -46,24 +46,22 @@ class WeaviateAdapter(EmbeddedAdapter):
             return bool(value) and len(set(map(type, value))) == 1 and all(map(_comes_back, value))
         return _comes_back(value)
 
-    def join(self, filters: Sequence[Any]) -> Any:
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether it is an object of the client."""
+        return type(filter).__module__.startswith("weaviate.")
+
+    def combine(self, filters: Sequence[Any]) -> Any:
         """Return a filter of all of them."""
-        for each in filters:
-            if not type(each).__module__.startswith("weaviate."):
-                raise InvalidInputError(f"{self.name} filters by weaviate.classes.query.Filter, not by {shown(each)}")
         return reduce(and_, filters)
 
     def of_documents(self, doc_ids: Sequence[str]) -> Any:
         """Return ``None``, as by default names are indexed word by word."""
         return None
 
-    def matcher(self, filter: Any) -> None:
-        """Return ``None``: only Weaviate reads its filters."""
-
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search the vectors, or let the store do a hybrid search if there are settings for it."""
         if settings.keys() - {"k", *self.filter_names}:
-            return await SearchMethods.search(self, io, query, settings)
+            return await StoreAdapter.search(self, io, query, settings)
         return await super().search(io, query, settings)
 
     async def search_vector(self, io: IO, vector: list[float], settings: Mapping[str, Any]) -> Scored:
@@ -81,7 +79,7 @@ class WeaviateAdapter(EmbeddedAdapter):
         """Go through all documents; within a filter, no more than the server's limit of results can be listed."""
         return await io.in_thread(self._all if filter is None else self._all_within, filter)
 
-    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write documents with their vectors, in place of those with the same ids.
 
         Raises:

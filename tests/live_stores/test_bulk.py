@@ -13,8 +13,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window._io import ASYNC
+from langchain_sentence_window.adapters.milvus import MilvusAdapter
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter
-from langchain_sentence_window.adapters.qdrant import NOTE
+from langchain_sentence_window.adapters.qdrant import NOTE, QdrantAdapter
 from langchain_sentence_window.distributed import BulkWriter
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from tests.conftest import Invoke
@@ -147,7 +148,7 @@ async def test_writing_again_touches_nothing_but_what_differs(words: WordEmbeddi
 
 
 @pytest.mark.parametrize("driver", ["asyncpg", "psycopg"])
-async def test_rows_that_came_meanwhile_are_updated(
+async def test_rows_that_are_there_are_updated_by_either_driver(
     words: WordEmbeddings, postgres: Any, postgres_url: str, driver: str
 ) -> None:
     from langchain_postgres import PGEngine
@@ -157,9 +158,9 @@ async def test_rows_that_came_meanwhile_are_updated(
     sentences = sentences_of()
     loader = PGVectorStoreAdapter(store).bulk_loader({})
     vectors = np.array(vectors_of(sentences), dtype=np.float32)
-    await loader.write(ASYNC, sentences[2:], vectors[2:], are_new=True)
+    await loader.write(ASYNC, sentences[2:], vectors[2:])
     changed = [each.model_copy(update={"page_content": "New."}) for each in sentences]
-    await loader.write(ASYNC, changed, vectors, are_new=True)  # another process wrote some after we had looked
+    await loader.write(ASYNC, changed, vectors)
     assert await rows_of(store, "content") == [("New.",)] * 5
     await engine.close()
 
@@ -285,11 +286,14 @@ def points_of(store: Any) -> list[Any]:
     return sorted((point.id, point.payload, point.vector) for point in found)
 
 
-async def test_qdrant_points_are_those_of_the_store(way: Invoke, words: WordEmbeddings) -> None:
+async def test_qdrant_points_are_those_of_the_store(
+    way: Invoke, words: WordEmbeddings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QdrantAdapter, "write_batch_size", 2)
     own, loaded = makers.qdrant(words), makers.qdrant(words)
     sentences = sentences_of(**{**OWN, "deep": {"list": [1, None]}})
     await way(own, "add_documents", sentences, ids=[each.id for each in sentences])
-    async with BulkWriter(loaded, points=2) as writer:
+    async with BulkWriter(loaded) as writer:
         for _ in range(2):
             assert await way(writer, "write", sentences, vectors_of(sentences)) == 5
     for point, expected in zip(points_of(loaded), points_of(own), strict=True):
@@ -318,7 +322,7 @@ async def test_qdrant_has_sparse_vectors_too(words: WordEmbeddings) -> None:
         assert point[2]["langchain-sparse"] == expected[2]["langchain-sparse"]
         assert point[2][""] == pytest.approx(expected[2][""], abs=1e-6)
     own.retrieval_mode = RetrievalMode.SPARSE  # type: ignore[attr-defined]
-    with pytest.raises(InvalidInputError, match="searches by words alone, so it takes no vectors"):
+    with pytest.raises(InvalidInputError, match="takes no vectors that were made elsewhere"):
         BulkWriter(own)
 
 
@@ -401,12 +405,15 @@ def milvus_rows(store: Any) -> list[str]:
     return sorted(re.sub(r"np\.float32\((.*?)\)", r"\1", repr(sorted(row.items()))) for row in found)
 
 
-async def test_milvus_rows_are_those_of_the_store(way: Invoke, words: WordEmbeddings, tmp_path: Path) -> None:
+async def test_milvus_rows_are_those_of_the_store(
+    way: Invoke, words: WordEmbeddings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MilvusAdapter, "write_batch_size", 2)
     own, loaded = makers.milvus(words, tmp_path), makers.milvus(words, tmp_path)
     sentences = sentences_of(tenant="a", groups=["staff"], deep={"list": [1]}, share=0.5)
     before = [each.model_copy(deep=True) for each in sentences]
     await way(own, "add_documents", sentences, ids=[each.id for each in sentences])
-    async with BulkWriter(loaded, rows=2) as writer:
+    async with BulkWriter(loaded) as writer:
         for _ in range(2):
             assert await way(writer, "write", sentences, vectors_of(sentences)) == 5
     assert sentences == before
