@@ -66,10 +66,13 @@ class PostgresAdapter(StoreAdapter):
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Read the table page by page, in the order in which its rows lie there."""
+        # A name of its own, as a column named ctid would be what the rows are ordered by, as a text.
         condition = "ctid > CAST(CAST(:place AS text) AS tid) ORDER BY ctid LIMIT :most"
         place, has_more = "(0,0)", True
         while has_more:
-            rows = await self.select(io, condition, {"place": place, "most": PAGE_SIZE}, more="CAST(ctid AS text)")
+            rows = await self.select(
+                io, condition, {"place": place, "most": PAGE_SIZE}, more="CAST(ctid AS text) AS place"
+            )
             yield self.documents(rows)
             place, has_more = rows[-1][-1] if rows else place, len(rows) == PAGE_SIZE
 

@@ -72,26 +72,17 @@ class ElasticsearchAdapter(StoreAdapter):
         return [(document, float(score)) for document, score in found]
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Get documents by id, or search for them within the filter."""
-        source: dict[str, Any] = {"index": self.store._store.index, "source_includes": self._source_fields}
-        if filter is None:
-            try:
-                found = await self._call(io, self.store.client.mget, ids=list(ids), **source)
-            except self._not_found:
-                return []
-            return [self._document(hit) for hit in found["docs"] if hit.get("found")]
-        query = {"bool": {"filter": [{"ids": {"values": list(ids)}}, *filter]}}
-        source["ignore_unavailable"] = True
-        found = await self._call(io, self.store.client.search, query=query, size=len(ids), **source)
+        """Search for the ids within the filter, so that what is read is as fresh as the hits are."""
+        query = {"bool": {"filter": [{"ids": {"values": list(ids)}}, *(filter or [])]}}
+        found = await self._call(io, self.store.client.search, query=query, size=len(ids), **self._source)
         return [self._document(hit) for hit in found["hits"]["hits"]]
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Scroll through all that matches the filter."""
         client, documents = self.store.client, list[Document]()
         query = {"bool": {"filter": filter or []}}
-        source = {"index": self.store._store.index, "source_includes": self._source_fields}
-        settings = {"scroll": _KEPT_OPEN, "sort": "_doc", "size": _PAGE_SIZE, "ignore_unavailable": True}
-        found = await self._call(io, client.search, query=query, **source, **settings)
+        settings = {"scroll": _KEPT_OPEN, "sort": "_doc", "size": _PAGE_SIZE}
+        found = await self._call(io, client.search, query=query, **self._source, **settings)
         try:
             while hits := found["hits"]["hits"]:
                 documents += map(self._document, hits)
@@ -108,17 +99,13 @@ class ElasticsearchAdapter(StoreAdapter):
             await self._call(io, inner._create_index_if_not_exists)
             # A heading such as "2024-05-01" would else give the field of headings the type of a date.
             await self._call(io, self.store.client.indices.put_mapping, index=inner.index, date_detection=False)
-        if self._is_async and documents:
-            await io.call(self._refuse, self.store.aadd_documents, list(documents), ids=[each.id for each in documents])
-        else:
-            await super().put(io, documents)
+        add = self.store.aadd_documents if self._is_async else self.store.add_documents
+        await self._call(io, add, documents=list(documents), ids=[each.id for each in documents])
 
     async def remove(self, io: IO, ids: Sequence[str]) -> None:
         """Delete documents."""
-        if self._is_async and ids:
-            await io.call(self._refuse, self.store.adelete, list(ids))
-        else:
-            await super().remove(io, ids)
+        if ids:
+            await self._call(io, self.store.adelete if self._is_async else self.store.delete, ids=list(ids))
 
     async def _call(self, io: IO, function: Callable[..., Any], **given: Any) -> Any:
         """Call a method of the client, which blocks or is async as the store is."""
@@ -142,8 +129,10 @@ class ElasticsearchAdapter(StoreAdapter):
         )
 
     @property
-    def _source_fields(self) -> list[str]:
-        return [self.store.query_field, "metadata"]
+    def _source(self) -> dict[str, Any]:
+        """Arguments of the client that say what to read; nothing before the first document makes the index."""
+        fields = [self.store.query_field, "metadata"]
+        return {"index": self.store._store.index, "source_includes": fields, "ignore_unavailable": True}
 
     def _document(self, hit: Mapping[str, Any]) -> Document:
         source = hit["_source"]

@@ -288,18 +288,12 @@ class StoreAdapter(StoreTraits):
         if self.takes_vectors and embedding is not None:
             # All are embedded before one is written, so that a failing embedder leaves the old ones.
             vectors = await embed_texts(io, embedding, [document.page_content for document in documents])
-            await self.put_embedded(io, documents, vectors)
+            await put_in_batches(io, self, documents, vectors)
             return
         for batch in batches(documents, self.write_batch_size):
             await io.call(
                 self.store.add_documents, self.store.aadd_documents, list(batch), ids=[each.id for each in batch]
             )
-
-    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
-        """Write documents with their vectors in batches, see `put_vectors`."""
-        for numbers in batches(range(len(documents)), self.write_batch_size):
-            part = slice(numbers[0], numbers[-1] + 1)
-            await self.put_vectors(io, documents[part], vectors[part])
 
     async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write a batch of documents with their vectors, in place of those with the same ids."""
@@ -428,7 +422,7 @@ class BulkLoader:
             vectors: Their vectors as they are to be searched, shape ``(n, dimension)``.
         """
         if self.adapter.takes_vectors:
-            await self.adapter.put_embedded(io, documents, vectors.tolist())
+            await put_in_batches(io, self.adapter, documents, vectors.tolist())
             return
         carried = CarriedVectors(documents, vectors)
         await self.adapter.put(io, carried.documents)
@@ -446,3 +440,12 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Yield items in slices of a size."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
+
+
+async def put_in_batches(
+    io: IO, adapter: StoreAdapter, documents: Sequence[Document], vectors: Sequence[list[float]]
+) -> None:
+    """Write documents with their vectors into a store that takes them; see `StoreAdapter.put_vectors`."""
+    for numbers in batches(range(len(documents)), adapter.write_batch_size):
+        part = slice(numbers[0], numbers[-1] + 1)
+        await adapter.put_vectors(io, documents[part], vectors[part])

@@ -14,14 +14,13 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.errors import InvalidInputError
 
 from .families import VectorAdapter, with_whole_numbers
-from .store_adapter import Scored, StoreAdapter, batches
+from .store_adapter import Scored, StoreAdapter
 from .traits import has_only
 
 _NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _RESERVED = {"id", "_id", "_additional", "vector"}
-_INSERTED = 100
-_FETCHED = 1_000
+_PAGE_SIZE = 1_000
 _MOST_RESULTS = 10_000
 _EXACT = 2**53
 
@@ -36,6 +35,8 @@ class WeaviateAdapter(VectorAdapter):
 
     away_errors = frozenset({"weaviate.exceptions.WeaviateConnectionError", "weaviate.exceptions.WeaviateTimeoutError"})
     filter_names = ("filters",)
+    read_batch_size = _PAGE_SIZE
+    write_batch_size = 100
     filter_form = "weaviate.classes.query.Filter"
 
     def holds(self, key: str, value: Any) -> bool:
@@ -100,13 +101,12 @@ class WeaviateAdapter(VectorAdapter):
             DataObject(properties={**each.metadata, text: each.page_content}, uuid=each.id, vector=list(vector))
             for each, vector in zip(documents, vectors, strict=True)
         ]
-        for batch in batches(objects, _INSERTED):
-            try:
-                errors = self._collection.data.insert_many(list(batch)).errors
-            except WeaviateInsertManyAllFailedError as error:
-                raise self._refused(len(batch), len(batch), error.message) from error
-            if errors:
-                raise self._refused(len(errors), len(batch), next(iter(errors.values())).message)
+        try:
+            errors = self._collection.data.insert_many(objects).errors
+        except WeaviateInsertManyAllFailedError as error:
+            raise self._refused(len(objects), len(objects), error.message) from error
+        if errors:
+            raise self._refused(len(errors), len(objects), next(iter(errors.values())).message)
 
     def _refused(self, count: int, of: int, reason: str) -> InvalidInputError:
         return InvalidInputError(
@@ -117,13 +117,10 @@ class WeaviateAdapter(VectorAdapter):
     def _by_ids(self, ids: Sequence[str], filter: Any) -> list[Document]:
         from weaviate.classes.query import Filter
 
-        found: list[Document] = []
-        for batch in batches(ids, _FETCHED):
-            wanted = Filter.by_id().contains_any(list(batch))
-            within = wanted if filter is None else wanted & filter
-            page = self._collection.query.fetch_objects(filters=within, limit=len(batch))
-            found += map(self._document, page.objects)
-        return found
+        wanted = Filter.by_id().contains_any(list(ids))
+        within = wanted if filter is None else wanted & filter
+        page = self._collection.query.fetch_objects(filters=within, limit=len(ids))
+        return list(map(self._document, page.objects))
 
     def _all(self, _: None) -> list[Document]:
         return list(map(self._document, self._collection.iterator()))
@@ -131,9 +128,9 @@ class WeaviateAdapter(VectorAdapter):
     def _all_within(self, filter: Any) -> list[Document]:
         found: list[Document] = []
         while True:
-            page = self._collection.query.fetch_objects(filters=filter, limit=_FETCHED, offset=len(found))
+            page = self._collection.query.fetch_objects(filters=filter, limit=_PAGE_SIZE, offset=len(found))
             found += map(self._document, page.objects)
-            if len(page.objects) < _FETCHED:
+            if len(page.objects) < _PAGE_SIZE:
                 return found
             if len(found) >= _MOST_RESULTS:
                 raise InvalidInputError(
