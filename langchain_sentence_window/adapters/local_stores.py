@@ -145,6 +145,7 @@ class ChromaAdapter(StoreAdapter):
     """Chroma filters by mappings of its own, also what it gets by id."""
 
     lists_in_order = True
+    one_key_filters = True
     rechecks_hits = False  # its mappings mean other things than ours in places
     write_batch_size = 5_000  # it takes no more than 5,461
 
@@ -164,14 +165,6 @@ class ChromaAdapter(StoreAdapter):
         except (TypeError, ValueError):
             return False
         return True
-
-    def reads_filter(self, filter: Any) -> bool:
-        """Return whether it is a mapping."""
-        return isinstance(filter, Mapping)
-
-    def combine(self, filters: Sequence[Any]) -> Any:
-        """Return a mapping of one key, as Chroma takes no more."""
-        return filters[0] if len(filters) == 1 and len(filters[0]) == 1 else self._in_one_mapping(filters)
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Get documents within the filter."""

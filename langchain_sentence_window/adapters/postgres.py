@@ -54,15 +54,14 @@ class PostgresAdapter(StoreAdapter):
 
     def is_away(self, error: BaseException) -> bool:
         """Return whether an error of SQLAlchemy, asyncpg or psycopg says that the database doesn't answer in time."""
-        from sqlalchemy.exc import DBAPIError, OperationalError
-        from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+        from sqlalchemy import exc
 
-        state = getattr(error.orig if isinstance(error, DBAPIError) else error, "sqlstate", None)
+        state = getattr(error.orig if isinstance(error, exc.DBAPIError) else error, "sqlstate", None)
         if state is not None:
             return str(state).startswith(_UNAVAILABLE)
         # What has no code isn't from the server.
-        is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
-        return is_lost or isinstance(error, OperationalError | PoolTimeoutError)
+        is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
+        return is_lost or isinstance(error, exc.OperationalError | exc.TimeoutError)
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Read the table page by page, in the order in which its rows lie there."""
@@ -132,24 +131,24 @@ class PGVectorAdapter(PostgresAdapter):
 class PGVectorStoreAdapter(PostgresAdapter):
     """`PGVectorStore` filters by mappings also what is read by id, and may keep some keys in columns of their own."""
 
+    one_key_filters = True
     rechecks_hits = False  # its mappings mean other things than ours in places
 
     def __init__(self, store: Any) -> None:
         """Take the store, and the names of its table and columns."""
         super().__init__(store)
-        self.store_of_table: Any = getattr(store, "_PGVectorStore__vs", store)  # the async store that it wraps, or is
-        table = self.store_of_table
+        self.async_store: Any = getattr(store, "_PGVectorStore__vs", store)  # the async store that it wraps, or is
+        table = self.async_store
         self.columns = table.metadata_columns
-        self.id, self.content, self.vector = map(
-            _quoted, (table.id_column, table.content_column, table.embedding_column)
-        )
+        self.id, self.content = _quoted(table.id_column), _quoted(table.content_column)
+        self.vector = _quoted(table.embedding_column)
         self.table = f"{_quoted(table.schema_name)}.{_quoted(table.table_name)}"
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a column of its own, or else the column of JSON, can hold a value."""
         if key in self.columns:
             return isinstance(value, SCALARS)
-        return self.store_of_table.metadata_json_column is not None  # of type JSON, which holds a NUL too
+        return self.async_store.metadata_json_column is not None  # of type JSON, which holds a NUL too
 
     @property
     def limits(self) -> StoreLimits:
@@ -159,14 +158,6 @@ class PGVectorStoreAdapter(PostgresAdapter):
     def stored_filter(self, filter: Any) -> Any:
         """Return the filter unchanged, as it reaches columns alone."""
         return filter
-
-    def reads_filter(self, filter: Any) -> bool:
-        """Return whether it is a mapping."""
-        return isinstance(filter, Mapping)
-
-    def combine(self, filters: Sequence[Any]) -> Any:
-        """Return a mapping of one key, as the store takes no other keys next to ``$and``."""
-        return filters[0] if len(filters) == 1 and len(filters[0]) == 1 else self._in_one_mapping(filters)
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search without fetching vectors; let the store search if there are settings of its own."""
@@ -179,10 +170,11 @@ class PGVectorStoreAdapter(PostgresAdapter):
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Get documents by ids, which are one parameter, so that one plan serves any number, and within a filter."""
+        if filter is None and not self._searches_plainly({}):
+            return await super().get(io, ids, None)  # a subclass may get them in its own way
         within, values = self._condition(filter)
-        return self.documents(
-            await self.select(io, f"{within} AND {self.id} = ANY (:ids)", {**values, "ids": list(ids)})
-        )
+        where = f"{within} AND {self.id} = ANY (:ids)"
+        return self.documents(await self.select(io, where, {**values, "ids": list(ids)}))
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Read all rows within a filter."""
@@ -202,13 +194,12 @@ class PGVectorStoreAdapter(PostgresAdapter):
             )
         vector, language = await embed_query(io, self.embedding, query), _languages[self.store]
         nearest = await self._nearest(io, vector, settings)
-        within, values = self._condition(settings.get("filter"))
+        table, (within, values) = self.async_store, self._condition(settings.get("filter"))
         index, words = self._words(language)
         names = {"id": self.id, "content": self.content, "words": words, "table": self.table, "within": within}
         values |= {"query": query.replace("\0", " "), "language": language, "k": settings["k"], "most": MAX_MATCHES}
-        table = self.store_of_table
-        values |= {"schema": table.schema_name, "index": index, "table": _unescaped(self.table)}
-        values |= {"name": table.table_name, "content": table.content_column}
+        values |= {"schema": table.schema_name, "name": table.table_name, "content": table.content_column}
+        values |= {"table": _unescaped(self.table), "index": index}
         values |= {"vector": _as_text(vector), "nearest": [row[0] for row in nearest]}
         strategy = table.distance_strategy
         more = f"{strategy.search_function}({self.vector}, :vector) AS distance, {_BM25.format(**names)} AS score"
@@ -249,7 +240,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
 
     def release(self) -> None:
         """Close the connections that wait in the pool of the store's engine."""
-        run(self.run(BLOCKING, self.store_of_table.engine.dispose))
+        run(self.run(BLOCKING, self.async_store.engine.dispose))
 
     async def run(self, io: IO, flow: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Run a flow in the engine's own event loop if it has one, and else in the current one."""
@@ -282,14 +273,14 @@ class PGVectorStoreAdapter(PostgresAdapter):
         options: Sequence[str] = (),
     ) -> Rows:
         """Select rows; ``before`` stands before the statement, and ``options`` are set for it."""
-        json_column = self.store_of_table.metadata_json_column
+        json_column = self.async_store.metadata_json_column
         names = [self.id, self.content, _quoted(json_column) if json_column else "NULL", *map(_quoted, self.columns)]
         statement = f"{before}SELECT {', '.join(names)}, {more} FROM {self.table} WHERE {where}"  # noqa: S608 - quoted
         return await self._execute(io, statement, values, options)
 
     async def _execute(self, io: IO, statement: str, values: Mapping[str, Any], options: Sequence[str] = ()) -> Rows:
         async def flow() -> Rows:
-            async with self.store_of_table.engine.connect() as connection:
+            async with self.async_store.engine.connect() as connection:
                 if not options:  # no transaction, whose begin and end are round trips
                     await connection.execution_options(isolation_level="AUTOCOMMIT")
                 for option in options:
@@ -301,7 +292,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
     async def _nearest(self, io: IO, vector: Sequence[float], settings: Mapping[str, Any]) -> Rows:
         """Select the rows that are the closest to a vector, as the store's own search does."""
         within, values = self._condition(settings.get("filter"))
-        given = self.store_of_table.index_query_options
+        given = self.async_store.index_query_options
         options = given.to_parameter() if given else []
         if not settings.get("filter") and all("=" in option for option in options):
             # Conditions that PostgreSQL works out before it looks at the table, so that no transaction is needed around
@@ -309,7 +300,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
             pairs = [option.replace(" ", "").split("=") for option in options]
             settings_made = [f"(SELECT set_config('{name}', '{value}', true)) IS NOT NULL" for name, value in pairs]
             within, options = " AND ".join([within, *settings_made]), []
-        strategy = self.store_of_table.distance_strategy
+        strategy = self.async_store.distance_strategy
         values |= {"vector": _as_text(vector), "k": settings["k"]}
         where = f"{within} ORDER BY {self.vector} {strategy.operator} :vector LIMIT :k"
         distance = f"{strategy.search_function}({self.vector}, :vector) AS distance"
@@ -317,14 +308,14 @@ class PGVectorStoreAdapter(PostgresAdapter):
 
     def _searches_plainly(self, settings: Mapping[str, Any]) -> bool:
         """Return whether SQL of our own finds what the store's own search would."""
-        table = self.store_of_table
+        table = self.async_store
         is_own = all(type(each).__module__.startswith("langchain_postgres.v2.") for each in (self.store, table))
         embeds_here = not hasattr(table.embedding_service, "embed_query_inline_template")
         return is_own and embeds_here and table.hybrid_search_config is None and settings.keys() <= {"k", "filter"}
 
     def _condition(self, filter: Any) -> tuple[str, dict[str, Any]]:
         """Return a filter as SQL with its parameters, as the store reads it."""
-        condition, values = self.store_of_table._create_filter_clause(filter) if filter else ("true", {})
+        condition, values = self.async_store._create_filter_clause(filter) if filter else ("true", {})
         return f"({condition})", dict(values)
 
     def _words(self, language: str) -> tuple[str, str]:
@@ -395,7 +386,7 @@ class PostgresLoader(BulkLoader):
         self._memory = None if memory_mb is None else f"{memory_mb}MB"
         self._index = index = self.given["index"]
         if isinstance(index, str) and index == "hnsw":
-            self._index = HNSWIndex(distance_strategy=adapter.store_of_table.distance_strategy)
+            self._index = HNSWIndex(distance_strategy=adapter.async_store.distance_strategy)
         elif index is not None and not isinstance(index, BaseIndex):
             raise InvalidInputError(
                 f"index is {shown(index)}; give 'hnsw', an index of langchain_postgres such as HNSWIndex(), or None"
@@ -406,7 +397,7 @@ class PostgresLoader(BulkLoader):
         await self.adapter.run(io, lambda: self._write(documents, vectors))
 
     async def _write(self, documents: Sequence[Document], vectors: Vectors) -> None:
-        adapter, table = self.adapter, self.adapter.store_of_table
+        adapter, table = self.adapter, self.adapter.async_store
         json_columns = [table.metadata_json_column] if table.metadata_json_column else []
         names = [table.id_column, table.content_column, table.embedding_column, *adapter.columns, *json_columns]
         async with table.engine.connect() as connection:
@@ -430,14 +421,14 @@ class PostgresLoader(BulkLoader):
         own, metadata = self.adapter.columns, document.metadata
         texts = [_encoded(text, document) for text in (str(document.id), document.page_content)]
         fields = [*texts, vector, *(_field(columns[name], metadata.get(name), document) for name in own)]
-        if self.adapter.store_of_table.metadata_json_column:
+        if self.adapter.async_store.metadata_json_column:
             fields.append(json.dumps({key: value for key, value in metadata.items() if key not in own}).encode())
         sized = [b"\xff" * 4 if field is None else len(field).to_bytes(4, "big") + field for field in fields]
         return len(fields).to_bytes(2, "big") + b"".join(sized)
 
     def _merge(self, names: Sequence[str], selected: Sequence[str]) -> str:
         """Return SQL that inserts the rows of the temporary table, and updates those that are there and differ."""
-        config = self.adapter.store_of_table.hybrid_search_config
+        config = self.adapter.async_store.hybrid_search_config
         if config and config.tsv_column:  # the column of words for the store's hybrid search
             language = f"{_literal(config.tsv_lang)}, " if config.tsv_lang else ""
             names = [*names, config.tsv_column]
@@ -455,7 +446,7 @@ class PostgresLoader(BulkLoader):
         await self.adapter.run(io, self._finish)
 
     async def _finish(self) -> None:
-        table, index, name = self.adapter.store_of_table, self._index, _unescaped(self.adapter.table)
+        table, index, name = self.adapter.async_store, self._index, _unescaped(self.adapter.table)
         async with table.engine.connect() as connection:
             there = await _rows(connection, _VECTOR_INDEXES, table=name, column=table.embedding_column)
             if index is not None and not there:
@@ -524,8 +515,7 @@ async def _copy(connection: Any, rows: Sequence[bytes]) -> None:
     raw = (await connection.get_raw_connection()).driver_connection
     data = b"".join([b"PGCOPY\n\xff\r\n\0", bytes(8), *rows, b"\xff\xff"])
     if hasattr(raw, "copy_to_table"):
-        source = BytesIO(data)
-        await raw.copy_to_table("sentence_window_staged", source=source, schema_name="pg_temp", format="binary")
+        await raw.copy_to_table("sentence_window_staged", source=BytesIO(data), schema_name="pg_temp", format="binary")
         return
     statement = "COPY pg_temp.sentence_window_staged FROM STDIN WITH (FORMAT binary)"
     async with raw.cursor() as cursor, cursor.copy(statement) as copied:

@@ -38,6 +38,8 @@ class StoreTraits:
     """Whether Documents are listed in the order in which they were added, whatever was deleted before."""
     filter_form: ClassVar[str] = "a mapping such as {'tenant': 'a'}"
     """What the store filters by, for messages; see `reads_filter`."""
+    one_key_filters: ClassVar[bool] = False
+    """Whether the store filters by mappings of its own with one key, as it takes no other keys next to ``$and``."""
     holds_json: ClassVar[bool] = False
     """Whether the store gives back lists, dicts and ``None`` in metadata as they were given; see `holds`."""
     is_hybrid: ClassVar[bool] = False
@@ -191,11 +193,12 @@ class StoreTraits:
 
     def reads_filter(self, filter: Any) -> bool:
         """Return whether a filter is in the store's form; for a store that isn't known, any may be."""
-        return True
+        return not self.one_key_filters or isinstance(filter, Mapping)
 
     def combine(self, filters: Sequence[Any]) -> Any:
         """Return one filter, as `join` does, for filters in the store's form."""
-        return filters[0] if len(filters) == 1 else self._in_one_mapping(filters)
+        is_one = len(filters) == 1 and not (self.one_key_filters and len(filters[0]) > 1)
+        return filters[0] if is_one else self._in_one_mapping(filters)
 
     def matcher(self, filter: Any) -> Matcher | None:
         """Return a function that checks whether a Document matches a filter; ``None`` if only the store knows."""
