@@ -12,6 +12,8 @@ from .families import FilteredByMappings, with_whole_numbers
 from .store_adapter import Scored, StoreAdapter, batches
 from .traits import has_only
 
+_FETCHED = 100
+"""Ids in one request, as they stand in its address."""
 _NUMBERS = 40_000
 """Numbers of vectors in one request, which must stay below 2 MB."""
 _EXACT = 2**53
@@ -20,7 +22,6 @@ _EXACT = 2**53
 class PineconeAdapter(FilteredByMappings):
     """Pinecone keeps text among the metadata, makes floats of all numbers, and filters by mappings."""
 
-    read_batch_size = 100  # ids are a part of a request's address
     write_batch_size = 100
 
     def holds(self, key: str, value: Any) -> bool:
@@ -42,7 +43,7 @@ class PineconeAdapter(FilteredByMappings):
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Go through all ids, which only serverless indexes list, and fetch what they name."""
         ids = await io.in_thread(self._all_ids)
-        return await self.fetch(io, ids, filter) or []
+        return await self.get(io, ids, filter) or []
 
     async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write documents with their vectors, in place of those with the same ids."""
@@ -66,11 +67,12 @@ class PineconeAdapter(FilteredByMappings):
 
     def _fetched(self, ids: Sequence[str]) -> list[Document]:
         store, found = self.store, list[Document]()
-        for id_, vector in store.index.fetch(ids=list(ids), namespace=store._namespace).vectors.items():
-            metadata = dict(vector.metadata or {})
-            text = metadata.pop(store._text_key, None)
-            if text is not None:
-                found.append(with_whole_numbers(Document(id=id_, page_content=text, metadata=metadata)))
+        for batch in batches(ids, _FETCHED):
+            for id_, vector in store.index.fetch(ids=list(batch), namespace=store._namespace).vectors.items():
+                metadata = dict(vector.metadata or {})
+                text = metadata.pop(store._text_key, None)
+                if text is not None:
+                    found.append(with_whole_numbers(Document(id=id_, page_content=text, metadata=metadata)))
         return found
 
     def _all_ids(self) -> list[str]:

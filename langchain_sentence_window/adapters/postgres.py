@@ -203,7 +203,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
         values |= {"vector": _as_text(vector), "nearest": [row[0] for row in nearest]}
         strategy = table.distance_strategy
         more = f"{strategy.search_function}({self.vector}, :vector) AS distance, {_BM25.format(**names)} AS score"
-        where = f"{self.id} IN (SELECT id FROM best) OR {self.id} = ANY (:nearest)"  # noqa: S608 - a name is quoted
+        where = f"{self.id} IN (SELECT id FROM wanted)"  # noqa: S608 - a name is quoted
         rows = await self.select(io, where, values, more=more, before=_BEST.format(**names))
         sign = 1.0 if strategy.search_function == "inner_product" else -1.0
         scores = [(sign * row.distance, row.score or 0.0) for row in rows]
@@ -337,7 +337,7 @@ _BEST = r"""
             CAST('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''' AS tsquery) AS holds_it
         FROM unnest(to_tsvector(CAST(CAST(:language AS text) AS regconfig), CAST(:query AS text)))
         ORDER BY positions[1] LIMIT 64
-    ), counted AS (
+    ), counted AS MATERIALIZED (
         SELECT word, holds_it, greatest(reltuples, 1) AS rows,
             coalesce(share * reltuples, (SELECT count(*) FROM {table} WHERE {words} @@ holds_it)) AS texts
         FROM asked LEFT JOIN common USING (word), pg_class WHERE oid = to_regclass(:table)
@@ -350,8 +350,9 @@ _BEST = r"""
             SELECT {id} AS id, length({content}) AS size FROM {table} WHERE {words} @@ weighed.holds_it AND {within}
         ) held
         WHERE is_looked_up GROUP BY held.id ORDER BY sum(rarity) DESC, min(size), held.id LIMIT :k
-    ) """
-"""Finds the ids of the texts with the most of the rarer words of a question, for the statement that it precedes.
+    ), wanted AS (SELECT id FROM best UNION SELECT {id} FROM {table} WHERE {id} = ANY (:nearest)) """
+"""Finds the ids of the texts with the most of the rarer words of a question, and those of the nearest vectors, for the
+statement that it precedes. As one set of ids, as PostgreSQL would read the whole table for two.
 
 How many texts hold a word is known of common words, from the server's statistics of the index, and else counted."""
 
