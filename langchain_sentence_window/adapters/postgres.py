@@ -461,7 +461,7 @@ class PostgresLoader(BulkLoader):
             await connection.commit()
 
     async def restore(self, io: IO) -> None:
-        """Do nothing, as nothing was switched off."""
+        """Leave everything as it is, as nothing was switched off."""
 
 
 _COLUMNS = """
