@@ -5,18 +5,15 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.errors import InvalidInputError
 
-from .families import EmbeddedAdapter, FilteredByMappings, with_whole_numbers
-from .store_adapter import Scored, batches
+from .families import FilteredByMappings, with_whole_numbers
+from .store_adapter import Scored, StoreAdapter, batches
 from .traits import has_only
 
 _FETCHED = 100
 """Ids in one request, as they stand in its address."""
-_UPSERTED = 100
 _NUMBERS = 40_000
 """Numbers of vectors in one request, which must stay below 2 MB."""
 _EXACT = 2**53
@@ -24,6 +21,8 @@ _EXACT = 2**53
 
 class PineconeAdapter(FilteredByMappings):
     """Pinecone keeps text among the metadata, makes floats of all numbers, and filters by mappings."""
+
+    write_batch_size = 100
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a value comes back as it is: strings, booleans, numbers as of floats, lists of strings."""
@@ -39,23 +38,21 @@ class PineconeAdapter(FilteredByMappings):
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Fetch documents by id, then leave out those that the filter forbids."""
-        matches = None if filter is None else self._required_matcher(filter)
-        found = await io.in_thread(self._fetched, ids)
-        return found if matches is None else [document for document in found if matches(document)]
+        return self.matching(await io.in_thread(self._fetched, ids), filter)
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Go through all ids, which only serverless indexes list, and fetch what they name."""
         ids = await io.in_thread(self._all_ids)
         return await self.get(io, ids, filter) or []
 
-    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write documents with their vectors, in place of those with the same ids."""
         text = self.store._text_key
         records = [
             {"id": each.id, "values": vector, "metadata": {**each.metadata, text: each.page_content}}
             for each, vector in zip(documents, vectors, strict=True)
         ]
-        size = max(1, min(_UPSERTED, _NUMBERS // max(map(len, vectors), default=1)))
+        size = max(1, _NUMBERS // max(map(len, vectors), default=1))
         for batch in batches(records, size):
             await io.in_thread(self.store.index.upsert, vectors=batch, namespace=self.store._namespace)
 
@@ -88,7 +85,7 @@ _OVERSAMPLING = 10
 _MOST_CANDIDATES = 10_000
 
 
-class MongoDBAdapter(EmbeddedAdapter):
+class MongoDBAdapter(StoreAdapter):
     """MongoDB filters by its own query language; metadata stands beside the text, and the vector, in one document.
 
     The store's own ``get_by_ids`` knows only its usual names of fields, and it embeds in batches while it writes; so
@@ -96,6 +93,7 @@ class MongoDBAdapter(EmbeddedAdapter):
     """
 
     filter_names = ("pre_filter",)
+    filter_form = "a query such as {'tenant': {'$eq': 'a'}}"
     added_keys = frozenset({_ID})
     away_errors = frozenset({"pymongo.errors.ConnectionFailure"})
     holds_json = True
@@ -106,13 +104,17 @@ class MongoDBAdapter(EmbeddedAdapter):
         taken = {_ID, "id", "score", self.store._text_key, self.store._embedding_key}
         return key not in taken and has_only({key: value}) and _names_are_plain({key: value})
 
-    def join(self, filters: Sequence[Any]) -> Any:
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether documents are embedded here, not by the server."""
+        return self.store._embedding_key is not None
+
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether it is a mapping."""
+        return isinstance(filter, Mapping)
+
+    def combine(self, filters: Sequence[Any]) -> Any:
         """Return one query."""
-        for each in filters:
-            if not isinstance(each, Mapping):
-                raise InvalidInputError(
-                    f"{self.name} filters by a query such as {{'tenant': {{'$eq': 'a'}}}}, not by {shown(each)}"
-                )
         return filters[0] if len(filters) == 1 else {"$and": list(filters)}
 
     def of_documents(self, doc_ids: Sequence[str]) -> Any:
@@ -138,15 +140,7 @@ class MongoDBAdapter(EmbeddedAdapter):
         """Query all within the filter."""
         return await io.in_thread(self._found, filter or {})
 
-    async def put(self, io: IO, documents: Sequence[Document], existing: Sequence[str] | None) -> None:
-        """Write documents; let the store do so if the server embeds."""
-        if self.store._embedding_key is not None:
-            await super().put(io, documents, existing)
-            return
-        add, aadd = self.store.add_documents, self.store.aadd_documents
-        await io.call(add, aadd, list(documents), ids=[each.id for each in documents])
-
-    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write documents with their vectors, in place of those with the same ids."""
         from pymongo import ReplaceOne
 

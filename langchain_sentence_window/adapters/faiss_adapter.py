@@ -147,11 +147,10 @@ class FaissStoreAdapter(StoreAdapter):
             "add_embeddings"
         )
 
-    def join(self, filters: Sequence[Any]) -> Any:
-        """Check that the store can read each, and join them."""
-        for each in filters:
-            compile_filter(each)
-        return super().join(filters)
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether the store reads it; raise a `FilterError` if it can't."""
+        compile_filter(filter)
+        return True
 
 
 class _NotEmbedded(Exception):  # noqa: N818 - not an error

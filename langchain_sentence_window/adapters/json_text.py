@@ -6,7 +6,7 @@ does, and the rest is checked here.
 """
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import count
 from typing import Any
@@ -17,11 +17,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._io import IO
 
 from .families import FilteredByMappings
+from .matchers import mapping_matcher
 from .store_adapter import PAGE_SIZE, Scored
 from .traits import has_only, is_plain_text
-
-Contains = Callable[[str], str]
-"""Returns a condition in SQL that the JSON text of metadata contains a string."""
 
 _WIDER = 4
 
@@ -37,22 +35,20 @@ class JsonTextAdapter(FilteredByMappings):
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Read all rows."""
-        found = await io.in_thread(self.rows, filter or {})
-        matches = None if filter is None else self._required_matcher(filter)
-        return found if matches is None else [document for document in found if matches(document)]
+        return self.matching(await io.in_thread(self.rows, filter or {}), filter)
 
     def nearest(self, vector: list[float], k: int, filter: Mapping[str, Any]) -> Scored:
-        """Return the ``k`` closest rows that fulfill the `necessary_condition` of a filter."""
+        """Return the ``k`` closest rows that have the `required_texts` of a filter."""
         raise NotImplementedError
 
     def rows(self, filter: Mapping[str, Any]) -> list[Document]:
-        """Return all rows that fulfill the `necessary_condition` of a filter."""
+        """Return all rows that have the `required_texts` of a filter."""
         raise NotImplementedError
 
     def _search(self, vector: list[float], k: int, filter: Any) -> Scored:
         if filter is None:
             return self.nearest(vector, k, {})
-        matches, limit = self._required_matcher(filter), k
+        matches, limit = mapping_matcher(filter), k
         while True:
             scored = self.nearest(vector, limit, filter)
             found = [pair for pair in scored if matches(pair[0])]
@@ -61,34 +57,22 @@ class JsonTextAdapter(FilteredByMappings):
             limit *= _WIDER
 
 
-def necessary_condition(filter: Mapping[str, Any], contains: Contains) -> str:
-    """Return a condition in SQL that holds for all metadata that matches a filter, and for little else.
+def required_texts(filter: Mapping[str, Any]) -> Iterator[list[str]]:
+    """Yield texts of which each metadata that a filter lets through has one in its ``json.dumps``; the next such texts.
 
-    Args:
-        filter: A mapping that can be read.
-        contains: Makes the conditions on the text, which is that of ``json.dumps``.
-
-    Returns:
-        An empty string if all metadata may match.
+    Only conditions that want a string, or one of several, say so. Other metadata may have them, too.
     """
-    return " AND ".join(_conditions(filter, contains))
-
-
-def _conditions(filter: Mapping[str, Any], contains: Contains) -> Iterator[str]:
     for key, value in filter.items():
         if key == "$and":
-            made = [necessary_condition(each, contains) for each in value]
-            yield from (f"({condition})" for condition in made if condition)
-        elif key == "$or":
-            if all(necessary_condition(each, lambda _: "1") for each in value):
-                yield f"({' OR '.join(f'({necessary_condition(each, contains)})' for each in value)})"
-        elif wanted := _wanted(key, value):
-            texts = ["[", *map(json.dumps, wanted)]  # a list may hold the value
-            yield f"({' OR '.join(contains(f'{json.dumps(key)}: {text}') for text in texts)})"
+            for each in value:
+                yield from required_texts(each)
+        elif strings := _wanted(key, value):
+            texts = ["[", *map(json.dumps, strings)]  # a list may hold the value
+            yield [f"{json.dumps(key)}: {text}" for text in texts]
 
 
 def _wanted(key: str, value: Any) -> Sequence[str]:
-    """Return the strings of which a filter wants one; none if it wants something else."""
+    """Return the strings of which a condition wants one; none if it wants something else."""
     if key.startswith("$"):
         return []
     if isinstance(value, Mapping):
@@ -128,11 +112,9 @@ class LanceDBAdapter(JsonTextAdapter):
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Read the rows of ids."""
-        found = await io.in_thread(self._where, _with_ids(ids))
-        matches = None if filter is None else self._required_matcher(filter)
-        return found if matches is None else [document for document in found if matches(document)]
+        return self.matching(await io.in_thread(self._where, _with_ids(ids)), filter)
 
-    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Add rows in place of those with the same ids, in one version of the table."""
         rows = [
             {"vector": vector, "text": each.page_content, "metadata": json.dumps(each.metadata), "id": each.id}
@@ -185,7 +167,8 @@ def _document(row: Mapping[str, Any]) -> Document:
 
 
 def _condition(filter: Mapping[str, Any]) -> str:
-    return necessary_condition(filter, lambda text: f"strpos(metadata, {_quoted(text)}) > 0")
+    found = [[f"strpos(metadata, {_quoted(text)}) > 0" for text in texts] for texts in required_texts(filter)]
+    return " AND ".join(f"({' OR '.join(each)})" for each in found)
 
 
 def _with_ids(ids: Sequence[str]) -> str:
@@ -221,7 +204,7 @@ class MariaDBAdapter(JsonTextAdapter):
         """Read the table of the store."""
         return [document for document, _ in self._select("", [], filter, "", [])]
 
-    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Add documents in place of those with the same ids."""
         texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
         ids = [each.id for each in documents]
@@ -237,18 +220,14 @@ class MariaDBAdapter(JsonTextAdapter):
         if store._collection_id is None:  # made when the first document comes
             return []
         names = store._embedding_id_col_name, store._embedding_content_col_name, store._embedding_meta_col_name
-        wanted: list[str] = []
-
-        def contains(text: str) -> str:
-            wanted.append(text)
-            return f"INSTR({names[2]}, ?) > 0"
-
-        condition = necessary_condition(filter, contains)
+        texts = list(required_texts(filter))
+        conditions = ["collection_id = ?"]
+        conditions += [f"({' OR '.join([f'INSTR({names[2]}, ?) > 0'] * len(each))})" for each in texts]
         # Names of columns and tables are quoted by the store.
-        query = f"SELECT {', '.join(names)}{column} FROM {store._embedding_table_name} WHERE collection_id = ?"  # noqa: S608
-        query += f" AND {condition}{end}" if condition else end
+        query = f"SELECT {', '.join(names)}{column} FROM {store._embedding_table_name} WHERE {' AND '.join(conditions)}"  # noqa: S608
+        values = (*before, store._collection_id, *(text for each in texts for text in each), *after)
         with closing(store._datasource.raw_connection()) as connection, closing(connection.cursor()) as cursor:
-            cursor.execute(query, (*before, store._collection_id, *wanted, *after))
+            cursor.execute(query + end, values)
             rows = cursor.fetchall()
         return [
             (Document(id=str(id_), page_content=text, metadata=json.loads(metadata)), rest[0] if rest else None)

@@ -12,7 +12,6 @@ from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.store.filters import filter_keys
 
-from .families import DeleteFirstAdapter, GetWhereAdapter
 from .matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
 from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
 from .traits import StoreTraits, has_only
@@ -41,15 +40,14 @@ class InMemoryAdapter(StoreAdapter):
             Document(id=each["id"], page_content=each["text"], metadata=each["metadata"])
             for each in list(self.store.store.values())
         ]
-        matches = None if filter is None else self.matcher(filter)
-        return held if matches is None else [document for document in held if matches(document)]
+        return self.matching(held, filter)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Look them up, as they are in memory."""
         held = self.store.store
         return {id_: held[id_]["vector"] for id_ in ids if id_ in held}
 
-    def join(self, filters: Sequence[Any]) -> Any:
+    def combine(self, filters: Sequence[Any]) -> Any:
         """Return a function that calls them all."""
         return all_of([self.matcher(each) for each in filters])
 
@@ -70,11 +68,12 @@ class InMemoryAdapter(StoreAdapter):
         return [key for key in keys if held and not any(key in metadata for metadata in held)]
 
 
-class CommunityFaissAdapter(DeleteFirstAdapter):
+class CommunityFaissAdapter(StoreAdapter):
     """The store filters by functions of metadata or by mappings that it reads itself, after the search."""
 
     lists_in_order = True
     holds_json = True
+    takes_vectors = True
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search everything if a filter is given, as the store filters what it has found."""
@@ -86,8 +85,7 @@ class CommunityFaissAdapter(DeleteFirstAdapter):
         held = getattr(self.store.docstore, "_dict", None)
         if held is None:
             return await super().list_sentences(io, filter)
-        matches = None if filter is None else self.matcher(filter)
-        return [document for document in list(held.values()) if matches is None or matches(document)]
+        return self.matching(list(held.values()), filter)
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Yield all at once, as they are in memory, with the ids that those of older releases lack."""
@@ -95,8 +93,7 @@ class CommunityFaissAdapter(DeleteFirstAdapter):
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Look them up."""
-        matches = None if filter is None else self._required_matcher(filter)
-        return [document for document in self._named(ids) if matches is None or matches(document)]
+        return self.matching(self._named(ids), filter)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Read them from the index, which gives back about what it was given if it holds codes.
@@ -113,13 +110,14 @@ class CommunityFaissAdapter(DeleteFirstAdapter):
                 "texts with read_chunks, and embed them anew"
             ) from error
 
-    async def add_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
-        """Add documents with their vectors."""
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Delete documents with the same ids, which the store refuses, then add the new ones."""
+        ids = [str(document.id) for document in documents]
+        await self.remove(io, sorted({*ids}.intersection(self.store.index_to_docstore_id.values())))
         pairs = list(zip([each.page_content for each in documents], vectors, strict=True))
-        metadata, ids = [each.metadata for each in documents], [each.id for each in documents]
-        await io.in_thread(self.store.add_embeddings, pairs, metadata, ids=ids)
+        await io.in_thread(self.store.add_embeddings, pairs, [each.metadata for each in documents], ids=ids)
 
-    def join(self, filters: Sequence[Any]) -> Any:
+    def combine(self, filters: Sequence[Any]) -> Any:
         """Return a mapping if all are, else a function. The store skips keys beside ``$and``, so keys are split."""
         if all(isinstance(each, Mapping) for each in filters):
             is_simple = len(filters) == 1 and len(filters[0]) == 1
@@ -143,10 +141,12 @@ class CommunityFaissAdapter(DeleteFirstAdapter):
         return function
 
 
-class ChromaAdapter(GetWhereAdapter):
-    """Chroma filters what it gets by id."""
+class ChromaAdapter(StoreAdapter):
+    """Chroma filters by mappings of its own, also what it gets by id."""
 
     lists_in_order = True
+    one_key_filters = True
+    rechecks_hits = False  # its mappings mean other things than ours in places
     write_batch_size = 5_000  # it takes no more than 5,461
 
     def is_same(self, other: StoreTraits) -> bool:
@@ -166,20 +166,28 @@ class ChromaAdapter(GetWhereAdapter):
             return False
         return True
 
-    async def get_where(self, io: IO, ids: list[str] | None, filter: Any) -> Mapping[str, Any]:
-        """Call the store's ``get``, which only blocks."""
-        found: Mapping[str, Any] = await io.in_thread(self.store.get, ids=ids, where=filter)
-        return found
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Get documents within the filter."""
+        return await self._get(io, ids=list(ids), where=filter)
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Get all documents within the filter."""
+        return await self._get(io, where=filter)
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Get them page by page."""
         for offset in count(step=PAGE_SIZE):
-            got = await io.in_thread(self.store.get, limit=PAGE_SIZE, offset=offset)
-            yield self.documents_of(got)
-            if len(got["ids"]) < PAGE_SIZE:
+            page = await self._get(io, limit=PAGE_SIZE, offset=offset)
+            yield page
+            if len(page) < PAGE_SIZE:
                 return
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Get them by id."""
         got = await io.in_thread(self.store.get, ids=list(ids), include=["embeddings"])
         return dict(zip(got["ids"], got["embeddings"], strict=True))
+
+    async def _get(self, io: IO, **settings: Any) -> list[Document]:
+        got = await io.in_thread(self.store.get, **settings)
+        rows = zip(got["documents"], got["metadatas"], got["ids"], strict=True)
+        return [Document(page_content=text or "", metadata=metadata or {}, id=id_) for text, metadata, id_ in rows]

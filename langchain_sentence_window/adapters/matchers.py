@@ -99,19 +99,6 @@ def checked_function(store_name: str, filter: Any, argument: str) -> Callable[[A
     return filter if isinstance(filter, AnsweringAtOnce) else AnsweringAtOnce(filter)
 
 
-def check_mappings(store_name: str, filters: Sequence[Any]) -> None:
-    """Check that filters are mappings.
-
-    Raises:
-        InvalidInputError: One isn't.
-    """
-    for each in filters:
-        if not isinstance(each, Mapping):
-            raise InvalidInputError(
-                f"{store_name} filters by a mapping such as {{'tenant': 'a'}}, not by {shown(each)}"
-            )
-
-
 def key_of(document: Document) -> SentenceKey:
     """Return the document and the index that a sentence Document states."""
     index = document.metadata.get(SENTENCE_INDEX)

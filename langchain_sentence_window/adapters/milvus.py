@@ -2,71 +2,29 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window._validation import checked_count
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.errors import InvalidInputError
 
-from .families import DeleteFirstAdapter
-from .store_adapter import BulkLoader, batches
-from .traits import StoreTraits, has_only
+from .store_adapter import BulkLoader, StoreAdapter
+from .traits import has_only
 
 
 class MilvusLoader(BulkLoader):
-    """Loads a collection of Milvus. Its setting: ``rows``, in one request, 1 or more."""
-
-    settings: ClassVar[Mapping[str, Any]] = {"rows": 1_000}
-
-    def __init__(self, adapter: StoreTraits, settings: Mapping[str, Any]) -> None:
-        """Take the store's adapter.
-
-        Raises:
-            InvalidInputError: The store has several vectors for a text, or makes ids itself; or a setting can't be
-                used.
-        """
-        super().__init__(adapter, settings)
-        self._store = adapter.store
-        self._rows = checked_count("rows", self.given["rows"])
-        if self._store._is_multi_embedding or self._store._is_function_only:
-            raise InvalidInputError(
-                f"{adapter.name} was built with several embedders, or none, so it doesn't take one vector for each "
-                "text; add documents with a retriever"
-            )
-        if self._store.auto_id:
-            raise InvalidInputError(
-                f"{adapter.name} was built with auto_id=True, so it can't replace a document; build it without auto_id"
-            )
-
-    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors, *, are_new: bool = False) -> None:
-        """Write rows in batches; the first makes the collection if there is none."""
-        store = self._store
-        for numbers in batches(range(len(documents)), self._rows):
-            part = documents[numbers[0] : numbers[-1] + 1]
-            lists = vectors[numbers[0] : numbers[-1] + 1].tolist()
-            texts, metadata = [each.page_content for each in part], [dict(each.metadata) for each in part]
-            ids = [each.id for each in part]
-            if store.col is None:
-                await io.call(store.add_embeddings, store.aadd_embeddings, texts, lists, metadata, ids=ids)
-                continue
-            rows = store._prepare_insert_list(texts, [lists], metadata, ids, force_ids=True)
-
-            async def upsert(*given: Any, **keywords: Any) -> Any:  # the async client is made when it is first named
-                return await store.aclient.upsert(*given, **keywords)
-
-            await io.call(store.client.upsert, upsert, store.collection_name, rows, timeout=store.timeout)
+    """Loads a collection of Milvus by batches of rows."""
 
     async def finish(self, io: IO) -> None:
         """Store what is still in memory, so that its index is built."""
-        if self._store.col is not None:
-            await io.in_thread(self._store.client.flush, self._store.collection_name)
+        store = self.adapter.store
+        if store.col is not None:
+            await io.in_thread(store.client.flush, store.collection_name)
 
 
 _QUOTED = re.compile(r"""r?"(?:\\.|[^"\\])*"|r?'(?:\\.|[^'\\])*'""", re.DOTALL)
@@ -75,10 +33,11 @@ _PAGE_SIZE = 1_000
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
-class MilvusAdapter(DeleteFirstAdapter):
+class MilvusAdapter(StoreAdapter):
     """Milvus filters by expressions, fetches by a query, and may embed with several embedders."""
 
     filter_names = ("expr", "filter")
+    write_batch_size = 1_000
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a field can hold a value: a dynamic field or one for all metadata holds JSON."""
@@ -96,7 +55,7 @@ class MilvusAdapter(DeleteFirstAdapter):
         """Return the search's own name; filters by both names are joined."""
         return "expr"
 
-    def join(self, filters: Sequence[Any]) -> Any:
+    def combine(self, filters: Sequence[Any]) -> Any:
         """Return all in brackets, which none of them can leave."""
         for each in filters:
             _check_expression(each)
@@ -147,15 +106,44 @@ class MilvusAdapter(DeleteFirstAdapter):
         found = [(str(row[store._primary_field]), store._parse_document(dict(row))) for row in rows]
         return [Document(id=id_, page_content=each.page_content, metadata=each.metadata) for id_, each in found]
 
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
-        """Return a loader that upserts rows in batches, see `MilvusLoader`."""
-        return MilvusLoader(self, settings)
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether a text has one vector, made by an embedder."""
+        return not (self.store._is_multi_embedding or self.store._is_function_only)
 
-    async def add_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
-        """Add documents with their vectors."""
-        texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
-        ids = [each.id for each in documents]
-        await io.call(self.store.add_embeddings, self.store.aadd_embeddings, texts, vectors, metadata, ids=ids)
+    async def put(self, io: IO, documents: Sequence[Document]) -> None:
+        """Add documents; let the store embed them if a text has several vectors, or none of an embedder."""
+        if self.takes_vectors or self.store.col is None:
+            await super().put(io, documents)
+        else:
+            await io.in_thread(self.store.upsert, [str(each.id) for each in documents], list(documents))
+
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Write rows; the first make the collection if there is none."""
+        store, ids = self.store, [each.id for each in documents]
+        texts, metadata = [each.page_content for each in documents], [dict(each.metadata) for each in documents]
+        if store.col is None:
+            await io.call(store.add_embeddings, store.aadd_embeddings, texts, vectors, metadata, ids=ids)
+            return
+        rows = store._prepare_insert_list(texts, [vectors], metadata, ids, force_ids=True)
+
+        async def upsert(*given: Any, **keywords: Any) -> Any:  # the async client is made when it is first named
+            return await store.aclient.upsert(*given, **keywords)
+
+        await io.call(store.client.upsert, upsert, store.collection_name, rows, timeout=store.timeout)
+
+    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+        """Return a loader that flushes at the end.
+
+        Raises:
+            InvalidInputError: The store makes ids itself, or a text has several vectors or none.
+        """
+        if self.store.auto_id:
+            raise InvalidInputError(
+                f"{self.name} was built with auto_id=True, so it can't replace a document; build it without auto_id"
+            )
+        super().bulk_loader(settings)  # checks
+        return MilvusLoader(self, settings)
 
 
 def _check_expression(expression: object) -> None:

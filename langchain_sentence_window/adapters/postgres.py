@@ -1,503 +1,534 @@
-"""The adapters of langchain-postgres: `PGVectorStore`, and the older `PGVector`; and full-text search for the former.
+"""The adapters of langchain-postgres: `PGVectorStore`, its search by words and its bulk loader; the older `PGVector`.
 
-Full text stands beside the search by vectors: an index of words that we make, and BM25 scores. PostgreSQL's own ranks
-know neither how rare a word is nor how long a text is, and reading the words of all texts that hold a common word takes
-seconds. So the index tells which texts hold the rarer words of a question. Only the best of these are read and scored,
-together with those that the vectors found.
+Plain searches and reads are SQL of our own: the store's own methods fetch the vector of each row as text, open a
+transaction for each read, and have PostgreSQL plan a fetch again for each number of ids. So a query waits for two round
+trips instead of seven. A search with other settings, such as a hybrid one, is the store's own.
 """
 
 import copy
 import json
-import math
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
-from functools import partial
+import struct
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from dataclasses import is_dataclass, replace
 from hashlib import blake2b
-from itertools import repeat
-from typing import Any
+from io import BytesIO
+from typing import Any, ClassVar, TypeVar
 from weakref import WeakKeyDictionary
 
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._validation import listed
+from langchain_sentence_window._primitives import LONE_SURROGATE, Vectors
+from langchain_sentence_window._validation import listed, optional_count
 from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.embedding.embedder import embed_query
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError, wrong_size
 
-from .families import GetWhereAdapter
-from .postgres_loader import PostgresLoader
-from .postgres_sql import (
-    PostgresEngine,
-    PostgresQueries,
-    TableNames,
-    all_rows,
-    as_vector,
-    in_text,
-    is_away,
-    literal,
-    quoted,
-    searches_plainly,
-)
-from .store_adapter import PAGE_SIZE, BulkLoader, Read, ReadMethods, Scored, StoreAdapter
-from .traits import has_only, is_plain_text
+from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter
+from .traits import has_only
+
+T = TypeVar("T")
+Rows = Sequence[Any]
 
 MAX_MATCHES = 20_000
-"""Texts that hold one of the words by which texts are found. More words, the rarest first, aren't looked up."""
+"""Texts with one of the words by which texts are found. More words, the rarest first, aren't looked up, as reading all
+texts with a common word takes seconds."""
 
-MAX_WORDS = 64
-"""Words of a question that are looked up and scored, in their order."""
+_UNAVAILABLE = ("08", "53300", "57P0", "57014")
+"""How codes of PostgreSQL begin that say: no connection, no room for one, shutting down or starting, out of time."""
 
-SAMPLE_ROWS = 2_000
-"""Rows of which the mean number of words is taken."""
-
-K1, B = 1.2, 0.75
-"""BM25's usual constants, those of tantivy."""
-
-
-@dataclass(frozen=True, slots=True)
-class FullText:
-    """Knowledge of a table's words.
-
-    Attributes:
-        language: The text search configuration, such as ``english``.
-        rows: About how many rows there are.
-        mean_words: The mean number of different words in a text.
-        common: The share of texts that hold a word, for the most common words.
-    """
-
-    language: str
-    rows: float
-    mean_words: float
-    common: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class WordSearch:
-    """A search by words.
-
-    Attributes:
-        full_text: What is known of the table's words.
-        query: The question.
-        k: The most texts to find by words.
-        filter: A filter, in the store's form; ``None`` for no filter.
-        others: Ids of rows to score, too.
-        vector: The question's vector, for the distances of what is found; ``None`` for none.
-    """
-
-    full_text: FullText
-    query: str
-    k: int
-    filter: Any = None
-    others: Sequence[str] = ()
-    vector: Sequence[float] | None = None
-
-
-_full_texts: WeakKeyDictionary[Any, FullText] = WeakKeyDictionary()
-"""Holds what is known of the words of each store that searches by words."""
-
-
-class FullTextQueries:
-    """The queries of one store that look for words."""
-
-    def __init__(self, table: Any, engine: PostgresEngine, queries: PostgresQueries) -> None:
-        """Take the ``AsyncPGVectorStore``, what reaches it, and its other queries."""
-        self._table, self._engine, self._queries = table, engine, queries
-        self._names = TableNames.of(table)
-
-    async def make(self, language: str) -> FullText:
-        """Make the index if it isn't there, and collect what is known of the words.
-
-        Raises:
-            InvalidInputError: The database has no such text search configuration.
-        """
-        table, index = self._names.quoted, self._index_name(language)
-        async with self._engine.connect() as connection:
-            known = [row.name for row in await all_rows(connection, "SELECT cfgname AS name FROM pg_ts_config")]
-            if language not in known:
-                raise InvalidInputError(
-                    f"language is {shown(language)}; give a text search configuration of the database: "
-                    f"{', '.join(sorted(known))}"
-                )
-            words = self._words(language)
-            await connection.exec_driver_sql(
-                f"CREATE INDEX IF NOT EXISTS {quoted(index)} ON {table} USING gin ({words})"
-            )
-            await connection.exec_driver_sql(f"ANALYZE {table}")
-            await connection.commit()
-            (counted,) = await all_rows(
-                connection,
-                "SELECT greatest(reltuples, 0) AS rows, relpages AS pages FROM pg_class "
-                "WHERE oid = to_regclass(CAST(:table AS text))",
-                table=table,
-            )
-            share = min(100.0, 100.0 * SAMPLE_ROWS / max(1.0, counted.rows))
-            sampled = f"SELECT avg(length({in_text(words)})) AS mean FROM {in_text(table)} TABLESAMPLE SYSTEM (:share)"  # noqa: S608
-            (mean,) = await all_rows(connection, sampled, share=share)
-            common = await all_rows(
-                connection,
-                "SELECT s.word, s.share FROM pg_stats, "
-                "unnest(most_common_elems::text::text[], most_common_elem_freqs) AS s(word, share) "
-                "WHERE schemaname = :schema AND tablename = :index AND s.word IS NOT NULL",
-                schema=self._names.schema,
-                index=index,
-            )
-        shares = {row.word: float(row.share) for row in common}
-        return FullText(language, max(1.0, float(counted.rows)), float(mean.mean or 1.0), shares)
-
-    async def search(self, search: WordSearch) -> Scored:
-        """Search by words alone; scores are BM25 scores."""
-        async with self._engine.connect() as connection:
-            found = await self._scored(connection, search)
-        return sorted(((document, words) for document, _, words in found), key=lambda each: -each[1])
-
-    async def search_both(self, search: WordSearch, vector: Sequence[float]) -> list[tuple[Document, float, float]]:
-        """Search by meaning and by words, each for ``k`` texts.
-
-        Returns:
-            Documents that either finds, each with its distance as the store measures it, and its BM25 score.
-        """
-        dense = self._queries.scored_documents(await self._queries.nearest(vector, search.k, search.filter))
-        ids = [str(document.id) for document, _ in dense]
-        async with self._engine.connect() as connection:
-            found = await self._scored(connection, replace(search, others=ids, vector=vector))
-        known = set(ids)
-        scores = {str(document.id): score for document, _, score in found}
-        both = [(document, distance, scores.get(str(document.id), 0.0)) for document, distance in dense]
-        return both + [each for each in found if str(each[0].id) not in known]
-
-    async def _scored(self, connection: Any, search: WordSearch) -> list[tuple[Document, float, float]]:
-        """Return the texts with the most of the rarer words, and the other rows, with distances and BM25 scores."""
-        weights = await self._weights(connection, search.full_text, search.query)
-        if not weights:
-            return []
-        names, words = self._names, in_text(self._words(search.full_text.language))
-        condition, values = self._queries.condition(search.filter)
-        within = f" AND ({condition})" if condition else ""
-        id_, content, table = (in_text(quoted(names.id)), in_text(quoted(names.content)), in_text(names.quoted))
-        looked_up = _looked_up(weights)
-        # S608: names are quoted, and values are parameters.
-        holding = " UNION ALL ".join(
-            f"(SELECT {id_} AS id, length({content}) AS size, CAST(:weight{number} AS float8) AS weight FROM {table} "  # noqa: S608
-            f"WHERE {words} @@ CAST(CAST(:word{number} AS text) AS tsquery){within})"
-            for number in range(len(looked_up))
-        )
-        for number, word in enumerate(looked_up):
-            values |= {f"weight{number}": weights[word][0], f"word{number}": _as_query(word)}
-        distance = "CAST(NULL AS float8)"
-        if search.vector is not None:
-            strategy, column = self._table.distance_strategy, in_text(quoted(names.embedding))
-            distance = f"{strategy.search_function}({column}, :vector)"
-            values["vector"] = as_vector(search.vector)
-        best = f"SELECT id FROM ({holding}) h GROUP BY id ORDER BY sum(weight) DESC, min(size), id LIMIT :most"  # noqa: S608
-        statement = (
-            f"WITH best AS ({best}), "  # noqa: S608
-            f"wanted AS (SELECT id FROM best UNION SELECT {id_} FROM {table} WHERE {id_} = ANY (:others)) "
-            f"SELECT {self._queries.columns}, {distance} AS distance, {_bm25(words)} AS score "
-            f"FROM {table} WHERE {id_} IN (SELECT id FROM wanted)"
-        )
-        values |= {
-            "most": search.k,
-            "others": list(search.others),
-            "scored": list(weights),
-            "rarity": [weight for weight, _ in weights.values()],
-            "mean": search.full_text.mean_words,
-        }
-        rows = await all_rows(connection, statement, **values)
-        documents = self._queries.documents(rows)
-        return [
-            (document, float(row.distance or 0.0), float(row.score or 0.0))
-            for document, row in zip(documents, rows, strict=True)
-        ]
-
-    async def _weights(self, connection: Any, full_text: FullText, query: str) -> dict[str, tuple[float, float]]:
-        """Return the words of a query that some text holds: how much each tells, and about how many texts hold it."""
-        found = await all_rows(
-            connection,
-            "SELECT lexeme AS word "
-            "FROM unnest(to_tsvector(CAST(CAST(:language AS text) AS regconfig), CAST(:query AS text))) "
-            "ORDER BY positions[1] LIMIT :most",
-            language=full_text.language,
-            query=query.replace("\0", " "),
-            most=MAX_WORDS,
-        )
-        asked = [row.word for row in found]
-        held = {word: full_text.common[word] * full_text.rows for word in asked if word in full_text.common}
-        held |= await self._count(connection, full_text, [word for word in asked if word not in held])
-        rows = max(full_text.rows, *held.values(), 1.0)
-        return {
-            word: (math.log1p((rows - held[word] + 0.5) / (held[word] + 0.5)), held[word])
-            for word in asked
-            if held[word]
-        }
-
-    async def _count(self, connection: Any, full_text: FullText, words: Sequence[str]) -> dict[str, float]:
-        if not words:
-            return {}
-        table, expression = in_text(self._names.quoted), in_text(self._words(full_text.language))
-        statement = (
-            f"SELECT w.word, (SELECT count(*) FROM {table} WHERE {expression} @@ CAST(w.query AS tsquery)) AS held "  # noqa: S608
-            "FROM unnest(CAST(:words AS text[]), CAST(:queries AS text[])) AS w(word, query)"
-        )
-        rows = await all_rows(connection, statement, words=list(words), queries=[_as_query(word) for word in words])
-        return {row.word: float(row.held) for row in rows}
-
-    def _words(self, language: str) -> str:
-        """Return SQL of the words of a text, that of the index."""
-        return f"to_tsvector({literal(language)}::regconfig, {quoted(self._names.content)})"
-
-    def _index_name(self, language: str) -> str:
-        told = f"{self._names.quoted}\n{self._words(language)}"
-        return f"sentence_window_words_{blake2b(told.encode(), digest_size=8).hexdigest()}"
-
-
-def _bm25(words: str) -> str:
-    """Return SQL of the BM25 score of a text, of whose words there is an expression."""
-    # S608: all of it is ours.
-    return (
-        f"(SELECT sum(s.rarity * {K1 + 1} * n.count / (n.count + n.base)) "  # noqa: S608
-        f"FROM (SELECT {words} AS words OFFSET 0) v, unnest(v.words) w "
-        "JOIN unnest(CAST(:scored AS text[]), CAST(:rarity AS float8[])) AS s(word, rarity) ON s.word = w.lexeme, "
-        "LATERAL (SELECT CAST(coalesce(cardinality(w.positions), 1) AS float8) AS count, "
-        f"{K1} * ({1 - B} + {B} * length(v.words) / CAST(:mean AS float8)) AS base) n)"
-    )
-
-
-def _looked_up(weights: Mapping[str, tuple[float, float]]) -> list[str]:
-    """Return the rarest words, as many as texts hold that may be looked at; one at least."""
-    taken: list[str] = []
-    total = 0.0
-    for word in sorted(weights, key=lambda each: weights[each][1]):
-        total += weights[word][1]
-        if taken and total > MAX_MATCHES:
-            break
-        taken.append(word)
-    return taken
-
-
-def _as_query(word: str) -> str:
-    """Return a word as PostgreSQL reads it in a query for words."""
-    return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
+_languages: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+"""The text search configuration of each store for which `enable_full_text` was called."""
 
 
 class PostgresAdapter(StoreAdapter):
-    """PostgreSQL plans a fetch anew for each number of ids; a call takes no more than 32,767 ids."""
+    """What both classes share: rows that begin with the id, the text, metadata as JSON, and columns of metadata."""
 
     holds_json = True
+    columns: Sequence[str] = ()
+    """The keys of metadata that have a column of their own."""
+    id, vector = "id", "embedding"
+    """Columns, as SQL writes them."""
 
     def is_away(self, error: BaseException) -> bool:
-        """Return whether an error of the database's drivers says so."""
-        return is_away(error)
+        """Return whether an error of SQLAlchemy, asyncpg or psycopg says that the database doesn't answer in time."""
+        from sqlalchemy import exc
 
-    def holds(self, key: str, value: Any) -> bool:
-        """Return whether JSONB can hold a value, which has no NUL in a string."""
-        return has_only([key, value], _is_of_jsonb)
-
-    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        """Search with copies of the settings, as the store writes the first query into a hybrid search's."""
-        own = {name: copy.deepcopy(value) if is_dataclass(value) else value for name, value in settings.items()}
-        return await super().search(io, query, own)
-
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Get documents by 1, 2, 4, 8 ... ids, repeating the last id, so that few plans are made."""
-        wanted = 1 << (len(ids) - 1).bit_length()
-        return await super().get(io, [*ids, *repeat(ids[-1], wanted - len(ids))], filter)
-
-
-class PGVectorStoreAdapter(PostgresAdapter, GetWhereAdapter):
-    """`PGVectorStore` filters what it gets by id, and may keep some keys in columns of their own."""
-
-    def holds(self, key: str, value: Any) -> bool:
-        """Return whether a column of its own, or else the column of JSON, can hold a value."""
-        if key in self._columns:
-            return isinstance(value, SCALARS)
-        return self._table.metadata_json_column is not None  # of type JSON, which holds a NUL too
-
-    @property
-    def limits(self) -> StoreLimits:
-        """The metadata that the store can hold; nothing is converted for columns, as their types aren't known."""
-        return replace(super().limits, typed=self._columns)
-
-    def stored_filter(self, filter: Any) -> Any:
-        """Return the filter unchanged, as it reaches columns alone."""
-        return filter
-
-    async def get_where(self, io: IO, ids: list[str] | None, filter: Any) -> Mapping[str, Any]:
-        """Call the store's ``get``, or await its ``aget``."""
-        with self._engine.reached():
-            found: Mapping[str, Any] = await io.call(self.store.get, self.store.aget, ids=ids, where=filter)
-        return found
-
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
-        """Return a loader that copies rows into the store's table, see `PostgresLoader`."""
-        names, distance = TableNames.of(self._table), self._table.distance_strategy
-        return PostgresLoader(self, settings, names, engine=self._engine, distance=distance)
-
-    def release(self) -> None:
-        """Close the connections that wait in the pool of the store's engine."""
-        run(self._engine.run(BLOCKING, self._engine.dispose))
-
-    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        """Search without fetching vectors, where the store would find the same."""
-        if self.embedding is None or not searches_plainly(self.store, self._table, settings):
-            return await super().search(io, query, settings)
-        queries, rows = await self._nearest(io, self.embedding, query, settings)
-        return self._best_highest(queries.scored_documents(rows))
-
-    async def search_sentences(self, io: IO, query: str, settings: Mapping[str, Any]) -> Read | None:
-        """Search without fetching vectors, and without making Documents, where the store would find the same."""
-        is_read_here = type(self).read is ReadMethods.read and type(self).search is PGVectorStoreAdapter.search
-        if self.embedding is None or not is_read_here or not searches_plainly(self.store, self._table, settings):
-            return None
-        queries, rows = await self._nearest(io, self.embedding, query, settings)
-        return self._best_highest(queries.scored_sentences(rows))
-
-    async def _nearest(
-        self, io: IO, embedding: Embeddings, query: str, settings: Mapping[str, Any]
-    ) -> tuple[PostgresQueries, Sequence[Any]]:
-        """Search by meaning; return what reads the rows, and the rows."""
-        vector, queries = await embed_query(io, embedding, query), PostgresQueries(self._table, self._engine)
-        most, within = settings.get("k"), settings.get("filter")
-        return queries, await self._engine.run(io, partial(queries.nearest, vector, most, within))
-
-    @property
-    def finds_words(self) -> bool:
-        """Whether `enable_full_text` was called for the store."""
-        return self.store in _full_texts
-
-    async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:
-        """Search by vectors and by PostgreSQL's index of words, each for ``k`` sentences."""
-        full_text, embedding = _full_texts.get(self.store), self.embedding
-        if full_text is None or embedding is None or not settings.keys() <= {"k", "filter"}:
-            raise InvalidInputError(
-                f"search_kwargs holds {listed(sorted(settings))}, but a {self.name} that also searches by words "
-                "takes only k and filter; leave the others out"
-            )
-        search = WordSearch(full_text, query, settings["k"], settings.get("filter"))
-        vector = await embed_query(io, embedding, query)
-        found = await self._engine.run(io, partial(self._full_text.search_both, search, vector))
-        sign = -1.0 if self._are_distances([distance for _, distance, _ in found[: search.k]]) else 1.0
-        return [(document, sign * distance, words) for document, distance, words in found]
-
-    async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
-        """Search by PostgreSQL's index of words, if `enable_full_text` was called for the store."""
-        full_text = _full_texts.get(self.store)
-        if full_text is None:
-            return None
-        search = WordSearch(full_text, query, settings["k"], settings.get("filter"))
-        return await self._engine.run(io, partial(self._full_text.search, search))
-
-    async def use_full_text(self, io: IO, language: str) -> None:
-        """Make an index of words, and let the store search by it; see `enable_full_text`."""
-        if not searches_plainly(self.store, self._table, {}):
-            raise InvalidInputError(
-                f"{self.name} has a hybrid search of its own, or isn't langchain_postgres's own class; use that search "
-                "through search_kwargs, or make the store without hybrid_search_config"
-            )
-        _full_texts[self.store] = await self._engine.run(io, partial(self._full_text.make, language))
-
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Get documents in one statement; within a filter, by the store's own."""
-        if filter is not None or not searches_plainly(self.store, self._table, {}):
-            return await super().get(io, ids, filter)
-        queries = PostgresQueries(self._table, self._engine)
-        return queries.documents(await self._engine.run(io, partial(queries.of_ids, ids)))
+        state = getattr(error.orig if isinstance(error, exc.DBAPIError) else error, "sqlstate", None)
+        if state is not None:
+            return str(state).startswith(_UNAVAILABLE)
+        # What has no code isn't from the server.
+        is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
+        return is_lost or isinstance(error, exc.OperationalError | exc.TimeoutError)
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
-        """Read the table page by page."""
-        queries, place = PostgresQueries(self._table, self._engine), "(0,0)"
-        while True:
-            rows = await self._engine.run(io, partial(queries.after, place, PAGE_SIZE))
-            yield queries.documents(rows)
-            if len(rows) < PAGE_SIZE:
-                return
-            place = rows[-1].place
+        """Read the table page by page, in the order in which its rows lie there."""
+        # A name of its own, as a column named ctid would be what the rows are ordered by, as a text.
+        condition = "ctid > CAST(CAST(:place AS text) AS tid) ORDER BY ctid LIMIT :most"
+        place, has_more = "(0,0)", True
+        while has_more:
+            rows = await self.select(
+                io, condition, {"place": place, "most": PAGE_SIZE}, more="CAST(ctid AS text) AS place"
+            )
+            yield self.documents(rows)
+            place, has_more = rows[-1][-1] if rows else place, len(rows) == PAGE_SIZE
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Read the column of vectors."""
-        queries = PostgresQueries(self._table, self._engine)
-        rows = await self._engine.run(io, partial(queries.vectors_of, ids))
-        return {row.id: json.loads(row.vector) for row in rows}
+        condition, more = f"{self.id} = ANY (:ids)", f"CAST({self.vector} AS text)"
+        return {
+            str(row[0]): json.loads(row[-1]) for row in await self.select(io, condition, {"ids": list(ids)}, more=more)
+        }
 
-    @property
-    def _columns(self) -> frozenset[str]:
-        return frozenset(self._table.metadata_columns)
+    def documents(self, rows: Rows) -> list[Document]:
+        """Make Documents of rows."""
+        end = 3 + len(self.columns)
+        own = [{**(row[2] or {}), **dict(zip(self.columns, row[3:end], strict=True))} for row in rows]
+        return [Document(row[1], id=str(row[0]), metadata=each) for row, each in zip(rows, own, strict=True)]
 
-    @property
-    def _table(self) -> Any:
-        """The async store that a store wraps."""
-        return getattr(self.store, "_PGVectorStore__vs", self.store)
-
-    @property
-    def _full_text(self) -> FullTextQueries:
-        return FullTextQueries(self._table, self._engine, PostgresQueries(self._table, self._engine))
-
-    @property
-    def _engine(self) -> PostgresEngine:
-        """The part of the store that reaches the database."""
-        return PostgresEngine(getattr(self.store, "_engine", self._table.engine))
+    async def select(self, io: IO, where: str, values: Mapping[str, Any], *, more: str = "NULL") -> Rows:
+        """Select rows, with more columns at their end, for which a condition holds."""
+        raise NotImplementedError
 
 
 class PGVectorAdapter(PostgresAdapter):
     """`PGVector` keeps all collections in one table, and was made for blocking calls or for asynchronous ones."""
 
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether JSONB can hold a value, which has no NUL in a string."""
+        return has_only([key, value], lambda each: not isinstance(each, str) or _can_be_stored(each))
+
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Get documents by the calls that the store was made for."""
-        if self.store.async_mode:
-            return await super().get(io, ids, filter)
-        return await io.in_thread(run, super().get(BLOCKING, ids, filter))
+        """Get documents by id, then leave out those that the filter forbids."""
+        found = self.documents(await self.select(io, "id = ANY (:ids)", {"ids": list(ids)}))
+        return self.matching(found, filter)
 
-    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
-        """Read the collection page by page, in the order in which its rows lie in the table."""
-        place = "(0,0)"
-        while True:
-            rows = await self._rows(
-                io,
-                "id, document, cmetadata, CAST(ctid AS text) AS place",
-                "ctid > CAST(CAST(:place AS text) AS tid) ORDER BY ctid LIMIT :most",
-                place=place,
-                most=PAGE_SIZE,
-            )
-            yield [Document(id=row.id, page_content=row.document, metadata=row.cmetadata or {}) for row in rows]
-            if len(rows) < PAGE_SIZE:
-                return
-            place = rows[-1].place
-
-    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
-        """Read the column of vectors."""
-        rows = await self._rows(io, "id, CAST(embedding AS text) AS vector", "id = ANY (:ids)", ids=list(ids))
-        return {row.id: json.loads(row.vector) for row in rows}
-
-    async def _rows(self, io: IO, columns: str, condition: str, **values: Any) -> Sequence[Any]:
+    async def select(self, io: IO, where: str, values: Mapping[str, Any], *, more: str = "NULL") -> Rows:
+        """Select rows of the collection."""
         from sqlalchemy import text
 
+        collection = "SELECT uuid FROM langchain_pg_collection WHERE name = :collection"
         statement = text(
-            f"SELECT {columns} FROM langchain_pg_embedding WHERE collection_id = "  # noqa: S608 - the values are bound
-            f"(SELECT uuid FROM langchain_pg_collection WHERE name = :collection) AND {condition}"
+            f"SELECT id, document, cmetadata, {more} FROM langchain_pg_embedding "  # noqa: S608 - values are parameters
+            f"WHERE collection_id = ({collection}) AND {where}"
         )
-        values["collection"] = self.store.collection_name
+        bound = {**values, "collection": self.store.collection_name}
 
-        def blocking() -> Sequence[Any]:
+        def blocking() -> Rows:
             with self.store._make_sync_session() as session:
-                return list(session.execute(statement, values))
+                return list(session.execute(statement, bound))
 
-        async def waiting() -> Sequence[Any]:
+        async def waiting() -> Rows:
             async with self.store._make_async_session() as session:
-                return list(await session.execute(statement, values))
+                return list(await session.execute(statement, bound))
 
-        with self.reached():
+        with self.reached(OSError):
             return await (io.call(blocking, waiting) if self.store.async_mode else io.in_thread(blocking))
+
+
+class PGVectorStoreAdapter(PostgresAdapter):
+    """`PGVectorStore` filters by mappings also what is read by id, and may keep some keys in columns of their own."""
+
+    one_key_filters = True
+    rechecks_hits = False  # its mappings mean other things than ours in places
+
+    def __init__(self, store: Any) -> None:
+        """Take the store, and the names of its table and columns."""
+        super().__init__(store)
+        self.async_store: Any = getattr(store, "_PGVectorStore__vs", store)  # the async store that it wraps, or is
+        table = self.async_store
+        self.columns = table.metadata_columns
+        self.id, self.content = _quoted(table.id_column), _quoted(table.content_column)
+        self.vector = _quoted(table.embedding_column)
+        self.table = f"{_quoted(table.schema_name)}.{_quoted(table.table_name)}"
+
+    def holds(self, key: str, value: Any) -> bool:
+        """Return whether a column of its own, or else the column of JSON, can hold a value."""
+        if key in self.columns:
+            return isinstance(value, SCALARS)
+        return self.async_store.metadata_json_column is not None  # of type JSON, which holds a NUL too
+
+    @property
+    def limits(self) -> StoreLimits:
+        """The metadata that the store can hold; nothing is converted for columns, as their types aren't known."""
+        return replace(super().limits, typed=frozenset(self.columns))
+
+    def stored_filter(self, filter: Any) -> Any:
+        """Return the filter unchanged, as it reaches columns alone."""
+        return filter
+
+    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Search without fetching vectors; let the store search if there are settings of its own."""
+        if self.embedding is None or not self._searches_plainly(settings):
+            # Copies, as the store writes the first query into the settings of a hybrid search.
+            own = {name: copy.deepcopy(value) if is_dataclass(value) else value for name, value in settings.items()}
+            return await super().search(io, query, own)
+        rows = await self._nearest(io, await embed_query(io, self.embedding, query), settings)
+        return self._best_highest(zip(self.documents(rows), (row.distance for row in rows), strict=True))
+
+    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+        """Get documents by ids, which are one parameter, so that one plan serves any number, and within a filter."""
+        if filter is None and not self._searches_plainly({}):
+            return await super().get(io, ids, None)  # a subclass may get them in its own way
+        within, values = self._condition(filter)
+        where = f"{within} AND {self.id} = ANY (:ids)"
+        return self.documents(await self.select(io, where, {**values, "ids": list(ids)}))
+
+    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+        """Read all rows within a filter."""
+        return self.documents(await self.select(io, *self._condition(filter)))
+
+    @property
+    def finds_words(self) -> bool:
+        """Whether `enable_full_text` was called for the store."""
+        return self.store in _languages
+
+    async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:
+        """Search by vectors and by PostgreSQL's index of words, each for ``k`` sentences."""
+        if self.embedding is None or not settings.keys() <= {"k", "filter"}:
+            raise InvalidInputError(
+                f"search_kwargs holds {listed(sorted(settings))}, but a {self.name} that also searches by words "
+                "takes only k and filter; leave the others out"
+            )
+        vector, language = await embed_query(io, self.embedding, query), _languages[self.store]
+        nearest = await self._nearest(io, vector, settings)
+        table, (within, values) = self.async_store, self._condition(settings.get("filter"))
+        index, words = self._words(language)
+        names = {"id": self.id, "content": self.content, "words": words, "table": self.table, "within": within}
+        values |= {"query": query.replace("\0", " "), "language": language, "k": settings["k"], "most": MAX_MATCHES}
+        values |= {"schema": table.schema_name, "name": table.table_name, "content": table.content_column}
+        values |= {"table": _unescaped(self.table), "index": index}
+        values |= {"vector": _as_text(vector), "nearest": [row[0] for row in nearest]}
+        strategy = table.distance_strategy
+        more = f"{strategy.search_function}({self.vector}, :vector) AS distance, {_BM25.format(**names)} AS score"
+        where = f"{self.id} IN (SELECT id FROM wanted)"  # noqa: S608 - a name is quoted
+        rows = await self.select(io, where, values, more=more, before=_BEST.format(**names))
+        sign = 1.0 if strategy.search_function == "inner_product" else -1.0
+        scores = [(sign * row.distance, row.score or 0.0) for row in rows]
+        return [(document, *both) for document, both in zip(self.documents(rows), scores, strict=True)]
+
+    async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
+        """Return the best of `search_both` by words, if `enable_full_text` was called for the store."""
+        if not self.finds_words:
+            return None
+        both = await self.search_both(io, query, settings)
+        scored = [(document, words) for document, _, words in both if words]
+        return sorted(scored, key=lambda pair: -pair[1])[: settings["k"]]
+
+    async def use_full_text(self, io: IO, language: str) -> None:
+        """Make an index of words, and let the store search by it; see `enable_full_text`."""
+        if not self._searches_plainly({}):
+            raise InvalidInputError(
+                f"{self.name} has a hybrid search of its own, or isn't langchain_postgres's own class; use that search "
+                "through search_kwargs, or make the store without hybrid_search_config"
+            )
+        known = sorted(row[0] for row in await self._execute(io, "SELECT cfgname FROM pg_ts_config", {}))
+        if language not in known:
+            raise InvalidInputError(
+                f"language is {shown(language)}; give a text search configuration of the database: {', '.join(known)}"
+            )
+        name, words = self._words(language)
+        await self._execute(io, f"CREATE INDEX IF NOT EXISTS {_quoted(name)} ON {self.table} USING gin ({words})", {})
+        await self._execute(io, f"ANALYZE {self.table}", {})  # collects how common words are
+        _languages[self.store] = language
+
+    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+        """Return a loader that copies rows into the store's table, see `PostgresLoader`."""
+        return PostgresLoader(self, settings)
+
+    def release(self) -> None:
+        """Close the connections that wait in the pool of the store's engine."""
+        run(self.run(BLOCKING, self.async_store.engine.dispose))
+
+    async def run(self, io: IO, flow: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Run a flow in the engine's own event loop if it has one, and else in the current one."""
+        engine = getattr(self.store, "_engine", None)  # none in an async store
+
+        def blocking() -> T:
+            if engine is None or engine._loop is None:
+                raise InvalidInputError(
+                    "the store's engine has no event loop of its own, so the store can't be used blocking; use async "
+                    "methods, or make the engine with PGEngine.from_connection_string"
+                )
+            result: T = engine._run_as_sync(flow())
+            return result
+
+        async def waiting() -> T:
+            result: T = await (flow() if engine is None else engine._run_as_async(flow()))
+            return result
+
+        with self.reached(OSError):  # any error of the network there is the database's
+            return await io.call(blocking, waiting)
+
+    async def select(
+        self,
+        io: IO,
+        where: str,
+        values: Mapping[str, Any],
+        *,
+        more: str = "NULL",
+        before: str = "",
+        options: Sequence[str] = (),
+    ) -> Rows:
+        """Select rows; ``before`` stands before the statement, and ``options`` are set for it."""
+        json_column = self.async_store.metadata_json_column
+        names = [self.id, self.content, _quoted(json_column) if json_column else "NULL", *map(_quoted, self.columns)]
+        statement = f"{before}SELECT {', '.join(names)}, {more} FROM {self.table} WHERE {where}"  # noqa: S608 - quoted
+        return await self._execute(io, statement, values, options)
+
+    async def _execute(self, io: IO, statement: str, values: Mapping[str, Any], options: Sequence[str] = ()) -> Rows:
+        async def flow() -> Rows:
+            async with self.async_store.engine.connect() as connection:
+                if not options:  # no transaction, whose begin and end are round trips
+                    await connection.execution_options(isolation_level="AUTOCOMMIT")
+                for option in options:
+                    await _rows(connection, f"SET LOCAL {option}")
+                return await _rows(connection, statement, **values)
+
+        return await self.run(io, flow)
+
+    async def _nearest(self, io: IO, vector: Sequence[float], settings: Mapping[str, Any]) -> Rows:
+        """Select the rows that are the closest to a vector, as the store's own search does."""
+        within, values = self._condition(settings.get("filter"))
+        given = self.async_store.index_query_options
+        options = given.to_parameter() if given else []
+        if not settings.get("filter") and all("=" in option for option in options):
+            # Conditions that PostgreSQL works out before it looks at the table, so that no transaction is needed around
+            # the statement. Under a filter the plan may depend on the options, so they are set before.
+            pairs = [option.replace(" ", "").split("=") for option in options]
+            settings_made = [f"(SELECT set_config('{name}', '{value}', true)) IS NOT NULL" for name, value in pairs]
+            within, options = " AND ".join([within, *settings_made]), []
+        strategy = self.async_store.distance_strategy
+        values |= {"vector": _as_text(vector), "k": settings["k"]}
+        where = f"{within} ORDER BY {self.vector} {strategy.operator} :vector LIMIT :k"
+        distance = f"{strategy.search_function}({self.vector}, :vector) AS distance"
+        return await self.select(io, where, values, more=distance, options=options)
+
+    def _searches_plainly(self, settings: Mapping[str, Any]) -> bool:
+        """Return whether SQL of our own finds what the store's own search would."""
+        table = self.async_store
+        is_own = all(type(each).__module__.startswith("langchain_postgres.v2.") for each in (self.store, table))
+        embeds_here = not hasattr(table.embedding_service, "embed_query_inline_template")
+        return is_own and embeds_here and table.hybrid_search_config is None and settings.keys() <= {"k", "filter"}
+
+    def _condition(self, filter: Any) -> tuple[str, dict[str, Any]]:
+        """Return a filter as SQL with its parameters, as the store reads it."""
+        condition, values = self.async_store._create_filter_clause(filter) if filter else ("true", {})
+        return f"({condition})", dict(values)
+
+    def _words(self, language: str) -> tuple[str, str]:
+        """Return the name of an index of words, and SQL of the words of a text, as in the index."""
+        words = f"to_tsvector({_literal(language)}\\:\\:regconfig, {self.content})"
+        # Of what it indexes, so that another table or column gets another.
+        digest = blake2b(f"{self.table}\n{words}".encode(), digest_size=8).hexdigest()
+        return f"sentence_window_words_{digest}", words
+
+
+_BEST = r"""
+    WITH statistics AS (SELECT * FROM pg_stats WHERE schemaname = :schema AND tablename IN (:index, :name)),
+    common AS (
+        SELECT word, share FROM statistics,
+            unnest(CAST(CAST(most_common_elems AS text) AS text[]), most_common_elem_freqs) AS c(word, share)
+        WHERE tablename = :index
+    ), asked AS (
+        SELECT lexeme AS word,
+            CAST('''' || replace(replace(lexeme, '\', '\\'), '''', '''''') || '''' AS tsquery) AS holds_it
+        FROM unnest(to_tsvector(CAST(CAST(:language AS text) AS regconfig), CAST(:query AS text)))
+        ORDER BY positions[1] LIMIT 64
+    ), counted AS MATERIALIZED (
+        SELECT word, holds_it, greatest(reltuples, 1) AS rows,
+            coalesce(share * reltuples, (SELECT count(*) FROM {table} WHERE {words} @@ holds_it)) AS texts
+        FROM asked LEFT JOIN common USING (word), pg_class WHERE oid = to_regclass(:table)
+    ), weighed AS (
+        SELECT word, holds_it, ln(1 + (greatest(rows, texts) - texts + 0.5) / (texts + 0.5)) AS rarity,
+            row_number() OVER rarest = 1 OR sum(texts) OVER rarest <= :most AS is_looked_up
+        FROM counted WHERE texts > 0 WINDOW rarest AS (ORDER BY texts, word)
+    ), best AS (
+        SELECT held.id FROM weighed, LATERAL (
+            SELECT {id} AS id, length({content}) AS size FROM {table} WHERE {words} @@ weighed.holds_it AND {within}
+        ) held
+        WHERE is_looked_up GROUP BY held.id ORDER BY sum(rarity) DESC, min(size), held.id LIMIT :k
+    ), wanted AS (SELECT id FROM best UNION SELECT {id} FROM {table} WHERE {id} = ANY (:nearest)) """
+"""Finds the ids of the texts with the most of the rarer words of a question, and those of the nearest vectors, for the
+statement that it precedes. As one set of ids, as PostgreSQL would read the whole table for two.
+
+How many texts hold a word is known of common words, from the server's statistics of the index, and else counted."""
+
+_BM25 = """(
+    SELECT sum(rarity * 2.2 * n / (n + 1.2 * (0.25 + 0.75 * octet_length({content}) / coalesce(mean, 1.0))))
+    FROM unnest({words}) JOIN weighed ON word = lexeme,
+        LATERAL (SELECT CAST(coalesce(cardinality(positions), 1) AS float8) AS n) frequency,
+        (SELECT max(avg_width) AS mean FROM statistics WHERE tablename = :name AND attname = :content) lengths)"""
+"""The BM25 score of a text, with the usual constants; PostgreSQL's own ranks know neither how rare a word is nor how
+long a text is. Lengths are in bytes, as the server knows their mean."""
+
+
+class PostgresLoader(BulkLoader):
+    """Loads a table of langchain-postgres with the rows that the store itself would write; indexes it after.
+
+    Its settings: ``index``, the vector index to build at the end if the table has none, an index of langchain-postgres
+    such as ``HNSWIndex(m=24)``, ``"hnsw"`` for one as the store searches, or ``None`` for none; ``build_memory_mb`` and
+    ``build_workers``, what that may use.
+    """
+
+    settings: ClassVar[Mapping[str, Any]] = {"index": "hnsw", "build_memory_mb": None, "build_workers": None}
+    adapter: PGVectorStoreAdapter
+
+    def __init__(self, adapter: PGVectorStoreAdapter, settings: Mapping[str, Any]) -> None:
+        """Take the store's adapter; raise an `InvalidInputError` if a setting can't be used."""
+        from langchain_postgres.v2.indexes import BaseIndex, HNSWIndex
+
+        super().__init__(adapter, settings)
+        memory_mb, workers = (self.given[name] for name in ("build_memory_mb", "build_workers"))
+        optional_count("build_memory_mb", memory_mb)
+        self._workers = None if workers is None else str(workers and optional_count("build_workers", workers))
+        self._memory = None if memory_mb is None else f"{memory_mb}MB"
+        self._index = index = self.given["index"]
+        if isinstance(index, str) and index == "hnsw":
+            self._index = HNSWIndex(distance_strategy=adapter.async_store.distance_strategy)
+        elif index is not None and not isinstance(index, BaseIndex):
+            raise InvalidInputError(
+                f"index is {shown(index)}; give 'hnsw', an index of langchain_postgres such as HNSWIndex(), or None"
+            )
+
+    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
+        """Copy a batch into a temporary table, and from there; a row that is there, and the same, isn't touched."""
+        await self.adapter.run(io, lambda: self._write(documents, vectors))
+
+    async def _write(self, documents: Sequence[Document], vectors: Vectors) -> None:
+        adapter, table = self.adapter, self.adapter.async_store
+        json_columns = [table.metadata_json_column] if table.metadata_json_column else []
+        names = [table.id_column, table.content_column, table.embedding_column, *adapter.columns, *json_columns]
+        async with table.engine.connect() as connection:
+            found = await _rows(connection, _COLUMNS, table=_unescaped(adapter.table))
+            columns = {row.name: row for row in found}
+            dimension = columns[table.embedding_column].size
+            if vectors.shape[1] != dimension > 0:
+                raise wrong_size(vectors.shape[1], dimension)
+            # Texts, which the server converts to the types of the table, so that no type has code of its own.
+            kinds = [columns[name].base if name == table.embedding_column else "text" for name in names]
+            pairs = ", ".join(f"{_quoted(name)} {kind}" for name, kind in zip(names, kinds, strict=True))
+            await _rows(connection, f"CREATE TEMPORARY TABLE sentence_window_staged ({pairs}) ON COMMIT DROP")
+            packed = (_packed_vector(vector) for vector in vectors.astype(">f4"))
+            rows = [self._row(*pair, columns) for pair in zip(documents, packed, strict=True)]
+            await _copy(connection, rows)
+            await _rows(connection, self._merge(names, [f"s.{_quoted(name)}{columns[name].cast}" for name in names]))
+            await connection.commit()
+
+    def _row(self, document: Document, vector: bytes, columns: Mapping[str, Any]) -> bytes:
+        """Return a row as ``COPY`` reads it: 16 bits count the fields, and 32 bits the bytes of each, -1 for NULL."""
+        own, metadata = self.adapter.columns, document.metadata
+        texts = [_encoded(text, document) for text in (str(document.id), document.page_content)]
+        fields = [*texts, vector, *(_field(columns[name], metadata.get(name), document) for name in own)]
+        if self.adapter.async_store.metadata_json_column:
+            fields.append(json.dumps({key: value for key, value in metadata.items() if key not in own}).encode())
+        sized = [b"\xff" * 4 if field is None else len(field).to_bytes(4, "big") + field for field in fields]
+        return len(fields).to_bytes(2, "big") + b"".join(sized)
+
+    def _merge(self, names: Sequence[str], selected: Sequence[str]) -> str:
+        """Return SQL that inserts the rows of the temporary table, and updates those that are there and differ."""
+        config = self.adapter.async_store.hybrid_search_config
+        if config and config.tsv_column:  # the column of words for the store's hybrid search
+            language = f"{_literal(config.tsv_lang)}, " if config.tsv_lang else ""
+            names = [*names, config.tsv_column]
+            selected = [*selected, f"to_tsvector({language}s.{self.adapter.content})"]
+        changes = ", ".join(f"{_quoted(name)} = EXCLUDED.{_quoted(name)}" for name in names[1:])
+        return (
+            f"INSERT INTO {self.adapter.table} AS t ({', '.join(map(_quoted, names))}) "  # noqa: S608 - names are quoted
+            f"SELECT {', '.join(selected)} FROM pg_temp.sentence_window_staged s "
+            f"ON CONFLICT ({self.adapter.id}) DO UPDATE SET {changes} "
+            "WHERE CAST(t AS text) IS DISTINCT FROM CAST(EXCLUDED AS text)"  # JSON can't be compared otherwise
+        )
+
+    async def finish(self, io: IO) -> None:
+        """Build the vector index if there is none; then collect statistics for plans."""
+        await self.adapter.run(io, self._finish)
+
+    async def _finish(self) -> None:
+        table, index, name = self.adapter.async_store, self._index, _unescaped(self.adapter.table)
+        async with table.engine.connect() as connection:
+            there = await _rows(connection, _VECTOR_INDEXES, table=name, column=table.embedding_column)
+            if index is not None and not there:
+                await _rows(connection, _ROOM, table=name, memory=self._memory, workers=self._workers)
+                index_name = _quoted(index.name or f"{table.table_name}langchainvectorindex")  # as the store names it
+                partial = f" WHERE ({index.partial_indexes})" if index.partial_indexes else ""
+                what = f"{self.adapter.vector} {index.get_index_function()}"
+                where = f"{self.adapter.table} USING {index.index_type} ({what}) WITH {index.index_options()}{partial}"
+                await _rows(connection, f"CREATE INDEX {index_name} ON {where}")
+            await _rows(connection, f"ANALYZE {self.adapter.table}")
+            await connection.commit()
+
+    async def restore(self, io: IO) -> None:
+        """Leave everything as it is, as nothing was switched off."""
+
+
+_COLUMNS = """
+    SELECT attname AS name, atttypmod AS size, format_type(atttypid, NULL) AS base,
+        CAST(typcategory AS text) AS category,
+        CASE typcategory WHEN 'S' THEN '' ELSE '::' || format_type(atttypid, atttypmod) END AS cast
+    FROM pg_attribute JOIN pg_type t ON t.oid = atttypid WHERE attrelid = to_regclass(:table) AND attnum > 0
+"""
+"""Lists the columns of a table, with a letter for the kind of their types, and the cast of a text to them; none to a
+string, so that none is cut to fit."""
+
+_VECTOR_INDEXES = """
+    SELECT 1 FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am m ON m.oid = relam
+    JOIN pg_attribute a ON a.attrelid = indrelid AND attnum = ANY (indkey)
+    WHERE indrelid = to_regclass(:table) AND attname = :column AND amname NOT IN ('btree', 'hash') AND indisvalid
+"""
+"""Lists the indexes of a table that searches by vectors may use."""
+
+_ROOM = """
+    SELECT set_config('statement_timeout', '0', true), set_config('max_parallel_maintenance_workers',
+        coalesce(:workers, current_setting('max_parallel_workers')), true),
+    set_config('maintenance_work_mem', coalesce(:memory, greatest(
+        pg_size_bytes(current_setting('maintenance_work_mem')), least(2 * pg_table_size(to_regclass(:table)),
+            pg_size_bytes(current_setting('effective_cache_size')) / 4)) / 1024 || 'kB'), true)
+"""
+"""Lets an index have workers and memory: as much as the graph of an HNSW index needs, to a quarter of what the server
+believes to have. A graph that outgrows its memory is built many times slower."""
+
+
+def _field(column: Any, value: Any, document: Document) -> bytes | None:
+    """Return a value of metadata as a text for its column; ``None`` for NULL."""
+    if value is None:
+        return None
+    if not isinstance(value, {"S": str, "B": bool}.get(column.category, object)):  # which the server would convert
+        raise InvalidInputError(
+            f"the sentence {shown(document.id)} has {column.name}={shown(value)}, which the column of type "
+            f"{column.base} can't hold; convert it, or leave it out"
+        )
+    return _encoded(value if isinstance(value, str) else json.dumps(value), document)
+
+
+def _packed_vector(numbers: Vectors) -> bytes:
+    """Return a vector as pgvector reads it: its dimension and a zero, 16 bits each, then its numbers."""
+    return struct.pack(">HH", len(numbers), 0) + numbers.tobytes()
+
+
+async def _copy(connection: Any, rows: Sequence[bytes]) -> None:
+    """Send rows to ``COPY`` in its binary format, by asyncpg or psycopg.
+
+    The drivers' own functions take twenty times as long for a vector: https://www.postgresql.org/docs/current/sql-copy.html.
+    """
+    raw = (await connection.get_raw_connection()).driver_connection
+    data = b"".join([b"PGCOPY\n\xff\r\n\0", bytes(8), *rows, b"\xff\xff"])
+    if hasattr(raw, "copy_to_table"):
+        await raw.copy_to_table("sentence_window_staged", source=BytesIO(data), schema_name="pg_temp", format="binary")
+        return
+    statement = "COPY pg_temp.sentence_window_staged FROM STDIN WITH (FORMAT binary)"
+    async with raw.cursor() as cursor, cursor.copy(statement) as copied:
+        await copied.write(data)
 
 
 def enable_full_text(store: Any, language: str = "english") -> None:
     """Let retrievers over a `PGVectorStore` search by words too, by PostgreSQL's own full-text search.
 
-    It makes an index of the words if there is none, which the database keeps up to date from then on, and learns how
-    common words are. Call it once for each store that a program makes, best after the documents were loaded. The store
-    itself stays as it is, and so do its table and its own searches.
+    It makes an index of the words if there is none, which the database keeps up to date from then on. Call it once for
+    each store that a program makes, best after the documents were loaded. The store itself stays as it is, and so do
+    its table and its own searches.
 
     Args:
         store: The store, without a hybrid search of its own.
@@ -521,5 +552,41 @@ def _adapter(store: Any) -> PGVectorStoreAdapter:
     return PGVectorStoreAdapter(store)
 
 
-def _is_of_jsonb(value: Any) -> bool:
-    return is_plain_text(value) and not (isinstance(value, str) and "\0" in value)
+async def _rows(connection: Any, statement: str, **values: Any) -> Rows:
+    """Run a statement with parameters, and return its rows; none for a statement that returns none."""
+    from sqlalchemy import text
+
+    result = await connection.execute(text(statement), values)
+    rows: Rows = result.all() if result.returns_rows else []
+    return rows
+
+
+def _quoted(name: str) -> str:
+    """Return a name as an identifier in a statement of SQLAlchemy, in which a colon begins a parameter."""
+    return '"' + name.replace('"', '""').replace(":", "\\:") + '"'
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''").replace(":", "\\:") + "'"
+
+
+def _unescaped(name: str) -> str:
+    """Return a quoted name as a value."""
+    return name.replace("\\:", ":")
+
+
+def _as_text(vector: Sequence[float]) -> str:
+    return json.dumps([float(each) for each in vector])
+
+
+def _can_be_stored(text: str) -> bool:
+    return "\0" not in text and LONE_SURROGATE.search(text) is None
+
+
+def _encoded(text: str, document: Document) -> bytes:
+    if not _can_be_stored(text):
+        raise InvalidInputError(
+            f"the sentence {shown(document.id)} holds a NUL or a lone surrogate in {shown(text)}, which the store "
+            "can't keep; take such characters out of the document"
+        )
+    return text.encode()

@@ -13,13 +13,12 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
-from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window._validation import checked_count, checked_flag
+from langchain_sentence_window._validation import checked_flag
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
 
-from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter, batches
+from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter
 from .traits import StoreTraits, has_only
 
 _async_clients: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -48,7 +47,9 @@ class QdrantAdapter(StoreAdapter):
     """Qdrant filters by objects of its client, also when it scrolls through ids."""
 
     added_keys = frozenset({"_id", "_collection_name"})
+    filter_form = "qdrant_client.models.Filter"
     holds_json = True
+    write_batch_size = 256  # Qdrant advises 64 to 256
     away_errors = frozenset({"qdrant_client.http.exceptions.ResponseHandlingException", "grpc.RpcError"})
 
     def is_same(self, other: StoreTraits) -> bool:
@@ -63,11 +64,12 @@ class QdrantAdapter(StoreAdapter):
         """Return whether JSON in UTF-8, with numbers of 64 bits, can hold a value."""
         return has_only([key, value])
 
-    def join(self, filters: Sequence[Any]) -> Any:
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether it is an object of the client."""
+        return type(filter).__name__ == "Filter" and type(filter).__module__.startswith("qdrant_client")
+
+    def combine(self, filters: Sequence[Any]) -> Any:
         """Return a filter with all of them as conditions."""
-        for each in filters:
-            if type(each).__name__ != "Filter" or not type(each).__module__.startswith("qdrant_client"):
-                raise InvalidInputError(f"{self.name} filters by qdrant_client.models.Filter, not by {shown(each)}")
         return filters[0] if len(filters) == 1 else type(filters[0])(must=list(filters))
 
     def of_documents(self, doc_ids: Sequence[str]) -> Any:
@@ -127,8 +129,35 @@ class QdrantAdapter(StoreAdapter):
             document.id = str(point.id)  # which the store says in the metadata alone
         return documents
 
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether the store has dense vectors."""
+        return getattr(self.store.retrieval_mode, "value", None) != "sparse"
+
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Write points, and wait until they are stored."""
+        from qdrant_client.models import PointStruct, SparseVector
+
+        store, named = self.store, list[dict[str, Any]]({self.store.vector_name: vector} for vector in vectors)
+        if store.retrieval_mode.value == "hybrid":
+            texts = [each.page_content for each in documents]
+            for vector, sparse in zip(
+                named, await io.in_thread(store.sparse_embeddings.embed_documents, texts), strict=True
+            ):
+                vector[store.sparse_vector_name] = SparseVector(values=sparse.values, indices=sparse.indices)
+        points = [
+            PointStruct(
+                id=str(each.id),
+                vector=vector,
+                payload={store.content_payload_key: each.page_content, store.metadata_payload_key: each.metadata},
+            )
+            for each, vector in zip(documents, named, strict=True)
+        ]
+        await io.in_thread(store.client.upsert, store.collection_name, points=points, wait=True)
+
     def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
-        """Return a loader that upserts points in batches, see `QdrantLoader`."""
+        """Return a loader that leaves the graph of an empty collection for the end, see `QdrantLoader`."""
+        super().bulk_loader({})  # checks
         return QdrantLoader(self, settings)
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
@@ -172,99 +201,46 @@ NOTE = "sentence_window_hnsw_m"
 class QdrantLoader(BulkLoader):
     """Loads a collection of Qdrant.
 
-    Its settings: ``points``, in one request, 1 or more; ``defer_index``, whether the graph of an empty collection is
-    built only at the end. After `finish` Qdrant builds it in the background, and searches meanwhile compare all points.
+    Its setting: ``defer_index``, whether the graph of an empty collection is built only at the end. After `finish`
+    Qdrant builds it in the background, and searches meanwhile compare all points.
     """
 
-    settings: ClassVar[Mapping[str, Any]] = {"points": 256, "defer_index": True}
-
-    def __init__(self, adapter: StoreTraits, settings: Mapping[str, Any]) -> None:
-        """Take the store's adapter.
-
-        Raises:
-            InvalidInputError: The store has no dense vectors, or a setting can't be used.
-        """
-        super().__init__(adapter, settings)
-        self._store = adapter.store
-        self._points = checked_count("points", self.given["points"])
-        self._defers = checked_flag("defer_index", self.given["defer_index"])
-        self._mode = str(getattr(self._store.retrieval_mode, "value", self._store.retrieval_mode))
-        if self._mode == "sparse":
-            raise InvalidInputError(
-                f"{adapter.name} searches by words alone, so it takes no vectors; add documents with a retriever"
-            )
+    settings: ClassVar[Mapping[str, Any]] = {"defer_index": True}
 
     async def prepare(self, io: IO) -> None:
         """Note the graph's ``m`` in the collection's metadata, and set it to 0, if the collection is empty."""
-        if not self._defers:
+        if not checked_flag("defer_index", self.given["defer_index"]):
             return
-        info = await self._info(io)
-        own = self._own_config(info)
+        info = await self._call(io, "get_collection")
+        own = self._own_graph(info)
         m = int(info.config.hnsw_config.m if own is None else own.m)
-        if info.points_count or not m or self._noted(info):
-            return
-        await self._update(io, metadata={NOTE: m})
-        await self._set_m(io, info, 0)
-
-    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors, *, are_new: bool = False) -> None:
-        """Write points in batches, and wait until each batch is stored."""
-        from qdrant_client.models import PointStruct
-
-        store = self._store
-        for numbers in batches(range(len(documents)), self._points):
-            part = documents[numbers[0] : numbers[-1] + 1]
-            named = await self._named_vectors(io, part, vectors[numbers[0] : numbers[-1] + 1])
-            points = [
-                PointStruct(
-                    id=str(each.id),
-                    vector=vector,
-                    payload={store.content_payload_key: each.page_content, store.metadata_payload_key: each.metadata},
-                )
-                for each, vector in zip(part, named, strict=True)
-            ]
-            await io.in_thread(store.client.upsert, store.collection_name, points=points, wait=True)
+        if m and not info.points_count and not self._noted(info):
+            await self._call(io, "update_collection", metadata={NOTE: m})
+            await self._set_m(io, info, 0)
 
     async def finish(self, io: IO) -> None:
         """Set the ``m`` that was noted, so that the graph is built."""
-        info = await self._info(io)
-        noted = self._noted(info)
-        if noted:
-            await self._set_m(io, info, noted)
-            await self._update(io, metadata={NOTE: None})
+        info = await self._call(io, "get_collection")
+        if self._noted(info):
+            await self._set_m(io, info, self._noted(info))
+            await self._call(io, "update_collection", metadata={NOTE: None})
 
-    async def _named_vectors(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> list[dict[str, Any]]:
-        store = self._store
-        named: list[dict[str, Any]] = [{store.vector_name: vector} for vector in vectors.tolist()]
-        if self._mode == "dense":
-            return named
-        from qdrant_client.models import SparseVector
-
-        texts = [each.page_content for each in documents]
-        found = await io.in_thread(store.sparse_embeddings.embed_documents, texts)
-        return [
-            {**dense, store.sparse_vector_name: SparseVector(values=sparse.values, indices=sparse.indices)}
-            for dense, sparse in zip(named, found, strict=True)
-        ]
-
-    async def _info(self, io: IO) -> Any:
-        return await io.in_thread(self._store.client.get_collection, self._store.collection_name)
-
-    async def _update(self, io: IO, **changes: Any) -> None:
-        await io.in_thread(self._store.client.update_collection, self._store.collection_name, **changes)
+    async def _call(self, io: IO, name: str, **arguments: Any) -> Any:
+        store = self.adapter.store
+        return await io.in_thread(getattr(store.client, name), store.collection_name, **arguments)
 
     async def _set_m(self, io: IO, info: Any, m: int) -> None:
         from qdrant_client.models import HnswConfigDiff, VectorParamsDiff
 
-        diff = HnswConfigDiff(m=m)
-        if self._own_config(info) is None:
-            await self._update(io, hnsw_config=diff)
-        else:
-            await self._update(io, vectors_config={self._store.vector_name: VectorParamsDiff(hnsw_config=diff)})
+        change: dict[str, Any] = {"hnsw_config": HnswConfigDiff(m=m)}
+        if self._own_graph(info) is not None:
+            change = {"vectors_config": {self.adapter.store.vector_name: VectorParamsDiff(**change)}}
+        await self._call(io, "update_collection", **change)
 
-    def _own_config(self, info: Any) -> Any:
+    def _own_graph(self, info: Any) -> Any:
         """Return the configuration of the vector's own graph; ``None`` if it has that of the collection."""
         vectors = info.config.params.vectors
-        params = vectors.get(self._store.vector_name) if isinstance(vectors, dict) else vectors
+        params = vectors.get(self.adapter.store.vector_name) if isinstance(vectors, dict) else vectors
         own = getattr(params, "hnsw_config", None)
         return None if own is None or own.m is None else own
 

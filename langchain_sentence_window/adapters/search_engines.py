@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.errors import InvalidInputError
 
-from .families import EmbeddedAdapter
 from .store_adapter import Scored, StoreAdapter
 from .traits import has_only
 
@@ -25,6 +25,7 @@ _MAX_KEYWORD = 256
 class ElasticsearchAdapter(StoreAdapter):
     """Elasticsearch filters by clauses of its query language, and gives each key of metadata a type of its own."""
 
+    filter_form = "clauses such as {'term': {'metadata.tenant.keyword': 'a'}}"
     away_errors = frozenset({"elastic_transport.ConnectionError", "elastic_transport.ConnectionTimeout"})
 
     def holds(self, key: str, value: Any) -> bool:
@@ -35,18 +36,14 @@ class ElasticsearchAdapter(StoreAdapter):
             return all(isinstance(each, SCALARS) for each in value) and len(set(map(type, value))) <= 1
         return value is None or isinstance(value, SCALARS)
 
-    def join(self, filters: Sequence[Any]) -> Any:
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether it is a clause, or several."""
+        clauses = [filter] if isinstance(filter, Mapping) else filter
+        return isinstance(clauses, list | tuple) and all(map(_is_clause, clauses))
+
+    def combine(self, filters: Sequence[Any]) -> Any:
         """Return all clauses, of which a document must match each."""
-        clauses: list[Any] = []
-        for each in filters:
-            parts = [each] if isinstance(each, Mapping) else each
-            if not isinstance(parts, list | tuple) or not all(map(_is_clause, parts)):
-                raise InvalidInputError(
-                    f"{self.name} filters by clauses such as {{'term': {{'metadata.tenant.keyword': 'a'}}}}, not by "
-                    f"{shown(each)}"
-                )
-            clauses += parts
-        return clauses
+        return [clause for each in filters for clause in ([each] if isinstance(each, Mapping) else each)]
 
     def of_documents(self, doc_ids: Sequence[str]) -> Any:
         """Return a clause; ``None`` if it isn't known how documents' names are indexed."""
@@ -54,9 +51,6 @@ class ElasticsearchAdapter(StoreAdapter):
         if DOC_ID in own_mappings or any(len(each) > _MAX_KEYWORD for each in doc_ids):
             return None
         return [{"terms": {f"metadata.{DOC_ID}.keyword": list(doc_ids)}}]
-
-    def matcher(self, filter: Any) -> None:
-        """Return ``None``: only Elasticsearch reads its clauses."""
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search among more candidates than documents are wanted; the store itself asks for 50 at most."""
@@ -78,26 +72,17 @@ class ElasticsearchAdapter(StoreAdapter):
         return [(document, float(score)) for document, score in found]
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Get documents by id, or search for them within the filter."""
-        source: dict[str, Any] = {"index": self.store._store.index, "source_includes": self._source_fields}
-        if filter is None:
-            try:
-                found = await self._call(io, self.store.client.mget, ids=list(ids), **source)
-            except self._not_found:
-                return []
-            return [self._document(hit) for hit in found["docs"] if hit.get("found")]
-        query = {"bool": {"filter": [{"ids": {"values": list(ids)}}, *filter]}}
-        source["ignore_unavailable"] = True
-        found = await self._call(io, self.store.client.search, query=query, size=len(ids), **source)
+        """Search for the ids within the filter, so that what is read is as fresh as the hits are."""
+        query = {"bool": {"filter": [{"ids": {"values": list(ids)}}, *(filter or [])]}}
+        found = await self._call(io, self.store.client.search, query=query, size=len(ids), **self._source)
         return [self._document(hit) for hit in found["hits"]["hits"]]
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
         """Scroll through all that matches the filter."""
         client, documents = self.store.client, list[Document]()
         query = {"bool": {"filter": filter or []}}
-        source = {"index": self.store._store.index, "source_includes": self._source_fields}
-        settings = {"scroll": _KEPT_OPEN, "sort": "_doc", "size": _PAGE_SIZE, "ignore_unavailable": True}
-        found = await self._call(io, client.search, query=query, **source, **settings)
+        settings = {"scroll": _KEPT_OPEN, "sort": "_doc", "size": _PAGE_SIZE}
+        found = await self._call(io, client.search, query=query, **self._source, **settings)
         try:
             while hits := found["hits"]["hits"]:
                 documents += map(self._document, hits)
@@ -107,24 +92,20 @@ class ElasticsearchAdapter(StoreAdapter):
                 await self._call(io, client.clear_scroll, scroll_id=found["_scroll_id"])
         return documents
 
-    async def put(self, io: IO, documents: Sequence[Document], existing: Sequence[str] | None) -> None:
+    async def put(self, io: IO, documents: Sequence[Document]) -> None:
         """Add documents; first make the index, in which strings aren't taken for dates."""
         inner = self.store._store
         if not await self._call(io, self.store.client.indices.exists, index=inner.index):
             await self._call(io, inner._create_index_if_not_exists)
             # A heading such as "2024-05-01" would else give the field of headings the type of a date.
             await self._call(io, self.store.client.indices.put_mapping, index=inner.index, date_detection=False)
-        if self._is_async and documents:
-            await io.call(self._refuse, self.store.aadd_documents, list(documents), ids=[each.id for each in documents])
-        else:
-            await super().put(io, documents, existing)
+        add = self.store.aadd_documents if self._is_async else self.store.add_documents
+        await self._call(io, add, documents=list(documents), ids=[each.id for each in documents])
 
     async def remove(self, io: IO, ids: Sequence[str]) -> None:
         """Delete documents."""
-        if self._is_async and ids:
-            await io.call(self._refuse, self.store.adelete, list(ids))
-        else:
-            await super().remove(io, ids)
+        if ids:
+            await self._call(io, self.store.adelete if self._is_async else self.store.delete, ids=list(ids))
 
     async def _call(self, io: IO, function: Callable[..., Any], **given: Any) -> Any:
         """Call a method of the client, which blocks or is async as the store is."""
@@ -148,8 +129,10 @@ class ElasticsearchAdapter(StoreAdapter):
         )
 
     @property
-    def _source_fields(self) -> list[str]:
-        return [self.store.query_field, "metadata"]
+    def _source(self) -> dict[str, Any]:
+        """Arguments of the client that say what to read; nothing before the first document makes the index."""
+        fields = [self.store.query_field, "metadata"]
+        return {"index": self.store._store.index, "source_includes": fields, "ignore_unavailable": True}
 
     def _document(self, hit: Mapping[str, Any]) -> Document:
         source = hit["_source"]
@@ -165,31 +148,29 @@ _METADATA = "_metadata_json"
 _INDEX_NAME = "_index_name"
 
 
-class RedisAdapter(EmbeddedAdapter):
+class RedisAdapter(StoreAdapter):
     """Redis filters by expressions of redisvl, over the fields that the store was told of as ``metadata_schema``.
 
     The store keeps metadata as JSON, and each value in a field of its own too, where a value named ``text`` would take
     the place of the sentence. So documents are written here, with no more fields than those that can be filtered by.
     """
 
+    filter_form = "an expression of redisvl, such as Tag('tenant') == 'a'"
     holds_json = True
+    takes_vectors = True
     away_errors = frozenset({"redis.exceptions.ConnectionError", "redis.exceptions.TimeoutError"})
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a field can hold a value; what is only in the JSON can be anything."""
         return key not in self._fields or has_only(value)
 
-    def join(self, filters: Sequence[Any]) -> Any:
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether it is an expression."""
+        return type(filter).__name__ == "FilterExpression" and type(filter).__module__.startswith("redisvl")
+
+    def combine(self, filters: Sequence[Any]) -> Any:
         """Return one expression with all of them."""
-        joined: Any = None
-        for each in filters:
-            if type(each).__name__ != "FilterExpression" or not type(each).__module__.startswith("redisvl"):
-                raise InvalidInputError(
-                    f"{self.name} filters by an expression of redisvl, such as Tag('tenant') == 'a', not by "
-                    f"{shown(each)}"
-                )
-            joined = each if joined is None else joined & each
-        return joined
+        return reduce(and_, filters)
 
     def of_documents(self, doc_ids: Sequence[str]) -> Any:
         """Return an expression; ``None`` if documents' names aren't a field."""
@@ -215,7 +196,7 @@ class RedisAdapter(EmbeddedAdapter):
         """Go through all that is within the filter with a cursor."""
         return await io.in_thread(self._all_within, filter)
 
-    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write documents with their vectors."""
         records = [self._record(each, vector) for each, vector in zip(documents, vectors, strict=True)]
         keys = [self._key(str(each.id)) for each in documents]

@@ -1,11 +1,10 @@
 """`StoreAdapter`: how this package uses a vector store, for any store that follows LangChain's interface.
 
-`StoreTraits` describes a store; `SearchMethods`, `ReadMethods` and `WriteMethods` call it. Each method does one thing
-that a store can do. The adapters of stores that do it differently are in modules of their own beside this one, and
-override no more than that. A `BulkLoader` is how a store takes many sentences with their vectors.
+`StoreTraits` describes a store; the methods here call it. Each does one thing that a store can do. The adapters of
+stores that do it differently are in other modules of this folder, and override no more than that. A `BulkLoader` is how
+a store takes many sentences with their vectors.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
@@ -25,11 +24,11 @@ from langchain_sentence_window.documents.sentence_documents import (
 )
 from langchain_sentence_window.documents.source_parts import source_of
 from langchain_sentence_window.embedding.contextual_vectors import CarriedVectors, NeighborMixedEmbeddings
+from langchain_sentence_window.embedding.embedder import embed_texts
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.relevance import Unrelated
 
-from .matchers import Matcher
 from .traits import StoreTraits
 
 T = TypeVar("T")
@@ -39,9 +38,6 @@ PAGE_SIZE = 1_000
 
 Scored: TypeAlias = list[tuple[Document, float]]
 """Documents with their scores, best first. A higher score is better."""
-
-Read: TypeAlias = list[tuple[StoredSentence, float]]
-"""Sentences with their scores, best first. A higher score is better."""
 
 
 class SearchedCandidates(Protocol):
@@ -63,8 +59,17 @@ SearchWork: TypeAlias = Callable[[IO, Any], Coroutine[Any, Any, T]]
 """Searches and reads, with the interface that makes calls and the adapter that it is given."""
 
 
-class SearchMethods(StoreTraits):
-    """The methods of an adapter that search: by meaning, by words, or for the documents that a query names."""
+class StoreAdapter(StoreTraits):
+    """Uses a vector store that follows LangChain's interface, filters by mappings and replaces documents by id.
+
+    To support another store, override what differs, and pass the class to `register`. An adapter is made for each
+    query, so it holds only the store.
+
+    Methods that take ``io`` run blocking and async. Use ``await io.call(store.method, store.amethod, ...)`` for a call
+    that exists in both forms, and ``await io.in_thread(store.method, ...)`` for one that only blocks.
+    """
+
+    # Searching
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search by meaning.
@@ -82,14 +87,6 @@ class SearchMethods(StoreTraits):
             store.similarity_search_with_score, store.asimilarity_search_with_score, query, **settings
         )
         return self._best_highest(found)
-
-    async def search_sentences(self, io: IO, query: str, settings: Mapping[str, Any]) -> Read | None:
-        """Search as `search` does, and read the sentences at once; only asked for without a filter.
-
-        Returns:
-            ``None`` if the store is better asked with `search`.
-        """
-        return None
 
     async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search by meaning and words together; ``settings`` hold ``lexical_weight`` too, see `search`."""
@@ -188,9 +185,17 @@ class SearchMethods(StoreTraits):
         except Exception:  # noqa: BLE001 - many stores have none, or none for their metric
             return False
 
+    def of_documents(self, doc_ids: Sequence[str]) -> Any:
+        """Return a filter, in the store's form, that matches the sentences of some source documents.
 
-class ReadMethods(StoreTraits):
-    """The methods of an adapter that read: by id, or everything that a filter lets through."""
+        Returns:
+            ``None`` if it isn't known how the store filters.
+        """
+        if type(self) is StoreAdapter:  # a store that nobody wrote an adapter for
+            return None
+        return {DOC_ID: doc_ids[0] if len(doc_ids) == 1 else {"$in": list(doc_ids)}}
+
+    # Reading
 
     async def fetch(self, io: IO, ids: Sequence[str], filter: Any = None) -> list[Document] | None:
         """Fetch documents by id, in any order; leave out ids that don't exist or that the filter forbids.
@@ -214,12 +219,11 @@ class ReadMethods(StoreTraits):
 
     async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
         """Fetch one batch of documents, as `fetch` does."""
-        matches = None if filter is None else self._required_matcher(filter)
         try:
-            found: list[Document] = await io.call(self.store.get_by_ids, self.store.aget_by_ids, list(ids))
+            found = await io.call(self.store.get_by_ids, self.store.aget_by_ids, list(ids))
         except NotImplementedError:
             return None
-        return found if matches is None else [document for document in found if matches(document)]
+        return self.matching(found, filter)
 
     async def sentences(self, io: IO, keys: Sequence[SentenceKey], filter: Any = None) -> SentencesByKey | None:
         """Read sentences by document and index; leave out those that don't exist or that the filter forbids.
@@ -303,14 +307,21 @@ class ReadMethods(StoreTraits):
         metadata = {key: value for key, value in document.metadata.items() if key not in unwanted}
         return read_sentence(Document(id=document.id, page_content=document.page_content, metadata=metadata))
 
-    def _required_matcher(self, filter: Any) -> Matcher:
+    def matching(self, documents: Sequence[Document], filter: Any) -> list[Document]:
+        """Leave out Documents that a filter forbids.
+
+        Raises:
+            InvalidInputError: Only the store can apply the filter.
+        """
+        if filter is None:
+            return list(documents)
         matches = self.matcher(filter)
         if matches is None:
             raise InvalidInputError(
                 f"{self.name} can't apply the filter {shown(filter)} when sentences are read by id; give a "
                 "mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
             )
-        return matches
+        return [document for document in documents if matches(document)]
 
     async def _get_within(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document]:
         """Ask a store that enforces filters by id itself."""
@@ -319,117 +330,29 @@ class ReadMethods(StoreTraits):
         found: list[Document] = await (io.in_thread(get, *given) if aget is None else io.call(get, aget, *given))
         return found
 
+    # Writing
 
-def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield items in slices of a size."""
-    for start in range(0, len(items), size):
-        yield items[start : start + size]
+    @property
+    def takes_vectors(self) -> bool:
+        """Whether `put_vectors` works, so that documents are embedded here."""
+        return False
 
-
-class BulkLoader(ABC):
-    """Loads sentences into a store: `prepare` once, `write` often, and `finish` once; or `restore` after an error.
-
-    Writing is idempotent: a sentence replaces the one with the same id. What `prepare` switched off is noted in the
-    store itself, so that `finish` switches it on again after a crash too, also from another process.
-    """
-
-    settings: ClassVar[Mapping[str, Any]] = {}
-    """The settings that a loader of this class takes, with their defaults."""
-
-    def __init__(self, adapter: StoreTraits, settings: Mapping[str, Any]) -> None:
-        """Take the store's adapter, and settings.
-
-        Raises:
-            InvalidInputError: There is no such setting for the store.
-        """
-        unknown = settings.keys() - self.settings
-        if unknown:
-            known = listed(list(self.settings)) if self.settings else "none"
-            raise InvalidInputError(
-                f"{listed(sorted(unknown))} is no setting for loading {adapter.name}; its settings: {known}"
-            )
-        self.adapter = adapter
-        self.given = {**self.settings, **settings}
-
-    async def prepare(self, io: IO) -> None:  # noqa: B027 - not all stores have something to switch off
-        """Switch off what makes writing slow, such as indexes."""
-
-    @abstractmethod
-    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors, *, are_new: bool = False) -> None:
-        """Write sentence Documents, each in the place of one with the same id.
-
-        Args:
-            io: Makes the calls.
-            documents: ``n`` sentence Documents with ids, no two of them equal.
-            vectors: Their vectors as they are to be searched, shape ``(n, dimension)``.
-            are_new: Whether the store had none of them a moment ago; it may have got them since.
-        """
-
-    async def finish(self, io: IO) -> None:  # noqa: B027
-        """Build indexes, and switch on again what `prepare` switched off."""
-
-    async def restore(self, io: IO) -> None:
-        """Switch on again what `prepare` switched off, and build nothing new."""
-        await self.finish(io)
-
-
-def encoded(text: str, document: Document) -> bytes:
-    """Return a text in UTF-8.
-
-    Raises:
-        InvalidInputError: It holds a lone surrogate, which UTF-8 can't hold, or a NUL, which many stores can't.
-    """
-    try:
-        in_utf8 = text.encode()
-    except UnicodeEncodeError:
-        in_utf8 = b"\0"
-    if b"\0" in in_utf8:
-        raise InvalidInputError(
-            f"the sentence {shown(document.id)} holds a NUL or a lone surrogate in {shown(text)}, which the store "
-            "can't keep; take such characters out of the document"
-        )
-    return in_utf8
-
-
-class CarryingLoader(BulkLoader):
-    """Loads any store that was built with `NeighborMixedEmbeddings`, as fast as the store's own ``add_documents``."""
-
-    def __init__(self, adapter: Any, settings: Mapping[str, Any]) -> None:
-        """Take the store's adapter.
-
-        Raises:
-            InvalidInputError: The store was built with another embedder, which would embed the texts anew.
-        """
-        super().__init__(adapter, settings)
-        self._adapter = adapter
-        if not isinstance(adapter.embedding, NeighborMixedEmbeddings):
-            raise InvalidInputError(
-                f"{adapter.name} takes no vectors that were made elsewhere; build it with "
-                "NeighborMixedEmbeddings(embedding), or add documents with a retriever"
-            )
-
-    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors, *, are_new: bool = False) -> None:
-        """Add documents whose texts carry their vectors."""
-        carried = CarriedVectors(documents, vectors)
-        await self._adapter.put(io, carried.documents, None)
-        carried.finish(self._adapter.store)
-
-
-class WriteMethods(StoreTraits):
-    """The methods of an adapter that write: adding, replacing and deleting documents."""
-
-    async def put(self, io: IO, documents: Sequence[Document], existing: Sequence[str] | None) -> None:
-        """Add documents, in place of those with the same ids.
-
-        Args:
-            io: Makes the calls.
-            documents: Each with an id.
-            existing: Ids that the store holds; ``None`` if that isn't known.
-        """
+    async def put(self, io: IO, documents: Sequence[Document]) -> None:
+        """Add documents, each with an id, in place of those with the same ids."""
+        embedding = self.embedding
+        if self.takes_vectors and embedding is not None:
+            # All are embedded before one is written, so that a failing embedder leaves the old ones.
+            vectors = await embed_texts(io, embedding, [document.page_content for document in documents])
+            await put_in_batches(io, self, documents, vectors)
+            return
         for batch in batches(documents, self.write_batch_size):
             await io.call(
                 self.store.add_documents, self.store.aadd_documents, list(batch), ids=[each.id for each in batch]
             )
+
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Write a batch of documents with their vectors, in place of those with the same ids."""
+        raise NotImplementedError
 
     async def remove(self, io: IO, ids: Sequence[str]) -> None:
         """Delete documents that the store holds."""
@@ -491,7 +414,7 @@ class WriteMethods(StoreTraits):
         """Add documents with their vectors as they were embedded, before they are mixed with their neighbors'."""
         raise NotImplementedError
 
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+    def bulk_loader(self, settings: Mapping[str, Any]) -> "BulkLoader":
         """Return what loads many sentences into the store, see `BulkLoader`.
 
         Args:
@@ -500,7 +423,12 @@ class WriteMethods(StoreTraits):
         Raises:
             InvalidInputError: The store can't take vectors that were made elsewhere, or a setting can't be used.
         """
-        return CarryingLoader(self, settings)
+        if not self.takes_vectors and not isinstance(self.embedding, NeighborMixedEmbeddings):
+            raise InvalidInputError(
+                f"{self.name} takes no vectors that were made elsewhere; build it with "
+                "NeighborMixedEmbeddings(embedding), or add documents with a retriever"
+            )
+        return BulkLoader(self, settings)
 
     def release(self) -> None:
         """Close connections that wait for the next call; the store opens new ones when it needs them."""
@@ -512,22 +440,67 @@ class WriteMethods(StoreTraits):
             close()
 
 
-class StoreAdapter(WriteMethods, ReadMethods, SearchMethods):  # the reference lists the last one first
-    """Uses a vector store that follows LangChain's interface, filters by mappings and replaces documents by id.
+class BulkLoader:
+    """Loads sentences into a store: `prepare` once, `write` often, and `finish` once; or `restore` after an error.
 
-    To support another store, override what differs, and pass the class to `register`. An adapter is made for each
-    query, so it holds only the store.
-
-    Methods that take ``io`` run blocking and async. Use ``await io.call(store.method, store.amethod, ...)`` for a call
-    that exists in both forms, and ``await io.in_thread(store.method, ...)`` for one that only blocks.
+    Writing is idempotent: a sentence replaces the one with the same id. What `prepare` switched off is noted in the
+    store itself, so that `finish` switches it on again after a crash too, also from another process.
     """
 
-    def of_documents(self, doc_ids: Sequence[str]) -> Any:
-        """Return a filter, in the store's form, that matches the sentences of some source documents.
+    settings: ClassVar[Mapping[str, Any]] = {}
+    """The settings that a loader of this class takes, with their defaults."""
 
-        Returns:
-            ``None`` if it isn't known how the store filters.
+    def __init__(self, adapter: "StoreAdapter", settings: Mapping[str, Any]) -> None:
+        """Take the store's adapter, and settings.
+
+        Raises:
+            InvalidInputError: There is no such setting for the store.
         """
-        if type(self) is StoreAdapter:  # a store that nobody wrote an adapter for
-            return None
-        return {DOC_ID: doc_ids[0] if len(doc_ids) == 1 else {"$in": list(doc_ids)}}
+        unknown = settings.keys() - self.settings
+        if unknown:
+            known = listed(list(self.settings)) if self.settings else "none"
+            raise InvalidInputError(
+                f"{listed(sorted(unknown))} is no setting for loading {adapter.name}; its settings: {known}"
+            )
+        self.adapter = adapter
+        self.given = {**self.settings, **settings}
+
+    async def prepare(self, io: IO) -> None:
+        """Switch off what makes writing slow, such as indexes."""
+
+    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
+        """Write sentence Documents, each in the place of one with the same id.
+
+        Args:
+            io: Makes the calls.
+            documents: ``n`` sentence Documents with ids, no two of them equal.
+            vectors: Their vectors as they are to be searched, shape ``(n, dimension)``.
+        """
+        if self.adapter.takes_vectors:
+            await put_in_batches(io, self.adapter, documents, vectors.tolist())
+            return
+        carried = CarriedVectors(documents, vectors)
+        await self.adapter.put(io, carried.documents)
+        carried.finish(self.adapter.store)
+
+    async def finish(self, io: IO) -> None:
+        """Build indexes, and switch on again what `prepare` switched off."""
+
+    async def restore(self, io: IO) -> None:
+        """Switch on again what `prepare` switched off, and build nothing new."""
+        await self.finish(io)
+
+
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield items in slices of a size."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+async def put_in_batches(
+    io: IO, adapter: StoreAdapter, documents: Sequence[Document], vectors: Sequence[list[float]]
+) -> None:
+    """Write documents with their vectors into a store that takes them; see `StoreAdapter.put_vectors`."""
+    for numbers in batches(range(len(documents)), adapter.write_batch_size):
+        part = slice(numbers[0], numbers[-1] + 1)
+        await adapter.put_vectors(io, documents[part], vectors[part])

@@ -4,7 +4,6 @@ Nothing here calls the store in a way that may block; the methods that do are th
 """
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,40 +27,7 @@ _TO_JSON = "convert it to strings, finite numbers, booleans, lists or dicts"
 _TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as FaissStore"
 
 
-class Reachable(ABC):
-    """Raise one error when a server doesn't answer."""
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Its name, for messages."""
-
-    @abstractmethod
-    def is_away(self, error: BaseException) -> bool:
-        """Return whether an error says that the server doesn't answer, or not in time."""
-
-    @contextmanager
-    def reached(self) -> Iterator[None]:
-        """Raise `StoreUnavailableError` in the block in place of an error for which `is_away` is true."""
-        try:
-            yield
-        except StoreUnavailableError:
-            raise
-        except Exception as error:
-            # The error, and those that it was raised from.
-            cause: BaseException | None = error
-            while cause is not None and not self.is_away(cause):
-                cause = cause.__cause__
-            if cause is None:
-                raise
-            # What the driver said may hold addresses and data.
-            raise StoreUnavailableError(
-                f"{self.name} doesn't answer ({type(cause).__name__}); see that its server runs and can be reached "
-                "from here, and try again"
-            ) from error
-
-
-class StoreTraits(Reachable):
+class StoreTraits:
     """A store, what it can do, what metadata it holds, and how it filters."""
 
     filter_names: ClassVar[Sequence[str]] = FILTER_NAMES
@@ -70,6 +36,10 @@ class StoreTraits(Reachable):
     """Keys that the store adds to the metadata of what it returns. They aren't shown to users."""
     lists_in_order: ClassVar[bool] = False
     """Whether Documents are listed in the order in which they were added, whatever was deleted before."""
+    filter_form: ClassVar[str] = "a mapping such as {'tenant': 'a'}"
+    """What the store filters by, for messages; see `reads_filter`."""
+    one_key_filters: ClassVar[bool] = False
+    """Whether the store filters by mappings of its own with one key, as it takes no other keys next to ``$and``."""
     holds_json: ClassVar[bool] = False
     """Whether the store gives back lists, dicts and ``None`` in metadata as they were given; see `holds`."""
     is_hybrid: ClassVar[bool] = False
@@ -125,6 +95,30 @@ class StoreTraits(Reachable):
     def is_away(self, error: BaseException) -> bool:
         """Return whether an error says that the store's server doesn't answer, or not in time."""
         return any(f"{each.__module__}.{each.__qualname__}" in self.away_errors for each in type(error).__mro__)
+
+    @contextmanager
+    def reached(self, *errors: type[Exception]) -> Iterator[None]:
+        """Raise `StoreUnavailableError` in the block in place of an error for which `is_away` is true.
+
+        Args:
+            *errors: Further types of errors that mean the same in this block.
+        """
+        try:
+            yield
+        except StoreUnavailableError:
+            raise
+        except Exception as error:
+            # The error, and those that it was raised from.
+            cause: BaseException | None = error
+            while cause is not None and not (isinstance(cause, errors) or self.is_away(cause)):
+                cause = cause.__cause__
+            if cause is None:
+                raise
+            # What the driver said may hold addresses and data.
+            raise StoreUnavailableError(
+                f"{self.name} doesn't answer ({type(cause).__name__}); see that its server runs and can be reached "
+                "from here, and try again"
+            ) from error
 
     @contextmanager
     def at_one_state(self, attempt: int) -> Iterator[Self]:
@@ -192,7 +186,19 @@ class StoreTraits(Reachable):
         Raises:
             InvalidInputError: They can't be joined, or the store can't read one.
         """
-        return filters[0] if len(filters) == 1 else self._in_one_mapping(filters)
+        for each in filters:
+            if not self.reads_filter(each):
+                raise InvalidInputError(f"{self.name} filters by {self.filter_form}, not by {shown(each)}")
+        return self.combine(filters)
+
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether a filter is in the store's form; for a store that isn't known, any may be."""
+        return not self.one_key_filters or isinstance(filter, Mapping)
+
+    def combine(self, filters: Sequence[Any]) -> Any:
+        """Return one filter, as `join` does, for filters in the store's form."""
+        is_one = len(filters) == 1 and not (self.one_key_filters and len(filters[0]) > 1)
+        return filters[0] if is_one else self._in_one_mapping(filters)
 
     def matcher(self, filter: Any) -> Matcher | None:
         """Return a function that checks whether a Document matches a filter; ``None`` if only the store knows."""

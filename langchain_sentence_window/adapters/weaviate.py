@@ -9,25 +9,23 @@ from typing import Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
 
-from .families import EmbeddedAdapter, with_whole_numbers
-from .store_adapter import Scored, SearchMethods, batches
+from .families import VectorAdapter, with_whole_numbers
+from .store_adapter import Scored, StoreAdapter
 from .traits import has_only
 
 _NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _RESERVED = {"id", "_id", "_additional", "vector"}
-_INSERTED = 100
-_FETCHED = 1_000
+_PAGE_SIZE = 1_000
 _MOST_RESULTS = 10_000
 _EXACT = 2**53
 
 
-class WeaviateAdapter(EmbeddedAdapter):
+class WeaviateAdapter(VectorAdapter):
     """Weaviate filters by objects of its client, and makes a property with a type of each new key of metadata.
 
     The store's search is always hybrid, with scores that are relative to each other, and it only logs what it couldn't
@@ -37,6 +35,9 @@ class WeaviateAdapter(EmbeddedAdapter):
 
     away_errors = frozenset({"weaviate.exceptions.WeaviateConnectionError", "weaviate.exceptions.WeaviateTimeoutError"})
     filter_names = ("filters",)
+    read_batch_size = _PAGE_SIZE
+    write_batch_size = 100
+    filter_form = "weaviate.classes.query.Filter"
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a property can hold a value: numbers become floats, and text that looks like a time a time."""
@@ -46,24 +47,22 @@ class WeaviateAdapter(EmbeddedAdapter):
             return bool(value) and len(set(map(type, value))) == 1 and all(map(_comes_back, value))
         return _comes_back(value)
 
-    def join(self, filters: Sequence[Any]) -> Any:
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether it is an object of the client."""
+        return type(filter).__module__.startswith("weaviate.")
+
+    def combine(self, filters: Sequence[Any]) -> Any:
         """Return a filter of all of them."""
-        for each in filters:
-            if not type(each).__module__.startswith("weaviate."):
-                raise InvalidInputError(f"{self.name} filters by weaviate.classes.query.Filter, not by {shown(each)}")
         return reduce(and_, filters)
 
     def of_documents(self, doc_ids: Sequence[str]) -> Any:
         """Return ``None``, as by default names are indexed word by word."""
         return None
 
-    def matcher(self, filter: Any) -> None:
-        """Return ``None``: only Weaviate reads its filters."""
-
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search the vectors, or let the store do a hybrid search if there are settings for it."""
         if settings.keys() - {"k", *self.filter_names}:
-            return await SearchMethods.search(self, io, query, settings)
+            return await StoreAdapter.search(self, io, query, settings)
         return await super().search(io, query, settings)
 
     async def search_vector(self, io: IO, vector: list[float], settings: Mapping[str, Any]) -> Scored:
@@ -81,7 +80,7 @@ class WeaviateAdapter(EmbeddedAdapter):
         """Go through all documents; within a filter, no more than the server's limit of results can be listed."""
         return await io.in_thread(self._all if filter is None else self._all_within, filter)
 
-    async def put_embedded(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write documents with their vectors, in place of those with the same ids.
 
         Raises:
@@ -102,13 +101,12 @@ class WeaviateAdapter(EmbeddedAdapter):
             DataObject(properties={**each.metadata, text: each.page_content}, uuid=each.id, vector=list(vector))
             for each, vector in zip(documents, vectors, strict=True)
         ]
-        for batch in batches(objects, _INSERTED):
-            try:
-                errors = self._collection.data.insert_many(list(batch)).errors
-            except WeaviateInsertManyAllFailedError as error:
-                raise self._refused(len(batch), len(batch), error.message) from error
-            if errors:
-                raise self._refused(len(errors), len(batch), next(iter(errors.values())).message)
+        try:
+            errors = self._collection.data.insert_many(objects).errors
+        except WeaviateInsertManyAllFailedError as error:
+            raise self._refused(len(objects), len(objects), error.message) from error
+        if errors:
+            raise self._refused(len(errors), len(objects), next(iter(errors.values())).message)
 
     def _refused(self, count: int, of: int, reason: str) -> InvalidInputError:
         return InvalidInputError(
@@ -119,13 +117,10 @@ class WeaviateAdapter(EmbeddedAdapter):
     def _by_ids(self, ids: Sequence[str], filter: Any) -> list[Document]:
         from weaviate.classes.query import Filter
 
-        found: list[Document] = []
-        for batch in batches(ids, _FETCHED):
-            wanted = Filter.by_id().contains_any(list(batch))
-            within = wanted if filter is None else wanted & filter
-            page = self._collection.query.fetch_objects(filters=within, limit=len(batch))
-            found += map(self._document, page.objects)
-        return found
+        wanted = Filter.by_id().contains_any(list(ids))
+        within = wanted if filter is None else wanted & filter
+        page = self._collection.query.fetch_objects(filters=within, limit=len(ids))
+        return list(map(self._document, page.objects))
 
     def _all(self, _: None) -> list[Document]:
         return list(map(self._document, self._collection.iterator()))
@@ -133,9 +128,9 @@ class WeaviateAdapter(EmbeddedAdapter):
     def _all_within(self, filter: Any) -> list[Document]:
         found: list[Document] = []
         while True:
-            page = self._collection.query.fetch_objects(filters=filter, limit=_FETCHED, offset=len(found))
+            page = self._collection.query.fetch_objects(filters=filter, limit=_PAGE_SIZE, offset=len(found))
             found += map(self._document, page.objects)
-            if len(page.objects) < _FETCHED:
+            if len(page.objects) < _PAGE_SIZE:
                 return found
             if len(found) >= _MOST_RESULTS:
                 raise InvalidInputError(

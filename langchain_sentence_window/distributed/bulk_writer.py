@@ -48,8 +48,8 @@ class BulkWriter:
         ...     for sentences, vectors in rows:
         ...         writer.write(sentences, vectors)
 
-    On entry, it drops what makes writing slow, such as indexes; at the end, it builds them. After an exception, it
-    builds those that existed before. If the process is killed, `finish` of another writer builds them.
+    On entry, it switches off what makes writing slow, if the store has such a thing. At the end, it switches it on
+    again, and builds an index if there is none. If the process is killed, `finish` of another writer does so.
 
     If several processes write at once, one calls `prepare` before, all call `write`, and one calls `finish` at the end.
     Each method has an async form, which begins with ``a``.
@@ -59,7 +59,7 @@ class BulkWriter:
         """Choose the store.
 
         Args:
-            store: A ``PGVectorStore``, ``QdrantVectorStore`` or ``Milvus``; or any other that was built with
+            store: A ``PGVectorStore`` or another whose adapter takes vectors; or any other that was built with
                 `NeighborMixedEmbeddings`, which is written as it writes itself.
             batch_size: Sentences in one call of the store, 1 or more.
             **settings: Settings of the store's loader, see `langchain_sentence_window.adapters.store_adapter`.
@@ -77,7 +77,7 @@ class BulkWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Call `finish`; after an exception, only build what was there before."""
+        """Call `finish`; after an exception, only switch on again what was on before."""
         run((self._loader.finish if kind is None else self._loader.restore)(BLOCKING))
 
     async def __aenter__(self) -> Self:
@@ -136,19 +136,15 @@ class BulkWriter:
             return 0
         rows = _single_precision(vectors, [each.page_content for each in given])
         counts = _counts(given)
-        known, beyond = await self._known(io, counts)
+        beyond = await self._surplus(io, counts)
         for numbers in batches(range(len(given)), self._batch_size):
             part = slice(numbers[0], numbers[-1] + 1)
-            names = {key_of(each)[0] for each in given[part]}
-            await self._loader.write(io, given[part], rows[part], are_new=known.isdisjoint(names))
+            await self._loader.write(io, given[part], rows[part])
         await self._adapter.remove(io, beyond[::-1])
         return len(given)
 
-    async def _known(self, io: IO, counts: Mapping[str, int]) -> tuple[set[str], list[str]]:
-        """Find which documents the store has, and what it has of them beyond a number of sentences of each.
-
-        Returns:
-            The names of the documents, and the ids of the sentences beyond.
+    async def _surplus(self, io: IO, counts: Mapping[str, int]) -> list[str]:
+        """Find the ids of what the store has of documents beyond a number of sentences of each.
 
         Raises:
             InvalidInputError: The store can't fetch by id.
@@ -163,7 +159,7 @@ class BulkWriter:
             # A document without its next sentence has none after it.
             left = {name: first + asked for name, first in left.items() if (name, first + asked - 1) in there}
             asked = ASK_BATCH_SIZE
-        return firsts, beyond
+        return beyond
 
 
 async def fetch_by_keys(io: IO, adapter: StoreAdapter, keys: Sequence[SentenceKey]) -> dict[SentenceKey, Document]:

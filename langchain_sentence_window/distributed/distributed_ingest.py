@@ -176,9 +176,8 @@ def ingest(
             failed or none was given. Documents that a retriever added stay.
         force_update: Whether to write again documents that the store already has.
         dry_run: Whether to only say what would be written. Nothing is embedded.
-        rebuild_indexes: Whether to drop the store's indexes before, and to build them at the end, see `BulkWriter`: for
-            a first load, or if most documents change. If the call stops before, the next call builds them. Otherwise
-            they stay, and missing indexes are built at the end.
+        rebuild_indexes: Whether to leave for the end what Qdrant would index while it is loaded, see `BulkWriter`. If
+            the call stops before, the next call builds it. Missing indexes are built at the end anyway.
         max_failures: Documents that may fail before it stops; ``None`` for any number.
         show_progress: Whether to show a progress bar.
         **settings: Settings of `BulkWriter` for the store.

@@ -54,7 +54,7 @@ async def find_candidates(io: IO, scope: Scope, request: Request, text: str, k: 
         if adapter.is_hybrid and weight:
             found, scores = _read(scope, await adapter.hybrid_search(io, text, settings | {"lexical_weight": weight}))
         else:
-            found, scores = await _by_meaning(io, scope, text, settings)
+            found, scores = _read(scope, await adapter.search(io, text, settings))
         if index is not None:
             lexical = await _scored_by_index(io, scope, index, text, found)
     unrelated = await adapter.unrelated_to(io, text) if request.needs_candidates else None
@@ -67,15 +67,6 @@ def _read(scope: Scope, scored: Scored) -> tuple[list[StoredSentence], list[floa
     """Read what a search found, which must respect the scope's filter."""
     scope.check_found([document for document, _ in scored])
     return [scope.adapter.read(document) for document, _ in scored], [float(score) for _, score in scored]
-
-
-async def _by_meaning(
-    io: IO, scope: Scope, text: str, settings: Mapping[str, Any]
-) -> tuple[list[StoredSentence], list[float]]:
-    read = None if scope.filter is not None else await scope.adapter.search_sentences(io, text, settings)
-    if read is None:
-        return _read(scope, await scope.adapter.search(io, text, settings))
-    return [sentence for sentence, _ in read], [score for _, score in read]
 
 
 async def _by_meaning_and_words(

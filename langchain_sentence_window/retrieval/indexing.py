@@ -97,11 +97,10 @@ async def replace_documents(
     stored = await fetch_sentences(io, adapter, doc_ids)
     if stored is None:
         _check_lengths(adapter, sentences)
-        existing = None
         stale = [sentence_id(doc_id, index) for doc_id in doc_ids for index in range(MAX_UNSEEN)]
     else:
-        existing = stale = [sentence_id(*key_of(each)) for all_of in stored.values() for each in all_of]
-    await _write(io, adapter, sentences, contexts, existing, show_progress=show_progress)
+        stale = [sentence_id(*key_of(each)) for all_of in stored.values() for each in all_of]
+    await _write(io, adapter, sentences, contexts, show_progress=show_progress)
     new = {sentence.id for sentence in sentences}
     await adapter.remove(io, [id_ for id_ in reversed(stale) if id_ not in new])
     if bm25_index is not None:
@@ -173,7 +172,6 @@ async def _write(
     adapter: StoreAdapter,
     sentences: Sequence[Document],
     contexts: Sequence[str] | None,
-    existing: Sequence[str] | None,
     *,
     show_progress: bool,
 ) -> None:
@@ -183,10 +181,10 @@ async def _write(
     if isinstance(embedding, NeighborMixedEmbeddings):
         vectors = await embed_and_mix(io, embedding, sentences, contexts, show_progress=show_progress)
         carried = CarriedVectors(sentences, vectors)
-        await adapter.put(io, carried.documents, existing)
+        await adapter.put(io, carried.documents)
         carried.finish(adapter.store)
     else:
-        await adapter.put(io, sentences, existing)
+        await adapter.put(io, sentences)
 
 
 def _check_lengths(adapter: StoreAdapter, sentences: Sequence[Document]) -> None:
@@ -387,7 +385,7 @@ async def _import(io: IO, slices: AsyncIterator[Slice], target: VectorStore, *, 
                 await adapter.add_vectors(io, documents, vectors)
             elif isinstance(embedding, NeighborMixedEmbeddings):
                 prepared = carry_mixed(embedding, documents, vectors)
-                await adapter.put(io, prepared.documents, None)
+                await adapter.put(io, prepared.documents)
                 prepared.finish(target)
             copied += len(documents)
             bar.update(len(documents))

@@ -26,7 +26,8 @@ from tests.toys import WordEmbeddings, document
 def store_of(module: str, base: type = VectorStore) -> Any:
     """A store whose class stands in a module; the live tests have the real ones."""
     methods = {"__module__": module, "__init__": lambda self: None, "from_texts": None, "similarity_search": None}
-    return type("Made", (base,), methods)()
+    names = dict.fromkeys(("id_column", "content_column", "embedding_column", "schema_name", "table_name"), "a")
+    return type("Made", (base,), {**methods, **names, "metadata_columns": []})()
 
 
 @pytest.mark.parametrize(

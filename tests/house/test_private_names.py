@@ -13,7 +13,6 @@ FOREIGN = {"_exit", "_get_ls_params", "_repr_html_", "_run_exitfuncs"}
 
 REASONS = {
     "tests/adapters/test_stores.py": "ids that are computed fast are those of uuid5",
-    "tests/distributed/test_postgres_sql.py": "SQL is compared without a server",
     "tests/embedding/test_embedder.py": "which vectors are kept shows nowhere else",
     "tests/folders/test_syncing.py": "a reader is looked for once in a process, and must be missing in one test",
     "tests/folders/test_watching.py": "which events of the file system count, without waiting for them",

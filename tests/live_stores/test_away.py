@@ -14,7 +14,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window import NeighborMixedEmbeddings, SentenceWindowRetriever, create_tools
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.adapters.cloud_stores import MongoDBAdapter
-from langchain_sentence_window.adapters.postgres_sql import PostgresEngine, all_rows
+from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter
 from langchain_sentence_window.adapters.qdrant import QdrantAdapter
 from langchain_sentence_window.adapters.search_engines import ElasticsearchAdapter, RedisAdapter
 from langchain_sentence_window.errors import StoreUnavailableError
@@ -75,7 +75,7 @@ def test_a_killed_server_is_named_at_once_and_found_again_when_it_is_back(
     server.kill()
     try:
         for ask in asked(retriever):
-            with pytest.raises(Exception, match=r"PostgreSQL doesn't answer \(\w+\); see that its server") as raised:
+            with pytest.raises(Exception, match=r"PGVectorStore doesn't answer \(\w+\); see that its server") as raised:
                 ask()
             error = raised.value
             assert isinstance(error, StoreUnavailableError) or isinstance(error.__cause__, StoreUnavailableError)
@@ -180,15 +180,16 @@ async def test_a_query_waits_for_the_database_in_no_thread(
 def test_what_the_database_refuses_is_no_absence(
     retriever: SentenceWindowRetriever, statement: str, *, is_away: bool
 ) -> None:
-    engine = PostgresEngine(retriever.vectorstore._engine)  # type: ignore[attr-defined]
+    adapter = PGVectorStoreAdapter(retriever.vectorstore)
+    pool: Any = retriever.vectorstore._engine._pool  # type: ignore[attr-defined]
 
     async def ask() -> None:
-        async with engine.connect() as connection:
+        async with pool.connect() as connection:
             for each in statement.split("; "):
-                await all_rows(connection, each)
+                await connection.exec_driver_sql(each)
 
     with pytest.raises(Exception, match=r".") as raised:
-        run(engine.run(BLOCKING, ask))
+        run(adapter.run(BLOCKING, ask))
     assert isinstance(raised.value, StoreUnavailableError) == is_away
 
 

@@ -15,7 +15,7 @@ from langchain_sentence_window.embedding.embedder import embed_texts
 from tests.live_stores import test_stores
 
 
-async def put_in_bulk(self: StoreAdapter, io: IO, documents: Sequence[Document], existing: object) -> None:
+async def put_in_bulk(self: StoreAdapter, io: IO, documents: Sequence[Document]) -> None:
     assert self.embedding is not None
     vectors = await embed_texts(io, self.embedding, [each.page_content for each in documents])
     loader = self.bulk_loader({})

@@ -70,14 +70,14 @@ def test_a_filter_lets_through_its_tenant_alone(empty: Callable[[Any], VectorSto
 def test_sql_lets_through_what_the_filter_does(empty: Callable[[Any], VectorStore], words: WordEmbeddings) -> None:
     adapter = adapter_of(empty(words))
     assert isinstance(adapter, JsonTextAdapter)
-    run(adapter.put(BLOCKING, [Document("A card.", id="0", metadata={})], None))
+    run(adapter.put(BLOCKING, [Document("A card.", id="0", metadata={})]))
 
     @given(st.lists(METADATA, min_size=1, max_size=3), FILTERS)
     @settings(max_examples=20, suppress_health_check=list(HealthCheck))
     def check(metadata: list[dict[str, Any]], filter: dict[str, Any]) -> None:
         held = [Document("A card.", id=f"{n}", metadata=each) for n, each in enumerate(metadata)]
         run(adapter.remove(BLOCKING, ["0", "1", "2"]))
-        run(adapter.put(BLOCKING, held, None))
+        run(adapter.put(BLOCKING, held))
         expected = {each.id for each in held if matcher(filter)(each.metadata)}
         assert {each.id for each in run(adapter.list_sentences(BLOCKING, filter))} == expected
         found = run(adapter.search(BLOCKING, "card", {"k": 3, "filter": filter}))

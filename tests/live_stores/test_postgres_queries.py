@@ -9,10 +9,9 @@ from langchain_core.documents import Document
 from langchain_postgres import Column, PGEngine, PGVectorStore
 from langchain_postgres.v2.indexes import DistanceStrategy, HNSWQueryOptions
 
-from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever
+from langchain_sentence_window import SentenceSplitter
 from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter
-from langchain_sentence_window.adapters.postgres_sql import searches_plainly
 from langchain_sentence_window.distributed import BulkWriter
 from langchain_sentence_window.documents.keys import sentence_id
 from tests.live_stores import makers
@@ -47,7 +46,6 @@ def test_they_find_the_same(postgres: Any, words: WordEmbeddings, distance: Dist
         postgres, words, distance, f"Queries of {distance.name}", content_column="The text", id_column="the id"
     )
     adapter = PGVectorStoreAdapter(store)
-    assert searches_plainly(store, adapter._table, {"k": 1, "filter": None})
     for within in FILTERS:
         for k in (1, 5, 50):
             own = store.similarity_search_with_score("refund card", k=k, filter=within)
@@ -60,30 +58,6 @@ def test_they_find_the_same(postgres: Any, words: WordEmbeddings, distance: Dist
     assert got is not None
     assert sorted(got, key=str) == sorted(store.get_by_ids(ids), key=str)
     assert run(adapter.get(BLOCKING, [], None)) == []
-
-
-def test_sentences_are_those_of_the_documents_that_it_finds(postgres: Any, words: WordEmbeddings) -> None:
-    store = makers.postgres(words, postgres, index=False)
-    text = "# Refunds\n\nThe card was lost. The refund came:\n\n- by card\n- by post\n\n# Other\n\nA seat."
-    sources = [Document(text, id=name, metadata=own) for name, own in (("a", {"tenant": "t", "n": None}), ("b", {}))]
-    SentenceWindowRetriever(vectorstore=store).add_documents(sources)
-    adapter = PGVectorStoreAdapter(store)
-    for k in (1, 50):
-        documents = run(adapter.search(BLOCKING, "refund card", {"k": k}))
-        sentences = run(adapter.search_sentences(BLOCKING, "refund card", {"k": k}))
-        assert sentences is not None
-        assert sentences == [(adapter.read(document), score) for document, score in documents] != []
-    assert {frozenset(sentence.source.items()) for sentence, _ in sentences or []} == {
-        frozenset({("tenant", "t"), ("n", None)}),
-        frozenset(),
-    }
-    assert run(adapter.search_sentences(BLOCKING, "refund", {"k": 1, "fetch_k": 3})) is None
-
-    class Own(PGVectorStoreAdapter):
-        def read(self, document: Document) -> Any:
-            raise AssertionError
-
-    assert run(Own(store).search_sentences(BLOCKING, "refund", {"k": 1})) is None
 
 
 class OtherOptions(HNSWQueryOptions):
@@ -132,17 +106,11 @@ def test_metadata_of_one_answer_is_not_that_of_another(postgres: Any, words: Wor
 
 
 def test_a_store_that_searches_otherwise_searches_itself(postgres: Any, words: WordEmbeddings) -> None:
-    from langchain_postgres.v2.hybrid_search_config import HybridSearchConfig
-
     class Own(PGVectorStore):
         def similarity_search_with_score(self, *given: Any, **keywords: Any) -> Any:
             return [(Document("Mine."), 1.0)]
 
-    store = makers.postgres(words, postgres)
-    adapter = PGVectorStoreAdapter(store)
-    assert not searches_plainly(store, adapter._table, {"k": 1, "hybrid_search_config": HybridSearchConfig()})
-    hybrid = PGVectorStoreAdapter(makers.postgres(words, postgres, hybrid_search_config=HybridSearchConfig()))
-    assert not searches_plainly(hybrid.store, hybrid._table, {"k": 1})
+    store: Any = makers.postgres(words, postgres)
     store.__class__ = Own
-    ((document, _),) = run(adapter.search(BLOCKING, "refund", {"k": 1}))
+    ((document, _),) = run(PGVectorStoreAdapter(store).search(BLOCKING, "refund", {"k": 1}))
     assert document.page_content == "Mine."
