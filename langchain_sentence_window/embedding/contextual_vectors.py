@@ -20,7 +20,7 @@ from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._primitives import Vectors
+from langchain_sentence_window._primitives import MAX_INDEX, Vectors
 from langchain_sentence_window._validation import checked_neighbor_weights
 from langchain_sentence_window.documents.keys import DOC_ID, HEADING, SECTION_START, SENTENCE_INDEX
 from langchain_sentence_window.documents.metadata_values import is_index, stored_form
@@ -308,7 +308,11 @@ def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, i
         ``(doc_id, index, section)``; ``None`` for a document or an index that is missing or isn't one, 0 for such a
         section.
     """
-    doc_id, index, section = (stored_form(metadata.get(key)) for key in (DOC_ID, SENTENCE_INDEX, SECTION_START))
+    doc_id, index, section = metadata.get(DOC_ID), metadata.get(SENTENCE_INDEX), metadata.get(SECTION_START)
+    if type(doc_id) is str and type(index) is int and type(section) is int:  # as most are
+        if 0 <= index < MAX_INDEX and 0 <= section < MAX_INDEX:
+            return doc_id, index, section
+    doc_id, index, section = map(stored_form, (doc_id, index, section))
     return (
         doc_id if isinstance(doc_id, str) else None,
         index if is_index(index) else None,

@@ -94,7 +94,8 @@ def to_records(
         raise InvalidInputError(f"got {len(contexts)} contexts for {len(documents)} documents; give one for each")
     before = contexts if contexts is not None else [""] * len(documents)
     of_source, of_section, records = _SharedPart(), _SharedPart(), list[Record]()
-    keys, own_keys, source_keys, section_keys = list[str](), list[str](), list[str](), list[str]()
+    keys, own_keys, unplaced_keys = list[str](), list[str](), list[str]()
+    source_keys, section_keys = list[str](), list[str]()
     for document, given_id, context in zip(documents, given, before, strict=True):
         id_ = str(uuid.uuid4()) if given_id is None else given_id
         text, metadata = document.page_content, document.metadata
@@ -102,18 +103,20 @@ def to_records(
         if doc_id is None or index is None:
             records.append(Record(id_, text, _to_json(metadata), "", "", doc_id, index, section, context))
             continue
-        places = [metadata.get(key) for key in _PLACES]
-        is_placed = all(type(place) is int and 0 <= place < MAX_INDEX for place in places)
+        start, end = metadata.get(START_INDEX), metadata.get(END_INDEX)
+        is_placed = type(start) is int and type(end) is int and 0 <= start < MAX_INDEX and 0 <= end < MAX_INDEX
+        is_placed = is_placed and type(metadata[SENTENCE_INDEX]) is int
         if list(metadata) != keys:  # all of a document have the same, as a rule
             keys = list(metadata)
             own_keys = [key for key in keys if key in PER_SENTENCE_KEYS]
+            unplaced_keys = [key for key in own_keys if key not in _PLACES]
             section_keys = [key for key in keys if key in PER_SECTION_KEYS]
             source_keys = [key for key in keys if key not in PER_SENTENCE_KEYS | PER_SECTION_KEYS]
-        own = {key: metadata[key] for key in own_keys if not is_placed or key not in _PLACES}
+        own = {key: metadata[key] for key in (unplaced_keys if is_placed else own_keys)}
         written = _to_json(own) if own or not is_placed else ""
         shared = of_source.write(metadata, source_keys), of_section.write(metadata, section_keys)
-        _, start, end = places if is_placed else (None, None, None)
-        records.append(Record(id_, text, written, *shared, doc_id, index, section, context, start, end))
+        places = (start, end) if is_placed else (None, None)
+        records.append(Record(id_, text, written, *shared, doc_id, index, section, context, *places))
     names = [*(each.id for each in records), *{each.doc_id: None for each in records if each.doc_id is not None}]
     are_storable = all(names) and STORABLE_ID.fullmatch("".join(names))  # all at once, as almost always all are
     for name in () if are_storable else names:
