@@ -284,7 +284,9 @@ def _with(document: Document, metadata: dict[str, Any]) -> Document:
 
 
 _WORDS = re.compile(r"[^\W_]+")
-_BETWEEN_WORDS = re.compile(r"\W+")
+_PUNCTUATION = re.compile(r"""(?<!\W)[\s!"#%&'()*,\-./:;?@[\\\]{}]++(?!\W|\d)""")
+"""What stands between two words, or after the last, and says nothing; most of what `_symbols_of` would look at."""
+_OTHERS_BETWEEN_WORDS = re.compile(r"(?! (?:[^\W\d]|\Z))\W+")
 _ASCII_BETWEEN_WORDS = bytes(code for code in range(128) if not chr(code).isalnum())
 _MARKUP = frozenset("|~^`")
 """Symbols that draw tables and markup, and say nothing."""
@@ -363,7 +365,8 @@ def rough_key(text: str) -> str:
 
 def text_key(text: str) -> str:
     """Return what equal texts share: their words in lower case, with their symbols; empty if there are none."""
-    return _BETWEEN_WORDS.sub(_symbols_of, text.lower()).strip(" =")
+    spaced = _PUNCTUATION.sub(" ", text.lower())
+    return _OTHERS_BETWEEN_WORDS.sub(_symbols_of, spaced).strip(" =")
 
 
 def _symbols_of(between: re.Match[str]) -> str:
