@@ -30,6 +30,18 @@ MAX_WITHOUT_COPY = 3
 """Attempts at a query of a store in memory, before its state is copied as others write all the time."""
 
 
+_METHODS = (
+    "similarity_search_with_score",
+    "asimilarity_search_with_score",
+    "hybrid_search",
+    "ahybrid_search",
+    "get_by_ids",
+    "get_by_ids_within",
+    "aget_by_ids_within",
+)
+"""The methods by which a store is searched and read."""
+
+
 class FaissStoreAdapter(StoreAdapter):
     """`FaissStore` searches by words, replaces documents in a transaction and enforces filters by id."""
 
@@ -59,8 +71,24 @@ class FaissStoreAdapter(StoreAdapter):
         taken = inspect.signature(self.store.hybrid_search).parameters
         return {name: parameter for name, parameter in taken.items() if name not in ("rank", "spreads")}
 
+    @property
+    def is_masked(self) -> bool:
+        """Whether the store is of a subclass that searches or reads in its own way, which may hide what not all may see.
+
+        Then it is searched and read by its methods alone, as any other store is.
+        """
+        from langchain_sentence_window.store.faiss_store import FaissStore
+
+        return any(getattr(type(self.store), name) is not getattr(FaissStore, name) for name in _METHODS)
+
+    async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Search by meaning and words."""
+        return await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
+
     async def in_search(self, io: IO, query: str, work: SearchWork[T], *, has_words: bool) -> T:
         """Search and read in one state of the index, again from the beginning whenever a text is to be embedded."""
+        if self.is_masked:
+            return await work(io, self)
         vectors, text = dict[str, Vectors](), query
 
         def in_state(state: IndexState) -> T | _NotEmbedded:
@@ -78,6 +106,8 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def sentences(self, io: IO, keys: Sequence[SentenceKey], filter: Any = None) -> SentencesByKey | None:
         """Read them without making Documents."""
+        if self.is_masked:
+            return await super().sentences(io, keys, filter)
         return await io.compute(self.store.read_sentences, keys, filter)
 
     @contextmanager

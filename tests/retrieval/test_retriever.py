@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -173,7 +173,7 @@ async def test_exactly_k_windows_come_back_while_there_are_so_many(way: Invoke) 
 async def test_the_search_goes_on_until_there_are_k_windows(words: WordEmbeddings, way: Invoke) -> None:
     asked: list[int] = []
 
-    class Counting(InMemoryVectorStore):
+    class Counting(FaissStore):
         def similarity_search_with_score(self, query: str, k: int = 4, **kwargs: Any) -> list[tuple[Document, float]]:
             asked.append(k)
             return super().similarity_search_with_score(query, k, **kwargs)
@@ -185,7 +185,7 @@ async def test_the_search_goes_on_until_there_are_k_windows(words: WordEmbedding
             return await super().asimilarity_search_with_score(query, k, **kwargs)
 
     retriever = SentenceWindowRetriever(
-        vectorstore=Counting(words), fetch_k=5, k=1, lexical_weight=0, window=2, ranking=None
+        vectorstore=Counting(words, neighbor_weights=(1,)), fetch_k=5, k=1, lexical_weight=0, window=2, ranking=None
     )
     retriever.add_documents([document("Refund. " * 30, "crowd"), document("A card.", "other")])
     assert len(await way(retriever, "invoke", "refund")) == 1
@@ -276,15 +276,12 @@ async def test_hits_below_min_score_do_not_count(way: Invoke) -> None:
 @pytest.mark.parametrize("window", ["auto", 0, 2, (0, 3)])
 @pytest.mark.parametrize("k", [1, 10, 40])
 async def test_windows_are_read_in_one_round_trip(way: Invoke, window: WindowSetting, k: int) -> None:
-    class Counting(InMemoryVectorStore):
+    class Counting(FaissStore):
         reads = 0
 
-        def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        def get_by_ids(self, ids: Any, /) -> list[Document]:
             Counting.reads += 1
             return super().get_by_ids(ids)
-
-        async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-            return self.get_by_ids(ids)
 
     retriever = SentenceWindowRetriever(vectorstore=Counting(WordEmbeddings()), window=window)
     retriever.add_documents([story({4: f"Refund {name}.", 9: "Card."}, 12, name) for name in map(str, range(50))])
@@ -408,21 +405,16 @@ async def test_a_document_replaced_between_search_and_reading_is_searched_again(
 ) -> None:
     old, new = story({4: "Refund."}, 9), document("Now a refund. Or a card.")
 
-    class Racing(InMemoryVectorStore):
+    class Racing(FaissStore):
         reads = 0
 
-        def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-            found = super().get_by_ids(ids)
+        def get_by_ids(self, ids: Any, /) -> list[Document]:
             Racing.reads += 1
             if Racing.reads == 1:
                 retriever.add_documents([new])
-                found = super().get_by_ids(ids)
-            return found
+            return super().get_by_ids(ids)
 
-        async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-            return self.get_by_ids(ids)
-
-    retriever = SentenceWindowRetriever(vectorstore=Racing(words), k=1, window=window)
+    retriever = SentenceWindowRetriever(vectorstore=Racing(words), k=1, fetch_k=1, window=window)
     retriever.add_documents([old])
     found = await way(retriever, "invoke", "refund")
     assert_verbatim(found, [new])
