@@ -455,7 +455,7 @@ async def test_a_sentence_that_changes_hands_between_search_and_reading_is_not_r
     store = Racing(words)
     admin = SentenceWindowRetriever(vectorstore=store)
     admin.add_documents([document("Mine is a refund. Mine is a card.", "new", tenant="mine")])
-    retriever = SentenceWindowRetriever(vectorstore=store, filter={"tenant": "mine"}, window=1, fetch_k=1)
+    retriever = SentenceWindowRetriever(vectorstore=store, filter={"tenant": "mine"}, window=1, k=1, fetch_k=1)
     assert await way(retriever, "invoke", "refund") == []
     assert store.raced
 
