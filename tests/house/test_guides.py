@@ -5,7 +5,6 @@ import re
 import tomllib
 from collections.abc import Sequence
 
-import pytest
 from langchain_core.retrievers import BaseRetriever
 
 import langchain_sentence_window
@@ -13,13 +12,11 @@ from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.documents.keys import WINDOW_KEYS
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from tests.house.tree import NAME, ROOT, modules
-from tests.house.walks import measured_walks
 
+STORE = (ROOT / "docs" / "store.md").read_text(encoding="utf-8")
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 QUESTIONS = 16
-STEPS = {"## A document": "add_documents", "## A question": "invoke"}
-"""Sections of the architecture page, and the walks that they follow."""
 
 
 def section(page: str, heading: str) -> str:
@@ -33,15 +30,6 @@ def rows(text: str) -> list[list[str]]:
     """The rows of the first table of a text, without its head."""
     lines = re.findall(r"^\|(.*)\|$", text, re.M)
     return [[cell.strip() for cell in line.split("|")] for line in lines[2:]]
-
-
-def steps(heading: str) -> list[str]:
-    """The functions that a section names, as ``path.py:name``."""
-    named = []
-    for *_, file, functions in rows(section(ARCHITECTURE, heading)):
-        path = re.findall(r"\[`([^`]+)`\]", file)[0]
-        named += [f"{path}:{each}" for each in re.findall(r"`([\w.]+)`", functions)]
-    return named
 
 
 def defined(path: str) -> set[str]:
@@ -58,21 +46,15 @@ def defined(path: str) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize(("heading", "walk"), STEPS.items())
-def test_the_steps_of_the_architecture_page_run_in_its_order(heading: str, walk: str) -> None:
-    named, run = steps(heading), measured_walks()[walk]
-    assert len(named) >= 8
-    assert [each for each in named if each not in run] == [], f"not run by {walk}"
-    assert named == sorted(named, key=run.index)
-
-
-def test_every_link_into_the_package_leads_to_a_file_that_defines_what_is_named_beside_it() -> None:
-    for label, target in re.findall(r"\[`([^`]+)`\]\(([^)]+)\)", ARCHITECTURE):
-        assert target == f"../{NAME}/{label}"
-        assert (ROOT / NAME / label).exists(), label
-    for each in steps("## An answer"):
-        path, _, function = each.partition(":")
-        assert function in defined(path), each
+def test_every_link_into_the_package_leads_to_a_file_that_defines_what_is_named_next_to_it() -> None:
+    for page in (ARCHITECTURE, STORE):
+        for label, target in re.findall(r"\[`([^`]+)`\]\(([^)]+)\)", page):
+            assert target == f"../{NAME}/{label}"
+            assert (ROOT / NAME / label).exists(), label
+    named = re.findall(r"\| `([\w.]+)` \| \[`([^`]+)`|\[`([^`]+)`\]\([^)]+\) \| `([\w.]+)` \|", ARCHITECTURE)
+    assert len(named) >= 20
+    for name, path, other_path, other_name in named:
+        assert (name or other_name) in defined(path or other_path), name or other_name
 
 
 def test_where_do_i_change_has_one_answer_for_each_question() -> None:
