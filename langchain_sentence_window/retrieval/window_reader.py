@@ -197,8 +197,11 @@ class WindowReader:
 
     def _keep_fetched(self, wanted: Iterable[SentenceKey], found: SentencesByKey | None) -> None:
         if found is not None and not self._reads_one_state:
-            for key in wanted:  # of an earlier call, perhaps of another state
+            for key in wanted:  # what an earlier call read may be of another state
                 self.read.pop(key, None)
+                self.sentences.pop(key, None)
+                if key in self.found:
+                    self.sentences[key] = self.found[key]
         self._keep(found or {})
 
     def _keep(self, sentences: SentencesByKey) -> None:
