@@ -163,7 +163,7 @@ _FOLDED_CODES = np.zeros(sys.maxunicode + 1, dtype=np.uint32)
 def _folded_codes(text: str) -> _Codes:
     """Return the `_folded_code` of each character."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
-    codes = _FOLDED_CODES[points]
+    codes: _Codes = _FOLDED_CODES[points]
     unknown = codes == _UNKNOWN
     if unknown.any():
         for point in set(points[unknown].tolist()):

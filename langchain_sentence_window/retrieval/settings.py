@@ -280,8 +280,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     ] = None
     """Ranks all windows again before ``k`` and ``max_tokens`` cut the list: any `BaseDocumentCompressor`."""
     bm25_index: Annotated[BM25Index | None, Setting(traced=traced_object, page="how-to/stores.md")] = None
-    """Scores by words for a store that can't search by words. The first query fills the index from the store. The
-    default ranking compares words itself, and ignores this index."""
+    """Scores by words for a store that can't search by words. The first query fills the index from the store. A
+    ranking compares words itself, and ignores this index."""
     search_kwargs: Annotated[
         Mapping[str, Any],
         Setting(names="search_params kwargs search_settings vector_store_kwargs", traced=traced_arguments),

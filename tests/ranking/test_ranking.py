@@ -109,7 +109,7 @@ def test_arguments_are_not_modified() -> None:
 
 
 def test_copies_are_equal() -> None:
-    ranking = Ranking({"place": 0.25, "document": 1, "coverage": np.float32(0.5), "label": 0.0})
+    ranking = Ranking({"place": 0.25, "document": 1, "coverage": float(np.float32(0.5)), "label": 0.0})
     assert dict(ranking.weights) == {"document": 1.0, "coverage": 0.5, "place": 0.25}
     for twin in (copy.copy(ranking), copy.deepcopy(ranking), pickle.loads(pickle.dumps(ranking))):  # noqa: S301
         assert twin == ranking

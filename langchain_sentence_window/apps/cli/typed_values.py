@@ -100,6 +100,8 @@ def check_settings(
             IndexSettings(retriever={name: value})
         except InvalidInputError as error:
             option = row.option if has_options else name if is_remembered else f"--set {name}"
+            if isinstance(value, Mapping):  # the error names what is wrong in it, such as a signal
+                raise InvalidInputError(f"{option}: {error}") from error
             raise InvalidInputError(f"{name} is {shown(value)}; {option} takes {row.typed}") from error
     return dict(settings)
 
