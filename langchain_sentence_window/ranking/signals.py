@@ -135,17 +135,17 @@ def _section(facts: CandidateFacts) -> Numbers:
 
 
 def _coverage_own(facts: CandidateFacts) -> Numbers:
-    """Share of the query's words in the sentence alone."""
+    """Prefer sentences that hold the query's words themselves."""
     return facts.share_of_words(facts.matches.words[: len(facts)])
 
 
 def _coverage(facts: CandidateFacts) -> Numbers:
-    """Share of the query's words around the sentence, as an answer often doesn't repeat them."""
+    """Prefer sentences near the query's words, as an answer often doesn't repeat them."""
     return facts.coverage
 
 
 def _bigrams(facts: CandidateFacts) -> Numbers:
-    """Sum of the rarity of the query's pairs of adjacent words that the sentence holds."""
+    """Prefer sentences that hold words of the query in its order, as in a name or a term of several words."""
     pairs = facts.matches.pairs[: len(facts)]
     return np.asarray(np.einsum("ij,j->i", pairs, inverse_document_frequency(pairs.sum(axis=0), len(facts))))
 
@@ -161,7 +161,7 @@ def _early(facts: CandidateFacts) -> Numbers:
 
 
 def _window_length(facts: CandidateFacts) -> Numbers:
-    """Compare the text that `auto` would return around the sentence, without rules for other structures."""
+    """Measure roughly the window that `auto` makes, where a short sentence and a label open to the next one."""
     own, after = facts.lengths[: len(facts)], facts.candidates.after
     opens = ((own < MIN_CHARS) | (facts.labels > 0)) & (after >= 0)
     lengths = np.where(opens, own + 1 + facts.lengths[after], own)

@@ -54,7 +54,7 @@ class WordMatches:
 
 def query_terms(query: str) -> QueryTerms:
     """Read a query: at most `MAX_QUERY_WORDS` different words among the first `MAX_WORDS_READ`, and their pairs."""
-    read = [folded(word) for word in separated(query).split()[:MAX_WORDS_READ]]
+    read = folded(separated(query)).split()[:MAX_WORDS_READ]
     words = tuple(dict.fromkeys(read))[:MAX_QUERY_WORDS]
     number_of = {word: number for number, word in enumerate(words)}
     pairs = [(number_of[a], number_of[b]) for a, b in pairwise(read) if a in number_of and b in number_of]

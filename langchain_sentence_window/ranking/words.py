@@ -141,10 +141,10 @@ _SINGLE = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i"}
 _PLAIN = _Plain()
 
 
-def folded(word: str) -> str:
-    """Return a word in lower case, letters of Latin and Greek without accents; it stays as long."""
+def folded(words: str) -> str:
+    """Return words in lower case, letters of Latin and Greek without accents, each as long as before."""
     # Character by character, as "Σ" would depend on its neighbors, and "İ" would become two characters.
-    return word.lower() if word.isascii() else "".join(map(_plain_letter, word))
+    return words.lower() if words.isascii() else "".join(map(_plain_letter, words))
 
 
 def in_other_number(word: str) -> str:
