@@ -367,12 +367,10 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         evaluation.compare({"one": MEASURED}, [QUESTION]).difference,
         {"one": "one", "other": "one", "budget": 400, "metric": "recall"},
     ),
-    "fuse": (fusion.fuse, {"cosines": {1: 0.5}, "lexical": {1: 2.0}, "weight": 0.5}),
     "fuse, by row": (
         lambda cosine, score: fusion.fuse({1: 0.5, 2: cosine}, {1: 2.0, 2: score}, 0.5),
         {"cosine": 0.5, "score": 1.0},
     ),
-    "spread": (fusion.spread, {"scores": {1: 0.5}, "neighbors": [(1, 2, 1)]}),
     "zscores": (fusion.zscores, {"values": [1.0, 2.0]}),
     "window_size": (geometry.window_size, {"value": 1}),
     "expand": (geometry.expand, {"hit": HIT, "before": 1, "after": 1}),

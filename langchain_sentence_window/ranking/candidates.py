@@ -7,15 +7,13 @@ sentence before. Vectors are mixed when they are stored (see
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, overload
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window._validation import checked_weight, finite_numbers
-from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window._validation import finite_numbers
 
 Numbers: TypeAlias = npt.NDArray[np.float64]
 Indexes: TypeAlias = npt.NDArray[np.int64]
@@ -24,59 +22,7 @@ DocumentFrequency: TypeAlias = Callable[[Sequence[str]], tuple[Sequence[int], in
 """Takes words, and returns how many sentences hold each, and how many sentences there are."""
 
 NO_TEXT = -1
-"""The position of a text that isn't known, or that is of another section."""
-
-
-@dataclass(slots=True, eq=False, repr=False)
-class JoinedTexts(Sequence[str]):
-    """Texts that are parts of one long text, each cut out only when it is asked for.
-
-    What reads all of them, as ranking does, reads the long text once instead.
-
-    Attributes:
-        joined: The long text. Around each text stands a line break there, or an end.
-        starts: Where each of the ``n`` texts starts in it.
-        ends: One past where each ends.
-    """
-
-    joined: str
-    starts: Indexes
-    ends: Indexes
-
-    @classmethod
-    def of(cls, texts: Iterable[str]) -> "JoinedTexts":
-        """Join texts, with a line break between every two."""
-        given = list(texts)
-        ends = np.cumsum(np.fromiter(map(len, given), dtype=np.int64, count=len(given)) + 1) - 1
-        starts = np.concatenate([np.zeros(min(1, len(given)), dtype=np.int64), ends[:-1] + 1])
-        return cls("\n".join(given), starts, ends)
-
-    @property
-    def lengths(self) -> Indexes:
-        """The characters of each text."""
-        return self.ends - self.starts
-
-    def __len__(self) -> int:
-        """Return the number of texts."""
-        return len(self.starts)
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> "JoinedTexts": ...
-
-    def __getitem__(self, at: int | slice) -> "str | JoinedTexts":
-        """Return a text, or some of them."""
-        if isinstance(at, slice):
-            return JoinedTexts(self.joined, self.starts[at], self.ends[at])
-        return self.joined[self.starts[at] : self.ends[at]]
-
-    def __eq__(self, other: object) -> bool:
-        """Return whether another sequence holds the same texts."""
-        return isinstance(other, Sequence) and list(self) == list(other)
-
-    __hash__ = None  # type: ignore[assignment]
+"""The position of a text that isn't known, or is in another section."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +45,6 @@ class Candidates:
         document_frequency: Counts the sentences of the collection that hold a word; ``None`` if only the candidates are
             known. Words are in lower case.
         scores: The score that the search itself gives it, by meaning and words; ``None`` if it gives none.
-        documents: A number for each document, to tell them apart quickly; ``None`` to tell them by ``keys``.
     """
 
     keys: Sequence[SentenceKey]
@@ -114,7 +59,6 @@ class Candidates:
     kinds: Sequence[str]
     document_frequency: DocumentFrequency | None = None
     scores: Numbers | None = None
-    documents: Indexes | None = None
 
     def __len__(self) -> int:
         """Return the number of candidates."""
@@ -141,19 +85,10 @@ def spread(scores: Mapping[int, float], neighbors: Iterable[tuple[int, int, int]
 
     Returns:
         Scores by row, of rows with a score and their neighbors.
-
-    Raises:
-        InvalidInputError: A row of ``neighbors`` has no score, or is farther away.
     """
-    try:
-        summed = dict(scores)
-        for row, other, apart in neighbors:
-            summed[other] = summed.get(other, 0.0) + SPREAD[apart] * scores[row]
-    except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"scores are {shown(scores)} and neighbors are {shown(neighbors)}, which don't match; give numbers by "
-            "row, and (row, other row, sentences apart) for rows that have a score"
-        ) from error
+    summed = dict(scores)
+    for row, other, apart in neighbors:
+        summed[other] = summed.get(other, 0.0) + SPREAD[apart] * scores[row]
     return summed
 
 
@@ -172,16 +107,11 @@ def fuse(cosines: Mapping[int, float], lexical: Mapping[int, float], weight: flo
         ``(row, cosine + bonus)``, best first, equal ones by row. The bonus is below 0 for a BM25 score below the mean.
 
     Raises:
-        InvalidInputError: The scores aren't finite numbers by row, or the weight isn't a number of 0 or more.
+        InvalidInputError: A score isn't a finite number.
     """
-    weight = checked_weight("weight", weight)
-    if not isinstance(cosines, Mapping) or not isinstance(lexical, Mapping):
-        raise InvalidInputError(
-            f"cosines are {shown(cosines)} and BM25 scores {shown(lexical)}; they must be mappings from rows to numbers"
-        )
     if not cosines:
         return []
-    rows = finite_numbers("rows", list(cosines)).astype(np.int64)
+    rows = np.array(list(cosines), dtype=np.int64)
     scores = finite_numbers("cosines", list(cosines.values()))
     words = finite_numbers("lexical", [lexical.get(row, 0.0) for row in cosines])
     fused = fused_scores(scores, words, weight)

@@ -1,4 +1,4 @@
-"""Tell how likely it is that what a search found answers the query, and which candidates are worth returning.
+"""How likely it is that what a search found answers the query, and which candidates are worth returning.
 
 Whether a cosine is high depends on the embedder: unrelated texts have cosines of 0 with one, and of 0.7 with another.
 So the scale comes from the collection itself: from the least cosines that its sentences have with the query, whose
@@ -6,7 +6,7 @@ subject most of them don't touch. How far the best cosine is above these, and ho
 the first candidates, give a probability, by weights that were fitted to questions of several collections asked of each
 other.
 
-It tells other subjects and nonsense. It says less of a query of the same subject without an answer.
+This recognizes other subjects and nonsense. It says less about a query of the same subject that has no answer.
 """
 
 import math
@@ -17,15 +17,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window._validation import finite_numbers
-from langchain_sentence_window.errors import InvalidInputError
 
 from .candidates import Indexes, Numbers
 
 SAMPLED_SENTENCES = 200
-"""Sentences of a collection, spread evenly, by whose cosines with a query that of unrelated ones is told."""
+"""Sentences of a collection, spread evenly, whose cosines with a query show how close unrelated ones are."""
 
 UNRELATED_SHARE = 0.05
 """The share of their cosines that is below that of unrelated ones. It is small, as in a collection of a single document
@@ -58,18 +55,18 @@ START = -6.3
 """The logit for a closeness and a coverage of 0 in a collection of one sentence."""
 
 UNKNOWN_COVERAGE = 0.25
-"""Stands for the coverage where no word of the query stands near any candidate, as in another language: then words say
+"""Used as the coverage if no word of the query is near any candidate, as in another language, where words say
 nothing."""
 
 COVERAGE_ALONE_WEIGHT, START_ALONE = 16.0, -3.8
-"""The weight of a coverage of 1, and the logit for one of 0, where words alone tell. The fitted logit is -3.3; this one
-puts a coverage near 0 below `NEEDED`."""
+"""The weight of a coverage of 1, and the logit for one of 0, where only words are known. The fitted logit is -3.3; this
+one puts a coverage near 0 below `NEEDED`."""
 
 NEEDED = 0.03
 """The probability that a query needs for ``min_relevance="auto"`` to return something. See the benchmarks page."""
 
 DOUBTFUL = 0.05
-"""The probability below which people and models are told that what was found may not answer."""
+"""The probability below which people and models are warned that what was found may not answer."""
 
 MIN_SHARE = 0.1
 """The least share of the best candidate's lead over the mean that a candidate needs. See the benchmarks page."""
@@ -80,17 +77,14 @@ MIN_CANDIDATES = 50
 MAX_CLOSENESS = 2.0
 """The largest closeness, and minus the smallest, as scores may be of any scale."""
 
-MAX_SCORE = 1e100
-"""The largest score, so that sums and differences are finite."""
-
 _EQUAL = 1e-9  # values that differ by less, as a share of the largest, differ only by rounding
 
 
 class Unrelated(NamedTuple):
-    """Tells how close a sentence must be that has to do with a query.
+    """How close sentences of a collection are that have little to do with a query.
 
     Attributes:
-        cosine: The cosine of the query with sentences that have little to do with it, below 1.
+        cosine: Their cosine with the query, below 1.
         sentences: The number of sentences of the collection, 1 or more.
     """
 
@@ -99,7 +93,7 @@ class Unrelated(NamedTuple):
 
 
 def unrelated_to(query: Vectors, sample: Vectors, sentences: int) -> Unrelated | None:
-    """Look at a sample of a collection; return ``None`` if it is too small to tell.
+    """Look at a sample of a collection; return ``None`` if it is too small.
 
     Args:
         query: The unit vector of the query.
@@ -115,10 +109,11 @@ def unrelated_to(query: Vectors, sample: Vectors, sentences: int) -> Unrelated |
 
 @dataclass(frozen=True, slots=True)
 class Relevance:
-    """Tells what a query has to do with what was found.
+    """How likely candidates answer a query.
 
     Attributes:
-        probability: How likely it is that it is answered, from 0 to 1; ``None`` if nothing tells.
+        probability: How likely it is that the query is answered, from 0 to 1; ``None`` if neither closeness nor words
+            are known.
         supported: The number of leading candidates to return; 0 if the query is of another subject.
         numbers: The numbers that decided, by name, to be shown: ``coverage``; ``best``, ``unrelated`` and ``closeness``
             where the cosine of unrelated sentences is known; ``relevance``, the probability, and ``needed``. None for
@@ -131,10 +126,10 @@ class Relevance:
 
 
 def judge_relevance(
-    order: Sequence[int] | Indexes,
-    scores: Sequence[float] | Numbers,
-    dense: Sequence[float] | Numbers,
-    coverage: Sequence[float] | Numbers,
+    order: Indexes,
+    scores: Numbers,
+    dense: Numbers,
+    coverage: Numbers,
     unrelated: Unrelated | None = None,
     *,
     is_code: Sequence[bool] = (),
@@ -146,29 +141,24 @@ def judge_relevance(
 
     Args:
         order: The positions of the ``n`` candidates, best first.
-        scores: The ``n`` scores after reordering, in the order of the candidates; higher is better.
-        dense: Their ``n`` scores by meaning; higher is better.
+        scores: Their ``n`` scores after reordering, in the order of the candidates, all finite; higher is better.
+        dense: Their ``n`` scores by meaning, all finite; higher is better.
         coverage: For each, the share of the query's words in it, its neighbors or its heading path; rare
             words count more. From 0 to 1.
-        unrelated: How close sentences are that have little to do with the query, where ``dense`` are cosines. Without
-            it, words alone tell, and where there are no words either, nothing does.
+        unrelated: How close sentences are that have little to do with the query, if ``dense`` are cosines. Without
+            it, words alone decide. Without words either, there is no probability.
         is_code: Whether each is source code; none if that isn't known.
         needed: The probability below which none is returned; ``None`` to return all candidates.
 
     Returns:
         The probability, how many to return, and why.
-
-    Raises:
-        InvalidInputError: The numbers aren't finite, a coverage is out of range, or there isn't one for each candidate.
     """
-    scores, dense, coverage = _numbers("scores", scores), _numbers("dense", dense), _numbers("coverage", coverage)
-    order = _checked_order(order, scores, dense, coverage)
     if not len(order):
         return Relevance(None, 0, MappingProxyType({}))
     first = order[:READ_FIRST].tolist()
     covered, has_words = float(coverage[first].mean()), bool(coverage.max() > 0)
     numbers = {"coverage": covered}
-    logit = CODE_WEIGHT * sum(is_code[at] for at in first) / len(first) if len(is_code) else 0.0
+    logit = CODE_WEIGHT * sum([is_code[at] for at in first]) / len(first) if len(is_code) else 0.0
     if unrelated is not None:
         best = float(dense.max())
         closeness = min(MAX_CLOSENESS, max(-MAX_CLOSENESS, (best - unrelated.cosine) / (1 - unrelated.cosine)))
@@ -195,25 +185,3 @@ def _leading(ordered: Numbers) -> int:
         return len(ordered)
     below = np.flatnonzero(leads < MIN_SHARE * leads[0])
     return int(below[0]) if len(below) else len(ordered)
-
-
-def _numbers(name: str, values: Sequence[float] | Numbers | Indexes) -> Numbers:
-    array = finite_numbers(name, values)
-    if np.abs(array).max(initial=0.0) > MAX_SCORE:
-        raise InvalidInputError(f"{name} is {shown(values)}; give numbers of at most {MAX_SCORE:g}")
-    return array
-
-
-def _checked_order(order: Sequence[int] | Indexes, *columns: Numbers) -> Indexes:
-    positions = _numbers("order", order)
-    if not np.array_equal(np.sort(positions), np.arange(len(positions))):
-        raise InvalidInputError(f"order is {shown(order)}; give each position, from 0, once")
-    for name, column in zip(("scores", "dense", "coverage"), columns, strict=True):
-        if len(column) != len(positions):
-            raise InvalidInputError(
-                f"{name} has {len(column):,} numbers for {len(positions):,} candidates; give one for each"
-            )
-    coverage = columns[-1]
-    if not ((coverage >= -_EQUAL) & (coverage <= 1 + _EQUAL)).all():
-        raise InvalidInputError(f"coverage is {shown(coverage)}; give shares from 0 to 1")
-    return positions.astype(np.int64)

@@ -1,26 +1,17 @@
-"""The words of a text, and which words and word pairs of a query stand in which of many texts, and how rare they are.
+"""The words of a text, and their form in an index.
 
 A word is a run of letters and digits, with the marks that belong to letters, such as the vowels of Hindi. Some scripts
 put no spaces between words: those of Chinese, Japanese, Thai, Lao, Khmer and Burmese. Korean puts none before endings.
 There, each pair of neighboring characters is a word, as in Lucene's ``CJKAnalyzer``; a character that stands alone is
 one, too.
-
-Words are matched in lower case and without accents, as in the lexical index. All texts are read at once as one array of
-characters, so that the time hardly depends on how many texts and words there are.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from itertools import islice, pairwise
-from typing import Any, NamedTuple, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
-
-from .candidates import JoinedTexts
+from itertools import pairwise
+from typing import NamedTuple
 
 _UNSPACED = (
     # All but their digits, which are words as other digits are.
@@ -141,13 +132,19 @@ class _Plain(dict[int, str]):
     def __missing__(self, code: int) -> str:
         character = chr(code)
         is_accent = "\u0300" <= character < "\u0370"
-        found = self[code] = "" if is_accent else _DOUBLE.get(character.lower()) or _lower(character)
+        found = self[code] = "" if is_accent else _DOUBLE.get(character.lower()) or folded(character)
         return found
 
 
 _DOUBLE = {"ß": "ss", "æ": "ae", "œ": "oe", "þ": "th"}
 _SINGLE = {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ı": "i"}
 _PLAIN = _Plain()
+
+
+def folded(words: str) -> str:
+    """Return words in lower case, letters of Latin and Greek without accents, each as long as before."""
+    # Character by character, as "Σ" would depend on its neighbors, and "İ" would become two characters.
+    return words.lower() if words.isascii() else "".join(map(_plain_letter, words))
 
 
 def in_other_number(word: str) -> str:
@@ -187,228 +184,8 @@ _BLANKS = _Blanks()
 _ASCII_BLANKS = bytes(map(_BLANKS.__getitem__, range(128))).ljust(256)
 
 
-Flags: TypeAlias = npt.NDArray[np.bool_]
-_Codes: TypeAlias = npt.NDArray[Any]
-_Indexes: TypeAlias = npt.NDArray[np.int64]
-
-MAX_QUERY_WORDS = 64
-"""Different words of a query that count: the first ones."""
-
-MAX_WORDS_READ = 256
-"""Words of a query that are read, repeated ones counted; what follows them is ignored."""
-
-_ASCII, _BASIC, _ALL = 0x80, 0x10000, 0x110000  # ends of ranges of code points
-_ENCODINGS = {_ASCII: "ascii", _BASIC: "utf-16-le", _ALL: "utf-32-le"}
-_TYPES: Mapping[int, np.dtype[Any]] = {_ASCII: np.dtype("u1"), _BASIC: np.dtype("<u2"), _ALL: np.dtype("<u4")}
-_BEGINNING = 8
-_PADDING = "\n" * _BEGINNING
-_SLOT_BITS = 12
-_SLOTS = 1 << _SLOT_BITS
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)  # spreads numbers evenly over the slots
-_MASKS = np.array([(1 << 8 * size) - 1 for size in range(_BEGINNING + 1)], dtype=np.uint64)
-
-
-@dataclass(frozen=True, slots=True)
-class QueryTerms:
-    """The words of a query, and its pairs of adjacent words.
-
-    Attributes:
-        words: Its different words in lower case, in the order in which they come first.
-        pairs: The different pairs of adjacent words, as indexes in ``words``.
-        capitalized: For each word, whether it stands with a capital letter somewhere behind the query's first word.
-    """
-
-    words: tuple[str, ...]
-    pairs: tuple[tuple[int, int], ...]
-    capitalized: tuple[bool, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WordMatches:
-    """The words and pairs of words of a query that texts hold.
-
-    Attributes:
-        words: Of shape ``(texts, words)``, whether a text holds a word.
-        pairs: Of shape ``(texts, pairs)``, whether it holds a pair: both words with no other word between them.
-    """
-
-    words: Flags
-    pairs: Flags
-
-
-def query_terms(query: str) -> QueryTerms:
-    """Read a query: at most `MAX_QUERY_WORDS` different words among the first `MAX_WORDS_READ`, and their pairs."""
-    positions: dict[str, int] = {}
-    pairs: dict[tuple[int, int], None] = {}
-    names: set[int] = set()
-    before = None
-    for number, written in enumerate(islice(separated(query).split(), MAX_WORDS_READ)):
-        word = _lower(written)
-        if word not in positions and len(positions) == MAX_QUERY_WORDS:
-            before = None
-            continue
-        position = positions.setdefault(word, len(positions))
-        if number and written[0].isupper():
-            names.add(position)
-        if before is not None:
-            pairs[before, position] = None
-        before = position
-    return QueryTerms(tuple(positions), tuple(pairs), tuple(position in names for position in range(len(positions))))
-
-
-def find_words(query: QueryTerms, texts: Sequence[str]) -> WordMatches:
-    """Find the words and the pairs of a query in texts, in time linear in the texts; quickest if they are joined."""
-    parts = texts if isinstance(texts, JoinedTexts) else JoinedTexts.of(texts)
-    held = np.zeros((len(parts.starts), len(query.words)), dtype=np.bool_)
-    paired = np.zeros((len(parts.starts), len(query.pairs)), dtype=np.bool_)
-    if not held.size:
-        return WordMatches(held, paired)
-    # Each text ends at a character that is in no word, and so does what stands before the first text.
-    text = f"\n{parts.joined}\n{_PADDING}"
-    kind = _ASCII if text.isascii() else _BASIC
-    encoded = text.encode(_ENCODINGS[kind], "surrogatepass")
-    if len(encoded) > 2 * len(text):  # characters beyond the basic plane take two units
-        kind, encoded = _ALL, text.encode(_ENCODINGS[_ALL], "surrogatepass")
-    # Each character's code in lower case, or 0 for one that is in no word.
-    folded: _Codes = (
-        np.frombuffer(encoded.translate(_ascii_letters()), dtype=_TYPES[kind])  # much faster
-        if kind == _ASCII
-        else _letters(kind)[np.frombuffer(encoded, dtype=_TYPES[kind])]
-    )
-    starts, ends = _word_spans(folded)
-    ordinals, found = _matches(query.words, folded, starts, ends, _ENCODINGS[kind])
-    # Of texts that start at one place, all but the last are empty.
-    places, order = starts[ordinals] - 1, np.argsort(parts.starts, kind="stable")
-    owners = order[np.maximum(np.searchsorted(parts.starts[order], places, side="right") - 1, 0)]
-    inside = (parts.starts[owners] <= places) & (places < parts.ends[owners])
-    if not inside.all():
-        ordinals, found, owners = ordinals[inside], found[inside], owners[inside]
-    held[owners, found] = True
-    if query.pairs:
-        numbers = np.full((len(query.words), len(query.words)), -1)
-        numbers[tuple(np.array(query.pairs).T)] = range(len(query.pairs))
-        pair = numbers[found[:-1], found[1:]]
-        adjacent = (pair >= 0) & (np.diff(ordinals) == 1) & (owners[1:] == owners[:-1])
-        paired[owners[1:][adjacent], pair[adjacent]] = True
-    return WordMatches(held, paired)
-
-
-def inverse_document_frequency(counts: npt.ArrayLike, total: int) -> npt.NDArray[np.float64]:
-    """Return the idf of BM25 for words: higher the fewer texts hold a word, and above 0.
-
-    See Robertson & Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
-
-    Args:
-        counts: How many texts hold each word; what lies outside of 0 to ``total`` counts as the nearer end.
-        total: The number of texts.
-    """
-    held = np.clip(counts, 0, total)
-    return np.asarray(np.log1p((total - held + 0.5) / (held + 0.5)))
-
-
-def _word_spans(folded: _Codes) -> tuple[_Indexes, _Indexes]:
-    """Return where each word starts and ends, in order."""
-    in_word = folded != 0
-    if folded.itemsize == 1:
-        edges = np.flatnonzero(in_word[1:] != in_word[:-1]) + 1
-        return edges[::2], edges[1::2]
-    is_unspaced = in_word & _unspaced(_BASIC if folded.itemsize == 2 else _ALL)[folded]  # noqa: PLR2004 - bytes
-    edges = np.flatnonzero((in_word[1:] != in_word[:-1]) | (is_unspaced[1:] != is_unspaced[:-1])) + 1
-    inside = in_word[edges[:-1]]
-    starts, ends = edges[:-1][inside], edges[1:][inside]
-    # A run of a script without spaces has a word for each two neighboring characters.
-    pairs = np.where(is_unspaced[starts], ends - starts - 1, 0)
-    if not pairs.any():
-        return starts, ends
-    counts = np.maximum(pairs, 1)
-    runs = np.repeat(np.arange(len(starts)), counts)
-    within = np.arange(len(runs)) - np.repeat(np.cumsum(counts) - counts, counts)
-    starts = starts[runs] + within
-    return starts, np.where(pairs[runs] > 0, starts + 2, ends[runs])
-
-
-@cache
-def _ascii_letters() -> bytes:
-    return _letters(_ASCII).tobytes().ljust(256, b"\0")
-
-
-@cache
-def _letters(end: int) -> _Codes:
-    """Return each code point below an end in lower case, or 0 for one that is in no word."""
-    if end == _ALL:
-        # No character there has a lower case of several characters, or one that depends on its neighbors.
-        text = _characters(_BASIC, END_OF_LETTERS)
-        lower = np.frombuffer(text.lower().encode(_ENCODINGS[_ALL]), dtype=_TYPES[_ALL])
-        beyond = np.zeros(_ALL - END_OF_LETTERS, dtype=_TYPES[_ALL])
-        return np.concatenate([_letters(_BASIC).astype(_TYPES[_ALL]), lower * _in_words(text), beyond])
-    text = _characters(0, end)
-    lower = np.array([ord(_lower(character)) for character in text], dtype=_TYPES[end])
-    return np.asarray(lower * _in_words(text))
-
-
-@cache
-def _unspaced(end: int) -> Flags:
-    """Return for each code point below an end whether it may be of a script without spaces between words."""
-    flags = np.zeros(end, dtype=np.bool_)
-    for run in UNSPACED_RUN.finditer(_characters(0, min(end, END_OF_LETTERS))):
-        flags[run.start() : run.end()] = True
-    return flags
-
-
-def _in_words(text: str) -> Flags:
-    return np.array([*map(is_of_word, text)])
-
-
-def _characters(start: int, end: int) -> str:
-    return "".join(map(chr, range(start, end)))
-
-
-def _lower(word: str) -> str:
-    # Character by character, as "Σ" would depend on its neighbors, and "İ" would become two characters.
-    return word.lower() if word.isascii() else "".join(map(_plain_letter, word))
-
-
 def _plain_letter(character: str) -> str:
     """Return a letter in lower case, one of Latin or Greek without accents."""
     small = character.lower()[0]
     base = _SINGLE.get(small) or unicodedata.normalize("NFD", small)[0]
     return base if base.isascii() or "\u0370" <= base < "\u0400" else small
-
-
-def _matches(
-    words: Sequence[str], folded: _Codes, starts: _Indexes, ends: _Indexes, encoding: str
-) -> tuple[_Indexes, _Indexes]:
-    """Find words of the query among the words between starts and ends.
-
-    Returns:
-        The numbers of the words that are of the query, ascending, and the index in ``words`` of each.
-    """
-    width = folded.itemsize
-    fitting = [word.isascii() if width == 1 else width == 4 or max(word) < chr(_BASIC) for word in words]  # noqa: PLR2004
-    encoded = {number: words[number].encode(encoding, "surrogatepass") for number in np.flatnonzero(fitting).tolist()}
-    # Words are compared by their first eight bytes, which are all of most words. Those behind the end of a word are 0.
-    # Behind the last word stands the padding, so each of these numbers ends inside the array.
-    overlapping = np.ndarray((folded.nbytes - _BEGINNING + 1,), dtype="<u8", buffer=folded.data, strides=(1,))
-    sizes = (ends - starts) * width
-    beginnings = overlapping[starts * width] & _MASKS[np.minimum(sizes, _BEGINNING)]
-    known, known_sizes = np.zeros(len(words), dtype=np.uint64), np.zeros(len(words), dtype=np.int64)
-    for number, word in encoded.items():
-        known[number], known_sizes[number] = int.from_bytes(word[:_BEGINNING], "little"), len(word)
-    shift = np.uint64(64 - _SLOT_BITS)
-    holders = np.full(_SLOTS, -1, dtype=np.int64)
-    held = list(encoded)
-    slots = ((known * _FACTOR) >> shift).astype(np.int64)[held]
-    holders[slots] = held
-    has_rivals = (holders[slots] != held).any()
-    guessed = holders[((beginnings * _FACTOR) >> shift).astype(np.int64)]
-    likely = np.flatnonzero(guessed >= 0)
-    guessed = guessed[likely]
-    is_same = (beginnings[likely] == known[guessed]) & (sizes[likely] == known_sizes[guessed])
-    found = np.where(is_same & (sizes[likely] <= _BEGINNING), guessed, -1)
-    unsure = np.flatnonzero((found < 0) & ((sizes[likely] > _BEGINNING) | has_rivals))
-    if len(unsure):
-        data, numbers = folded.tobytes(), {word: number for number, word in encoded.items()}
-        at = likely[unsure]
-        spans = zip((starts[at] * width).tolist(), (starts[at] * width + sizes[at]).tolist(), strict=True)
-        found[unsure] = [numbers.get(data[start:end], -1) for start, end in spans]
-    return likely[found >= 0], found[found >= 0]

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.ranking.words import inverse_document_frequency
+from langchain_sentence_window.ranking.word_matches import inverse_document_frequency
 
 Floats: TypeAlias = npt.NDArray[np.float32]
 

@@ -1,8 +1,8 @@
-"""`IndexSettings`: what an index on disk remembers of how it was made and is asked; the files beside its database.
+"""`IndexSettings`: what an index on disk remembers of how it was made and is asked; the file beside its database.
 
-They are a readable JSON file in the index's folder, which a copy takes along with the ranking that it names. It may
-come from a stranger, so it is checked as anything else that is passed in, and holds nothing that gives access to
-something: no key, no filter, no code.
+It is a readable JSON file in the index's folder, which a copy takes along. It may come from a stranger, so it is
+checked as anything else that is passed in, and holds nothing that gives access to something: no key, no filter, no
+code.
 """
 
 import json
@@ -48,8 +48,8 @@ class IndexSettings:
     Attributes:
         embedding: The name of its embedder for `load_embedding`; ``None`` if it isn't known.
         sources: The absolute paths of the files and folders that it was made from.
-        retriever: Settings of its retriever by name, see `REMEMBERED`. ``ranking`` is the path of a JSON file, seen
-            from the index's folder. Can't be changed.
+        retriever: Settings of its retriever by name, see `REMEMBERED`. A `Ranking` is kept as its weights by signal.
+            Can't be changed.
         unknown: What a later version of the package wrote into the file, by key; it is written back as it is. Can't be
             changed.
     """
@@ -71,17 +71,6 @@ class IndexSettings:
         object.__setattr__(self, "sources", _checked_sources(self.sources))
         object.__setattr__(self, "retriever", MappingProxyType(_checked_settings(self.retriever)))
         object.__setattr__(self, "unknown", MappingProxyType(_own_copy(self.unknown)))
-
-    def retriever_settings(self, folder: str | PathLike[str]) -> dict[str, Any]:
-        """Return the settings to make the index's retriever with.
-
-        Args:
-            folder: The index's folder, in which ``ranking`` is looked for.
-        """
-        settings = _own_copy(self.retriever)
-        if isinstance(settings.get("ranking"), str):
-            settings["ranking"] = str(as_folder(folder) / settings["ranking"])
-        return settings
 
     def to_json(self) -> str:
         """Write the settings as JSON."""
@@ -146,12 +135,7 @@ def write_index_settings(folder: str | PathLike[str], settings: IndexSettings) -
             f"the settings take {len(content):,} bytes, and at most {MAX_BYTES:,} are read; name folders as sources "
             "instead of their files"
         )
-    path = as_folder(folder) / SETTINGS_FILE
-    make_folder(path.parent)
-    try:
-        replace_file(path, content)
-    except OSError as error:
-        raise StoreError(f"{str(path)!r} can't be written: {error}; make room, or choose another path") from error
+    write_settings_file(as_folder(folder), content)
 
 
 # Reading
@@ -223,11 +207,12 @@ def _checked_settings(settings: object) -> dict[str, Any]:
             f"retriever sets {listed(list(map(str, unknown)))}, which an index can't remember; it can remember "
             f"{', '.join(sorted(REMEMBERED))}"
         )
-    for name, value in settings.items():
+    plain = {name: dict(value.weights) if isinstance(value, Ranking) else value for name, value in settings.items()}
+    for name, value in plain.items():
         if not _is_json(value, _MAX_DEPTH):
             raise InvalidInputError(f"{name} is {shown(value)}, which can't be stored as JSON; leave it out")
         SETTINGS[name].check_in_file(name, value)
-    return _own_copy(settings)
+    return _own_copy(plain)
 
 
 def _is_json(value: object, levels: int) -> bool:
@@ -248,49 +233,37 @@ def _own_copy(settings: Mapping[str, Any]) -> dict[str, Any]:
     return copied
 
 
-def read_files(folder: Path) -> dict[str, bytes]:
-    """Read the files to take along, by their paths in the folder; none if the index remembers no settings.
+def read_settings_file(folder: Path) -> bytes | None:
+    """Return what an index remembers, as its file holds it, for a copy of the index; ``None`` if it has no such file.
 
     Raises:
-        StoreError: One is damaged.
-        InvalidInputError: The ranking can't be read.
+        StoreError: The file is damaged.
     """
-    if not (folder / SETTINGS_FILE).exists():
-        return {}
-    settings = read_index_settings(folder)
-    names = [SETTINGS_FILE, *_own_ranking(settings, folder)]
+    path = folder / SETTINGS_FILE
+    if not path.exists():
+        return None
+    read_index_settings(folder)
     try:
-        return {name: _content(folder / name) for name in names}
+        with open_regular(path) as file:
+            return file.read()
     except OSError as error:
-        raise StoreError(f"{str(folder / SETTINGS_FILE)!r} can't be copied: {error}; make it readable") from error
+        raise StoreError(f"{str(path)!r} can't be copied: {error}; make it readable") from error
 
 
-def write_files(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files that `read_files` read into another folder.
+def write_settings_file(folder: Path, content: bytes | None) -> None:
+    """Write what `read_settings_file` returned into another folder; ``None`` writes nothing.
 
     Raises:
-        StoreError: One can't be written.
+        StoreError: The file can't be written.
     """
-    for name, content in files.items():
-        make_folder((folder / name).parent)
-        try:
-            replace_file(folder / name, content)
-        except OSError as error:
-            raise StoreError(f"{str(folder / name)!r} can't be written: {error}; make room, and try again") from error
-
-
-def _own_ranking(settings: IndexSettings, folder: Path) -> list[str]:
-    """Return the path of the ranking, if it lies in the index's folder; it is read, so that it is one."""
-    name = settings.retriever.get("ranking")
-    if name is None or Path(name).is_absolute():
-        return []
-    Ranking.read(folder / name)
-    return [str(name)]
-
-
-def _content(path: Path) -> bytes:
-    with open_regular(path) as file:
-        return file.read()
+    if content is None:
+        return
+    path = folder / SETTINGS_FILE
+    make_folder(folder)
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        raise StoreError(f"{str(path)!r} can't be written: {error}; make room, or choose another path") from error
 
 
 def check_index(path: str | PathLike[str]) -> CheckResult:
@@ -311,14 +284,7 @@ def with_settings_checked(result: CheckResult, folder: Path) -> CheckResult:
     if not (folder / SETTINGS_FILE).exists():
         return result
     try:
-        settings = read_index_settings(folder)
+        read_index_settings(folder)
     except StoreError as error:
         return result.with_part("settings", [str(error)])
-    result = result.with_part("settings", [])
-    if settings.retriever.get("ranking") is None:
-        return result
-    try:
-        Ranking.read(settings.retriever_settings(folder)["ranking"])
-    except InvalidInputError as error:
-        return result.with_part("ranking", [f"{error}; or take it out of {SETTINGS_FILE}"])
-    return result.with_part("ranking", [])
+    return result.with_part("settings", [])

@@ -21,7 +21,7 @@ from langchain_sentence_window.store.files import as_folder
 
 from .call_settings import QueryMethods, with_configured
 from .document_methods import DocumentMethods
-from .index_settings import read_files, read_index_settings, write_files
+from .index_settings import read_index_settings, read_settings_file, write_settings_file
 from .query import Query
 from .request import Request
 from .settings import CallSettings
@@ -82,7 +82,7 @@ class IndexMethods(QueryMethods):
                     f"that it was made with: {call}"
                 )
             embedding = load_embedding(remembered.embedding)
-        settings = remembered.retriever_settings(path) | settings
+        settings = {**remembered.retriever, **settings}
         cls._check_settings(embedding, settings)
         store = FaissStore.open(path, embedding, neighbor_weights=neighbor_weights, read_only=read_only)
         return cls(vectorstore=store, **settings)
@@ -131,21 +131,21 @@ class IndexMethods(QueryMethods):
         return True
 
     def backup(self, path: str | PathLike[str]) -> None:
-        """Copy the index into a folder, while others read and write, with what it remembers.
+        """Copy the index into a folder, while others read and write, with the settings that it remembers.
 
-        That is its settings, and the ranking that they name if it lies in the index's folder. See `FaissStore.backup`.
+        See `FaissStore.backup`.
 
         Args:
             path: A folder that holds no index yet.
 
         Raises:
             StoreError: The folder holds an index already, or can't be written, or the settings are damaged.
-            InvalidInputError: The store isn't a `FaissStore`, a filter binds, or the ranking is damaged.
+            InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
         """
         store = self._whole_store("backup")
-        files = {} if store.folder is None else read_files(store.folder)
+        settings = None if store.folder is None else read_settings_file(store.folder)
         store.backup(path)
-        write_files(as_folder(path), files)
+        write_settings_file(as_folder(path), settings)
 
     async def abackup(self, path: str | PathLike[str]) -> None:
         """Async version of `backup`."""
@@ -164,11 +164,10 @@ class IndexMethods(QueryMethods):
         Raises:
             IndexNotFoundError: There is no index in the backup's folder.
             StoreError: The backup is damaged, or the path can't be written.
-            InvalidInputError: The backup's ranking is damaged.
         """
-        files = read_files(as_folder(backup))
+        settings = read_settings_file(as_folder(backup))
         FaissStore.restore(backup, path)
-        write_files(as_folder(path), files)
+        write_settings_file(as_folder(path), settings)
 
     def stats(self) -> StoreStats:
         """Count the contents of the index and measure its size; see `StoreStats`.
@@ -185,7 +184,7 @@ class IndexMethods(QueryMethods):
     def check(self) -> "CheckResult":
         """Read everything that the index holds, and list what is wrong; see `FaissStore.check`.
 
-        The settings and the ranking beside the index are read too.
+        The settings beside the index are read too.
 
         Raises:
             InvalidInputError: The store isn't a `FaissStore`, or a filter binds.

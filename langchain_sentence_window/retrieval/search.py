@@ -10,8 +10,9 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import SearchedCandidates
 from langchain_sentence_window.documents.sentence_documents import as_hit, by_key
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
-from langchain_sentence_window.ranking.ranking import Evidence, Reordered, reorder
+from langchain_sentence_window.ranking.ranking import Reordered, reorder
 from langchain_sentence_window.ranking.relevance import NEEDED, Relevance, judge_relevance
+from langchain_sentence_window.ranking.signals import CandidateFacts
 from langchain_sentence_window.splitting.blocks import CODE
 
 from .candidates import find_candidates
@@ -83,21 +84,20 @@ async def _find(io: IO, request: Request, text: str, scope: Scope, k: int) -> Hi
 def rank(request: Request, text: str, found: SearchedCandidates) -> tuple[Reordered, Relevance | None]:
     """Rank candidates by the request's ranking or else by their scores, and judge whether they answer."""
     candidates = found.candidates
-    scores = candidates.dense if candidates.scores is None else candidates.scores
-    if request.ranking is None:
-        order, totals = np.argsort(-scores, kind="stable"), scores
-        result = Reordered(order, scores, (), np.empty((len(scores), 0)))
+    facts = CandidateFacts(text, candidates) if request.needs_candidates else None
+    if request.ranking is None or facts is None:
+        totals = candidates.dense if candidates.scores is None else candidates.scores
+        result = Reordered(np.argsort(-totals, kind="stable"), totals, (), np.empty((len(totals), 0)))
     else:
-        result = reorder(text, candidates, request.ranking, request.lexical_weight / LEXICAL_WEIGHT)
+        result = reorder(facts, request.ranking, request.lexical_weight / LEXICAL_WEIGHT)
         totals = result.contributions.sum(axis=1)
-    if not request.needs_candidates:
+    if facts is None:
         return result, None
-    evidence = result.evidence or Evidence(text, candidates)
     relevance = judge_relevance(
         result.order,
         totals,
         candidates.dense,
-        evidence.coverage,
+        facts.coverage,
         found.unrelated,
         is_code=[kind == CODE for kind in candidates.kinds],
         needed=None if request.min_relevance is None else NEEDED,

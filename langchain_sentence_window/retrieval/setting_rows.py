@@ -3,8 +3,6 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import Any, Literal
 
 from langchain_sentence_window._checked_settings import Check
@@ -111,14 +109,13 @@ def checked_counter(name: str, count: object) -> Any:
 
 
 def checked_ranking(name: str, ranking: object) -> Ranking | None:
-    """Return a ranking, read from its file if its path is given."""
+    """Return a ranking, made of its weights if these are given."""
     if ranking is None or isinstance(ranking, Ranking):
         return ranking
-    if isinstance(ranking, str | PathLike):
-        return Ranking.read(ranking)
+    if isinstance(ranking, Mapping):
+        return Ranking(ranking)
     raise InvalidInputError(
-        f"{name} is {shown(ranking)}; give a Ranking, the path of a JSON file that holds one, or None for the order of "
-        "the search"
+        f"{name} is {shown(ranking)}; give a Ranking, weights by signal, or None for the order of the search"
     )
 
 
@@ -144,21 +141,6 @@ def checked_key(name: str, key: object) -> str | None:
     if key is None or isinstance(key, str):
         return key
     raise InvalidInputError(f"{name} is {shown(key)}; it must be a key of metadata, or None")
-
-
-def checked_ranking_file(name: str, ranking: object) -> str | None:
-    """Return the path of a ranking: one that isn't absolute is seen from the index's folder, and lies inside."""
-    if ranking is not None and (not isinstance(ranking, str) or not ranking.strip() or "\0" in ranking):
-        raise InvalidInputError(
-            f"{name} is {shown(ranking)}; it must be the path of a JSON file that holds one, or None"
-        )
-    if ranking is None or Path(ranking).is_absolute():
-        return ranking
-    if ".." in Path(ranking).parts or Path(ranking).suffix.lower() != ".json":
-        raise InvalidInputError(
-            f"{name} is {shown(ranking)}; a path that isn't absolute must be that of a .json file in the index's folder"
-        )
-    return ranking
 
 
 def traced_object(value: Any) -> str | None:

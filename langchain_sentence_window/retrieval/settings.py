@@ -47,7 +47,6 @@ from .setting_rows import (
     checked_key,
     checked_names,
     checked_ranking,
-    checked_ranking_file,
     checked_situate,
     checked_window,
     traced_arguments,
@@ -237,8 +236,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
         Any,
         CallSetting(
             check=checked_ranking,
-            check_remembered=checked_ranking_file,
-            typed="the path of a JSON file that fit wrote, or none",
+            typed="weights by signal as JSON, or none",
             control="ranking",
             label="Ranking",
             help="How the found sentences are reordered: by weighted signals, or not at all.",
@@ -249,8 +247,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             page="how-to/rank.md",
         ),
     ] = DEFAULT_RANKING
-    """How the candidates of a search are reordered: a `Ranking`, or the path of a JSON file with a ranking, as
-    `Ranking.save` writes. ``None`` keeps the order of the search."""
+    """How the candidates of a search are reordered: a `Ranking`, or a mapping of weights by signal. ``None`` keeps the
+    order of the search."""
     filter: Annotated[
         Any,
         CallSetting(
@@ -282,8 +280,8 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
     ] = None
     """Ranks all windows again before ``k`` and ``max_tokens`` cut the list: any `BaseDocumentCompressor`."""
     bm25_index: Annotated[BM25Index | None, Setting(traced=traced_object, page="how-to/stores.md")] = None
-    """Scores by words for a store that can't search by words. The first query fills the index from the store. The
-    default ranking compares words itself, and ignores this index."""
+    """Scores by words for a store that can't search by words. The first query fills the index from the store. A
+    ranking compares words itself, and ignores this index."""
     search_kwargs: Annotated[
         Mapping[str, Any],
         Setting(names="search_params kwargs search_settings vector_store_kwargs", traced=traced_arguments),

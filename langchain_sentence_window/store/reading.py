@@ -312,7 +312,6 @@ def read_candidates(
         kinds=_kinds(rows),
         document_frequency=scores.document_frequency,
         scores=scores.fused,
-        documents=stands[:, 1],
     )
     return FoundCandidates(candidates, rows, unrelated, reader)
 

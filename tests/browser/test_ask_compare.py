@@ -162,13 +162,13 @@ def test_each_setting_can_be_set_and_comes_back_after_a_reload(page: "Page") -> 
     weights.fill('{"coverage_own": 2, "none": 1}')
     b.get_by_text("none isn't a signal.").wait_for()
     weights.fill('{"coverage_own": 2}')
-    chosen(b.get_by_label("Add a signal"), "dense:")
+    chosen(b.get_by_label("Add a signal"), "place:")
     chosen(b.get_by_label("Add a key of the documents"), "billing-policy.md")
     expect(b.locator(".ask-settings > summary")).to_contain_text("Filter = ")
     page.wait_for_timeout(500)
     given = given_in(page)["other"]
     assert given.pop("filter")["source"].endswith("billing-policy.md")
-    assert given.pop("ranking") == {"coverage_own": 2, "dense": 1}
+    assert given.pop("ranking") == {"coverage_own": 2, "place": 0.87}
     assert given == {
         "max_tokens": 90,
         "reranker": "late interaction",
@@ -208,11 +208,11 @@ def test_help_stands_below_for_mouse_and_keys(page: "Page") -> None:
 
 def test_the_call_is_copied(page: "Page") -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    _, b = opened(page, {"k": 2, "ranking": {"dense": 1}})
+    _, b = opened(page, {"k": 2, "ranking": {"place": 1}})
     b.get_by_role("button", name="Copy as Python").click()
     page.get_by_text("Copied.").wait_for()
     text = page.evaluate("navigator.clipboard.readText()")
-    assert text.splitlines()[1:] == [f"    {QUESTION!r},", "    k=2,", "    ranking=Ranking({'dense': 1.0}),", ")"]
+    assert text.splitlines()[1:] == [f"    {QUESTION!r},", "    k=2,", "    ranking=Ranking({'place': 1.0}),", ")"]
     assert text.strip() == b.get_by_role("region", name="The program of B").inner_text().strip()
 
 

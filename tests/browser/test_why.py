@@ -199,7 +199,7 @@ def test_list_items_that_outrank_a_sentence_are_named(page: "Page", serve: Serve
     retriever = SentenceWindowRetriever.from_documents(
         [document(text, "rules")],
         WordEmbeddings(),
-        ranking=Ranking({"dense": 1}),
+        ranking=Ranking({"dense_rank": 1}),
         lexical_weight=0,
         k=3,
         fetch_k=3,

@@ -6,7 +6,6 @@ from pathlib import Path
 import pypdf
 import pytest
 
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
 from tests.cli.conftest import run_forked, run_here
 
 
@@ -29,8 +28,7 @@ def test_a_sound_index_passes_its_check_and_a_damaged_one_fails(own: Path) -> No
 
 
 def test_a_backup_takes_along_what_the_index_remembers_and_restores_it(own: Path) -> None:
-    DEFAULT_RANKING.save(own / ".sentence-window" / "ranking.json")
-    assert run_here("config", "k=3", "ranking=.sentence-window/ranking.json").code == 0
+    assert run_here("config", "k=3", 'ranking={"coverage": 1}').code == 0
     done = run_here("backup", "copy")
     assert done.code == 0
     assert done.out == "copy holds 4 documents, 16 sentences\n"
@@ -45,7 +43,7 @@ def test_a_backup_takes_along_what_the_index_remembers_and_restores_it(own: Path
     assert run_here("restore", "copy", "--yes", "--json").json["documents"] == 4
     read = run_here("stats", "--json").json
     assert read["store"]["documents"] == 4
-    assert read["remembered"]["retriever"] == {"k": 3, "ranking": "ranking.json"}
+    assert read["remembered"]["retriever"] == {"k": 3, "ranking": {"coverage": 1}}
     elsewhere = run_here("restore", "copy", "--index", "new")  # there is nothing to ask about
     assert elsewhere.code == 0
     assert len(run_here("ask", "refund", "--index", "new", "--json").json["windows"]) == 3
@@ -74,7 +72,7 @@ def test_settings_that_cannot_be_used_change_nothing(own: Path) -> None:
         (["speed=3"], "'speed'"),
         (["filter={}"], "'filter'"),
         (["window=wide"], "window"),
-        (["ranking=none.json"], "none.json"),
+        (['ranking={"cosine": 1}'], "ranking: 'cosine' isn't the name of a signal; give names of dense_rank"),
         (["ranking=3"], "ranking is 3"),
         (["sources=docs"], "sentence-window index"),
         (["embedding=nobody"], "'nobody'"),

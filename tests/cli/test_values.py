@@ -38,7 +38,7 @@ def test_windows(text: str, window: object) -> None:
     ("text", "value"),
     [
         *(("true", True), ("False", False), ("none", None), ("null", None), ("3", 3), ("0.5", 0.5)),
-        *(("document", "document"), ('["a"]', ["a"]), ("ranking.json", "ranking.json"), (" edges ", "edges")),
+        *(("document", "document"), ('["a"]', ["a"]), ('{"place": 1}', {"place": 1}), (" edges ", "edges")),
     ],
 )
 def test_values(text: str, value: object) -> None:

@@ -32,7 +32,8 @@ from langchain_sentence_window import (
     serve_mcp,
     studio,
 )
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
+from langchain_sentence_window.ranking.signals import SIGNALS
 from tests.pages import DOCS, PAGES, ROOT, RUNNABLE, blocks_of, page_name, read
 
 GUIDES = [path for path in PAGES if "reference" not in path.parts]
@@ -145,7 +146,7 @@ def test_the_documentation_lists_every_signal_with_its_meaning_and_default_weigh
     table = read(DOCS / "how-to" / "rank.md").partition("| signal | meaning | in deviations | default weight |")[2]
     rows = re.findall(r"^\| `(\w+)` \| (.*) \| (yes|) \| (\S*) \|$", table, re.M)
     assert rows == [
-        (name, signal.meaning, "yes" if signal.is_standardized else "", f"{DEFAULT_RANKING.weights.get(name, '')}")
+        (name, signal.meaning, "yes" if signal.is_standardized else "", f"{DEFAULT_RANKING.weights[name]}")
         for name, signal in SIGNALS.items()
     ]
 

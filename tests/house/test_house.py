@@ -190,7 +190,6 @@ LITERAL_KEYS = {
         "tokens",
     },  # a trace as JSON
     "retrieval/telemetry.py": {"score"},  # what OpenTelemetry calls it
-    "ranking/ranking.py": {"heading"},  # a kind of block, and a signal
     "evaluation/": {"doc_id", "relevance", "tokens"},  # a question and a report as JSON, and an order of windows
     "apps/mcp/mcp_passages.py": {"relevance"},  # an order of windows
     "retrieval/settings.py": {"relevance"},  # the same

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.candidates import CANDIDATES, Numbers
-from langchain_sentence_window.ranking.ranking import SIGNALS, signals
-from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, TABLE_ROW
+from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates, Numbers
+from langchain_sentence_window.ranking.signals import SIGNALS, CandidateFacts, signals
+from langchain_sentence_window.splitting.blocks import CONTENTS, HEADING
 from tests.ranking.searches import candidates_of, taken
 
 LONG = "The company keeps the records of each audit for ten years, and shows them to the other party on demand."
@@ -28,11 +28,16 @@ DENSE = [0.5, 0.7, 0.1, 0.3, 0.4]
 def values(name: str, query: str = "Who pays the audit?", **columns: object) -> list[float]:
     """A signal of the candidates, without what makes it smaller among few."""
     found = candidates_of(DOCUMENTS, FOUND, **{"dense": DENSE, **columns})  # type: ignore[arg-type]
-    return as_in_the_table(name, signals(query, found, (name,))[:, 0])
+    return as_in_the_table(name, computed(query, found, name)[:, 0])
+
+
+def computed(query: str, found: Candidates, *names: str) -> Numbers:
+    return signals(CandidateFacts(query, found), names or tuple(SIGNALS))
 
 
 def as_in_the_table(name: str, column: Numbers) -> list[float]:
-    share = 1.0 if SIGNALS[name].is_standardized else math.log(len(column)) / math.log(CANDIDATES)
+    is_whole = SIGNALS[name].is_standardized or SIGNALS[name].outweighs_others
+    share = 1.0 if is_whole else math.log(len(column)) / math.log(CANDIDATES)
     return [round(float(value) / share, 12) for value in column]
 
 
@@ -47,13 +52,9 @@ def idf(held: int, total: int) -> float:
 
 
 def test_scores() -> None:
-    assert values("dense") == z(DENSE)
     assert values("dense_rank") == z([-math.log(rank) for rank in (2, 1, 5, 4, 3)])
-    assert values("lexical", lexical=[0.0, 3.0, 0.0, 1.0, 1.0]) == z([0, 3, 0, 1, 1])
     ranks = [-math.log(rank) for rank in (4, 1, 4, 2, 2)]  # equal scores have equal ranks
-    assert values("lexical_rank", lexical=[0.0, 3.0, 0.0, 1.0, 1.0]) == z(ranks)
-    # Sentence 1 has 2 and 0 near it, 2 has 1 and 0, 0 has 1 and 2; the others have none, and so the lowest score.
-    assert values("dense_near") == z([0.7, 0.5, 0.1, 0.1, 0.7])
+    assert values("dense_rank", dense=[0.0, 3.0, 0.0, 1.0, 1.0]) == z(ranks)
 
 
 def test_documents_and_sections_count_by_their_three_best() -> None:
@@ -62,7 +63,7 @@ def test_documents_and_sections_count_by_their_three_best() -> None:
     assert values("section") == z([section, section, 0.1, 0.3, section])
     more = candidates_of(DOCUMENTS, [*FOUND, ("contract", 3)], [*DENSE, 0.6])
     best = (0.7 + 0.6 + 0.5) / 3
-    assert signals("", more, ("section",))[:, 0].tolist() == z([best, best, 0.1, 0.3, best, best])
+    assert computed("", more, "section")[:, 0].tolist() == z([best, best, 0.1, 0.3, best, best])
 
 
 def test_coverage() -> None:
@@ -97,83 +98,55 @@ def test_pairs_of_words() -> None:
     # "the audit" and "audit costs" stand in the note, "buyer pays" in the contract's sentence 1, and no other pair.
     one = idf(1, 5)
     assert values("bigrams", query) == z([one, 0, 0, 2 * one, 0])
-    assert values("bigrams_near", query) == z([one, 0.3 * one, 0, 2 * one, 0.3 * one])
-
-
-def test_numbers_and_names_of_the_query() -> None:
-    query = "When in 2031 ends 12 % of the New Tribune?"
-    assert values("numbers", query) == [0, 0, 0.5, 1, 0]
-    assert values("names", query) == [0, 0, 1, 0, 0]
-    assert values("numbers") == values("names") == [0] * 5
 
 
 def test_place() -> None:
     places = [math.exp(-1 / 3), math.exp(-2 / 3), math.exp(-1 / 3), 1, 1]
     assert values("place") == pytest.approx(places)
-    assert values("first") == [0, 0, 0, 1, 1]
     assert values("early") == pytest.approx([math.exp(-index / 5) for index in (1, 2, 6, 0, 0)])
 
 
 def test_form() -> None:
     own = [len(text) for text in ("The buyer pays.", LONG, CONTRACT[1][1], "The audit costs 12 % in 2031.", "Audit")]
-    assert values("length") == pytest.approx([math.log(length) - 5 for length in own])
     # A short sentence and a label open to the next one; the third and the fourth have none in their section.
     windows = [own[0] + 1 + own[1], own[1], own[2], own[3], own[4] + 1 + own[0]]
     assert values("window_length") == pytest.approx([math.log(length) - 5 for length in windows])
-    assert values("short") == [1, 0, 0, 1, 1]
+    empty = candidates_of({"d": [["", "Fees"]]}, [("d", 0), ("d", 1)])
+    assert computed("q", empty, "window_length")[0, 0] < 0
     assert values("label") == [0, 0, 0, 0, 1]
-    assert values("digit") == [0, 0, 1, 1, 0]
     assert values("digit_asked") == [0] * 5
-    assert values("digit_asked", "How much is it?") == values("digit")
-    assert values("capitals") == pytest.approx([0, 0, math.log(4), 0, 0])
-    assert values("capitals_asked") == values("capitals")
-    assert values("capitals_asked", "When?") == [0] * 5
-    kinds = dict(zip(FOUND, (HEADING, LIST_ITEM, TABLE_ROW, "prose", ""), strict=True))
-    assert values("heading", kinds=kinds) == [1, 0, 0, 0, 0]
-    assert values("item", kinds=kinds) == [0, 1, 1, 0, 0]
-
-
-def test_other_forms() -> None:
-    texts = ["a\nb", "Why?", 'She asked: "Why?")', "? no", "a" * 401, "A  B", "a b", ""]
-    found = candidates_of({"d": [texts]}, [("d", index) for index in range(len(texts))])
-    by_name = {name: as_in_the_table(name, signals("q", found, (name,))[:, 0]) for name in SIGNALS}
-    assert by_name["line_break"] == [1, 0, 0, 0, 0, 0, 0, 0]
-    assert by_name["question"] == [0, 1, 1, 0, 0, 0, 0, 0]
-    assert by_name["long"] == [0, 0, 0, 0, 1, 0, 0, 0]
-    assert by_name["repeated"] == [1, 0, 0, 0, 0, 1, 1, 0]
-    assert by_name["length"][-1] == -5  # of no character at all
+    assert values("digit_asked", "How much is it?") == [0, 0, 1, 1, 0]
+    kinds = dict(zip(FOUND, (HEADING, CONTENTS, "prose", "", CONTENTS), strict=True))
+    assert values("contents", kinds=kinds) == [0, 1, 0, 0, 1]
 
 
 def test_signals_that_are_not_standardized_are_smaller_among_few_candidates() -> None:
     for size, share in ((1, 0), (10, math.log(10) / math.log(CANDIDATES)), (CANDIDATES, 1), (300, 1)):
         found = candidates_of({"d": [["Audit", *["It ends."] * (size - 1)]]}, [("d", index) for index in range(size)])
-        assert signals("q", found, ("first",))[:, 0].tolist() == pytest.approx([share] + [0] * (size - 1))
+        assert computed("q", found, "label")[:, 0].tolist() == pytest.approx([share] + [0] * (size - 1))
 
 
 def test_what_is_equal_in_all_candidates_counts_nothing() -> None:
     one = candidates_of(DOCUMENTS, FOUND[:1], [0.5])
     standardized = [name for name, signal in SIGNALS.items() if signal.is_standardized]
-    assert not signals("Who pays?", one, standardized).any()
+    assert not computed("Who pays?", one, *standardized).any()
     equal = candidates_of(DOCUMENTS, FOUND, [0.3] * 5)
-    assert not signals("", equal, standardized).any()
+    assert not computed("", equal, *standardized).any()
     nearly = candidates_of(DOCUMENTS, FOUND, [0.1 + 0.2, 0.3, 0.3, 0.3, 0.3])  # equal up to rounding
-    assert not signals("", nearly, ("dense", "document", "section", "dense_near")).any()
+    assert not computed("", nearly, "document", "section").any()
     nothing = candidates_of(DOCUMENTS, [])
-    assert signals("Who pays?", nothing).shape == (0, len(SIGNALS))
-    assert signals("Who pays?", equal, ()).shape == (5, 0)
+    assert computed("Who pays?", nothing).shape == (0, len(SIGNALS))
+    assert signals(CandidateFacts("Who pays?", equal), ()).shape == (5, 0)
 
 
 def test_hostile_texts_and_scores() -> None:
     texts = ["\ud800\0", "?" * 100_000, "A b " * 100_000, "", "İ" * 5, "a, B" * 50_000]
     found = candidates_of({"d": [texts]}, [("d", index) for index in range(6)], [1e308, -1e308, 0, 1e308, 5e-324, 1])
-    assert np.isfinite(signals("\ud800 İ a? " * 3_000, found)).all()
+    assert np.isfinite(computed("\ud800 İ a? " * 3_000, found)).all()
     for dense, lexical in (([0.0, math.nan], [0.0, 0.0]), ([0.0, 0.0], [math.inf, 0.0])):
         wrong = candidates_of(DOCUMENTS, FOUND[:2], dense, lexical)
-        with pytest.raises(InvalidInputError, match="finite"):
-            signals("Who pays?", wrong)
-    for names in (("dense", "cosine"), ("",), [3], "dense", None):
-        with pytest.raises(InvalidInputError, match="give"):
-            signals("Who pays?", found, names)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInputError, match="a score of 'Who pays\\?' is not finite; give"):
+            CandidateFacts("Who pays?", wrong)
 
 
 SENTENCES = st.lists(st.sampled_from(["Audit", "the", "costs", "12", "New York", "?", "\n"]), max_size=6).map(" ".join)
@@ -194,7 +167,7 @@ def test_the_order_of_candidates_changes_no_signal(
     found = candidates_of(documents, keys, [row[1] for row in rows], [row[2] for row in rows])
     order = list(range(len(keys)))
     random.shuffle(order)  # type: ignore[attr-defined]
-    given, moved = signals(query, found), signals(query, taken(found, order))
+    given, moved = computed(query, found), computed(query, taken(found, order))
     assert np.isfinite(given).all()
     np.testing.assert_allclose(moved, given[order], atol=1e-6)
 
@@ -203,17 +176,15 @@ def test_the_order_of_candidates_changes_no_signal(
 def test_words_that_are_not_of_the_query_change_no_coverage(
     query: str, rows: list[tuple[str, float, float]], other: str
 ) -> None:
-    names = ("coverage_own", "coverage", "numbers", "names")
+    names = ("coverage_own", "coverage")
     keys = [("a", index) for index in range(len(rows))]
     found = candidates_of({"a": [[text for text, _, _ in rows]]}, keys)
     longer = replace(found, texts=[f"{text} {other}" for text in found.texts])
-    np.testing.assert_array_equal(signals(query, longer, names), signals(query, found, names))
+    np.testing.assert_array_equal(computed(query, longer, *names), computed(query, found, *names))
 
 
 def test_every_signal_says_what_it_is_in_a_line() -> None:
     meanings = [signal.meaning for signal in SIGNALS.values()]
     assert all(meaning and "\n" not in meaning and len(meaning) <= 120 for meaning in meanings)
-    assert len(set(meanings)) == len(meanings) == 31
-    of_words = {name for name, signal in SIGNALS.items() if signal.is_of_words}
-    lexical = {"lexical", "lexical_rank"}
-    assert of_words == lexical | {"coverage_own", "coverage", "bigrams", "bigrams_near", "numbers", "names"}
+    assert len(set(meanings)) == len(meanings)
+    assert {name for name, signal in SIGNALS.items() if signal.is_of_words} == {"coverage_own", "coverage", "bigrams"}

@@ -2,15 +2,13 @@
 
 import unicodedata
 from itertools import groupby, pairwise
-from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.ranking.candidates import JoinedTexts
-from langchain_sentence_window.ranking.words import MAX_QUERY_WORDS, MAX_WORDS_READ, find_words, query_terms
+from langchain_sentence_window.ranking.word_matches import MAX_QUERY_WORDS, MAX_WORDS_READ, find_words, query_terms
 from tests.ranking.test_words import is_of_word, is_unspaced
 
 # Letters of all widths and lengths of their lower case, what stands between words, and any character at all.
@@ -85,13 +83,6 @@ def test_letters_whose_lower_case_is_longer_or_depends_on_its_place() -> None:
     assert matches.words.tolist() == [[True, False], [False, True], [True, False]]
 
 
-def test_capitalized_words_behind_the_first() -> None:
-    query = query_terms("Who audits the Tribune company? Who is Élan")
-    flags = dict(zip(query.words, query.capitalized, strict=True))
-    assert [word for word, capitalized in flags.items() if capitalized] == ["who", "tribune", "elan"]
-    assert query_terms("Who audits").capitalized == (False, False)
-
-
 def test_no_words_and_no_texts() -> None:
     for query in ("", " ?! ", "\ud800\0_"):
         assert query_terms(query).words == ()
@@ -122,28 +113,8 @@ def test_long_words_and_many_texts() -> None:
     assert matches.pairs.sum() == 1_000
 
 
-@given(TEXTS, st.lists(st.tuples(TEXTS, st.booleans()), max_size=8), st.randoms())
-def test_texts_that_are_parts_of_one_text_are_found_as_they_are_alone(
-    query: str, parts: list[tuple[str, bool]], chance: Random
-) -> None:
-    """In any order, and without what stands between them."""
-    whole = JoinedTexts.of([text for text, _ in parts])
-    kept = [at for at, (_, is_kept) in enumerate(parts) if is_kept]
-    chance.shuffle(kept)
-    order = np.array(kept, dtype=np.int64)
-    texts = JoinedTexts(whole.joined, whole.starts[order], whole.ends[order])
-    alone = [parts[at][0] for at in kept]
-    assert texts == alone
-    assert [texts[at] for at in range(len(texts))] == alone
-    assert texts[1:] == alone[1:]
-    assert texts.lengths.tolist() == list(map(len, alone))
-    matches, expected = find_words(query_terms(query), texts), find_words(query_terms(query), alone)
-    assert matches.words.tolist() == expected.words.tolist()
-    assert matches.pairs.tolist() == expected.pairs.tolist()
-
-
 @pytest.mark.parametrize("beyond", ["", "字", "😀"])
-def test_words_that_begin_alike_are_told_apart(beyond: str) -> None:
-    words = ["abcdefgh", "abcdefghi", "abcdefghij", "abcdefgx", "ab", "abc"]
-    matches = find_words(query_terms(" ".join(words)), [*words, "abcdefg", "abcdefghx", beyond])
+def test_words_that_begin_or_end_alike_are_distinguished(beyond: str) -> None:
+    words = ["abcdefgh", "abcdefghi", "abcdefghij", "abcxefgh", "ab", "abc"]
+    matches = find_words(query_terms(" ".join(words)), [*words, "abcdefg", "abcyefgh", beyond])
     assert matches.words.astype(int).tolist() == [*np.eye(6, dtype=int).tolist(), [0] * 6, [0] * 6, [0] * 6]

@@ -9,14 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.ranking.words import (
-    find_words,
-    in_other_number,
-    indexed,
-    query_terms,
-    runs_of,
-    separated,
-)
+from langchain_sentence_window.ranking.word_matches import find_words, query_terms
+from langchain_sentence_window.ranking.words import in_other_number, indexed, runs_of, separated
 
 NAMES = re.compile(
     r"(?:CJK|HENTAIGANA|IDEOGRAPHIC (?!ANNOTATION|TALLY)\w+|HANGZHOU|VERTICAL (?:IDEOGRAPHIC|KANA)|MASU"

@@ -1,7 +1,5 @@
 """Test what a question gives back: windows joined, completed, led in and widened, from the retriever itself."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -320,38 +318,35 @@ async def test_a_rewritten_window_stays_alone_and_no_other_repeats_it(way: Invok
 # Rankings and scores
 
 
-async def test_rankings_in_each_form(way: Invoke, tmp_path: Path) -> None:
+async def test_rankings_in_each_form(way: Invoke) -> None:
     documents = [document("A refund.", "a"), document("A card refund of the seat.", "b")]
-    last = Ranking({"dense": -1.0})
-    path = tmp_path / "ranking.json"
-    last.save(path)
     retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), lexical_weight=0)
     assert retriever.ranking == DEFAULT_RANKING
-    for given, expected in ((None, "ab"), (last, "ba"), (path, "ba"), (str(path), "ba"), (Ranking({"dense": 1}), "ab")):
+    last, first = {"dense_rank": -1.0}, {"dense_rank": 1}
+    for given, expected in ((None, "ab"), (last, "ba"), (Ranking(last), "ba"), (first, "ab"), (Ranking(first), "ab")):
         found = await way(retriever, "invoke", "refund", ranking=given)
         assert "".join(each.metadata["doc_id"] for each in found) == expected
         there = SentenceWindowRetriever(vectorstore=retriever.vectorstore, lexical_weight=0, ranking=given)
         assert await way(there, "invoke", "refund") == found
 
 
-@pytest.mark.parametrize("bad", [{"dense": 1}, 1, True, ["dense"], b"x"])
+@pytest.mark.parametrize("bad", [1, True, ["place"], b"x", "ranking.json"])
 async def test_a_bad_ranking_is_refused(way: Invoke, bad: Any) -> None:
     retriever = made([document("A refund.")])
-    with pytest.raises(InvalidInputError, match="ranking is .*; give a Ranking, the path of a JSON file"):
+    with pytest.raises(InvalidInputError, match="ranking is .*; give a Ranking, weights by signal, or None"):
         await way(retriever, "invoke", "refund", ranking=bad)
     with pytest.raises(InvalidInputError, match="ranking is "):
         SentenceWindowRetriever(vectorstore=retriever.vectorstore, ranking=bad)
 
 
-async def test_a_ranking_that_cannot_be_read_is_refused(way: Invoke, tmp_path: Path) -> None:
+@pytest.mark.parametrize("weights", [{"cosine": 1}, {"place": "1"}, {"place": None}])
+async def test_weights_that_no_ranking_has_are_refused(way: Invoke, weights: Any) -> None:
     retriever = made([document("A refund.")])
-    wrong = tmp_path / "wrong.json"
-    for text in ("", "[]", "{}", json.dumps({"weights": {"dense": "1"}})):
-        wrong.write_text(text)
-        with pytest.raises(InvalidInputError, match="wrong.json"):
-            await way(retriever, "invoke", "refund", ranking=wrong)
-    with pytest.raises(InvalidInputError, match="none.json"):
-        await way(retriever, "invoke", "refund", ranking=tmp_path / "none.json")
+    message = r"'cosine' isn't the name of a signal|the weight of place is"
+    with pytest.raises(InvalidInputError, match=message):
+        await way(retriever, "invoke", "refund", ranking=weights)
+    with pytest.raises(InvalidInputError, match=message):
+        SentenceWindowRetriever(vectorstore=retriever.vectorstore, ranking=weights)
 
 
 @pytest.mark.parametrize(
@@ -375,7 +370,7 @@ async def test_hits_say_their_similarity_and_their_score(way: Invoke, ranking: A
 
 async def test_min_score_compares_similarities(way: Invoke) -> None:
     documents = [document("A refund.", "a"), document("A refund, a card.", "b"), document("A backup.", "c")]
-    for ranking in (DEFAULT_RANKING, None, Ranking({"dense": -1.0})):
+    for ranking in (DEFAULT_RANKING, None, Ranking({"dense_rank": -1.0})):
         retriever = made(documents, ranking=ranking, k=9)
         for least, expected in ((0.9, "a"), (0.5, "ab"), (-1, "abc"), (1.5, "")):
             found = await way(retriever, "invoke", "refund", min_score=least)

@@ -12,7 +12,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.embedding import named_embedders as named
 from langchain_sentence_window.errors import IndexNotFoundError, InvalidInputError, StoreError
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
+from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval import retriever as index_methods
 from langchain_sentence_window.retrieval.index_settings import (
     IndexSettings,
@@ -23,17 +23,17 @@ from langchain_sentence_window.retrieval.index_settings import (
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings, document
 
+RANKING = Ranking({"dense_rank": 1.0})
 DOCUMENTS = [document("A card. A seat.", "a", tenant="x"), document("A trial. A page.", "b", tenant="y")]
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An index that remembers an embedder by name and some settings, with its ranking."""
+    """An index that remembers an embedder by name and some settings."""
     path = tmp_path / "index"
     with SentenceWindowRetriever.from_documents(DOCUMENTS, WordEmbeddings(), path=path):
         pass
-    Ranking({"dense": 1.0}, "fitted").save(path / "ranking.json")
-    settings = IndexSettings(embedding="minilm", retriever={"k": 1, "window": [0, 0], "ranking": "ranking.json"})
+    settings = IndexSettings(embedding="minilm", retriever={"k": 1, "window": [0, 0], "ranking": RANKING})
     write_index_settings(path, settings)
     return path
 
@@ -61,7 +61,7 @@ def list_of(window: Any) -> list[int]:
 async def test_remembered_embedder_and_settings_are_used(folder: Path, by_name: list[str | None]) -> None:
     with SentenceWindowRetriever.open(folder) as retriever:
         assert by_name == ["minilm"]
-        assert (retriever.k, list_of(retriever.window), retriever.ranking.description) == (1, [0, 0], "fitted")
+        assert (retriever.k, list_of(retriever.window), retriever.ranking) == (1, [0, 0], RANKING)
         assert [each.page_content for each in retriever.invoke("seat")] == ["A seat."]
     with await SentenceWindowRetriever.aopen(folder, k=2) as retriever:
         assert (retriever.k, list_of(retriever.window)) == (2, [0, 0])
@@ -94,8 +94,8 @@ def test_nothing_is_loaded_where_there_is_no_index(tmp_path: Path, by_name: list
 
 
 def test_damaged_settings_are_not_passed_over(folder: Path) -> None:
-    (folder / "ranking.json").write_text("{")
-    with pytest.raises(InvalidInputError, match="ranking.json"):
+    (folder / "settings.json").write_text('{"retriever": {"ranking": {"cosine": 1}}}')
+    with pytest.raises(StoreError, match="settings.json' can't be used: 'cosine' isn't the name of a signal; give"):
         SentenceWindowRetriever.open(folder, WordEmbeddings())
     (folder / "settings.json").write_text("{")
     with pytest.raises(StoreError, match="settings.json' can't be used: it isn't JSON.*delete it"):
@@ -146,32 +146,21 @@ def test_length_is_the_number_of_documents(kind: Any, words: WordEmbeddings) -> 
 # Copying, measuring, checking
 
 
-async def test_backup_takes_settings_and_ranking_along(folder: Path, tmp_path: Path, way: Invoke) -> None:
+async def test_backup_takes_settings_along(folder: Path, tmp_path: Path, way: Invoke) -> None:
     with SentenceWindowRetriever.open(folder, WordEmbeddings()) as retriever:
         await way(retriever, "backup", tmp_path / "backup")
         with pytest.raises(StoreError, match="holds an index already"):
             await way(retriever, "backup", tmp_path / "backup")
     assert read_index_settings(tmp_path / "backup") == read_index_settings(folder)
     with SentenceWindowRetriever.open(tmp_path / "backup", WordEmbeddings()) as retriever:
-        assert retriever.ranking.description == "fitted"
+        assert retriever.ranking == RANKING
         assert len(retriever) == 2
 
 
-def test_ranking_elsewhere_stays_there(folder: Path, tmp_path: Path) -> None:
-    elsewhere = tmp_path / "other.json"
-    DEFAULT_RANKING.save(elsewhere)
-    write_index_settings(folder, IndexSettings(retriever={"ranking": str(elsewhere)}))
+def test_backup_of_damaged_settings_copies_nothing(folder: Path, tmp_path: Path) -> None:
     with SentenceWindowRetriever.open(folder, WordEmbeddings()) as retriever:
-        retriever.backup(tmp_path / "backup")
-    assert not (tmp_path / "backup" / "other.json").exists()
-    assert read_index_settings(tmp_path / "backup").retriever == {"ranking": str(elsewhere)}
-
-
-@pytest.mark.parametrize("damaged", ["settings.json", "ranking.json"])
-def test_backup_of_damaged_settings_copies_nothing(folder: Path, tmp_path: Path, damaged: str) -> None:
-    with SentenceWindowRetriever.open(folder, WordEmbeddings()) as retriever:
-        (folder / damaged).write_text("{")
-        with pytest.raises((StoreError, InvalidInputError), match=damaged):
+        (folder / "settings.json").write_text("{")
+        with pytest.raises(StoreError, match="settings.json"):
             retriever.backup(tmp_path / "backup")
     assert not (tmp_path / "backup").exists()
 
@@ -181,10 +170,9 @@ def test_restored_index_remembers_what_the_backup_did(folder: Path, tmp_path: Pa
         retriever.backup(tmp_path / "backup")
         retriever.delete(["a"])
     write_index_settings(folder, IndexSettings(retriever={"k": 7}))
-    (folder / "ranking.json").unlink()
     SentenceWindowRetriever.restore(tmp_path / "backup", folder)
     with SentenceWindowRetriever.open(folder, WordEmbeddings()) as retriever:
-        assert (len(retriever), retriever.k, retriever.ranking.description) == (2, 1, "fitted")
+        assert (len(retriever), retriever.k, retriever.ranking) == (2, 1, RANKING)
         assert retriever.check().is_sound
     SentenceWindowRetriever.restore(tmp_path / "backup", tmp_path / "new")
     assert read_index_settings(tmp_path / "new").embedding == "minilm"
@@ -209,7 +197,7 @@ async def test_stats_are_those_of_the_store(folder: Path, way: Invoke) -> None:
 
 
 async def test_check_of_a_sound_index(folder: Path, way: Invoke) -> None:
-    everything = ("database", "documents", "vectors", "words", "settings", "ranking")
+    everything = ("database", "documents", "vectors", "words", "settings")
     with SentenceWindowRetriever.open(folder, WordEmbeddings()) as retriever:
         result = await way(retriever, "check")
     assert (result.problems, result.documents, result.sentences, result.checked) == ((), 2, 4, everything)
@@ -224,18 +212,15 @@ def test_check_in_memory(words: WordEmbeddings) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "problem"),
+    ("content", "problem"),
     [
-        ("settings.json", "{", "settings.json' can't be used: it isn't JSON"),
-        ("settings.json", '{"version": 0}', "version is 0"),
-        ("ranking.json", "{", "ranking.json"),
-        ("ranking.json", None, "can't be read .*ranking.json"),
+        ("{", "settings.json' can't be used: it isn't JSON"),
+        ('{"version": 0}', "version is 0"),
+        ('{"retriever": {"ranking": {"cosine": 1}}}', "'cosine' isn't the name of a signal"),
     ],
 )
-def test_check_finds_damaged_settings(folder: Path, file: str, content: str | None, problem: str) -> None:
-    (folder / file).unlink()
-    if content is not None:
-        (folder / file).write_text(content)
+def test_check_finds_damaged_settings(folder: Path, content: str, problem: str) -> None:
+    (folder / "settings.json").write_text(content)
     (found,) = check_index(folder).problems
     assert pytest.RaisesExc(AssertionError, match=problem).matches(AssertionError(found))
 

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreError
+from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import (
     MAX_BYTES,
     VERSION,
@@ -25,7 +26,7 @@ EVERY_SETTING: dict[str, Any] = {
     "window": {"legal": (3, 5), "faq": "auto", "other": 1},
     "window_key": "kind",
     "lexical_weight": 0.5,
-    "ranking": "ranking.json",
+    "ranking": {"coverage": 0.5, "contents": -4.0},
     "names": ("customer", "product"),
     "min_relevance": "auto",
     "max_tokens": 1_500,
@@ -58,22 +59,19 @@ def test_settings_keep_their_order(tmp_path: Path) -> None:
         assert list(read_index_settings(tmp_path).retriever) == order
 
 
-def test_settings_are_their_own(tmp_path: Path) -> None:
+def test_settings_are_their_own() -> None:
     window = {"legal": [3, 5]}
     settings = IndexSettings(retriever={"window": window})
     window["legal"].append(7)
     with pytest.raises(TypeError):
         settings.retriever["k"] = 3  # type: ignore[index]
-    settings.retriever_settings(tmp_path)["window"]["legal"].append(9)
     assert settings.retriever == {"window": {"legal": [3, 5]}}
 
 
-def test_ranking_is_seen_from_the_folder(tmp_path: Path) -> None:
-    settings = IndexSettings(retriever={"ranking": "ranking.json", "k": 2})
-    assert settings.retriever_settings(tmp_path) == {"ranking": str(tmp_path / "ranking.json"), "k": 2}
-    elsewhere = IndexSettings(retriever={"ranking": str(tmp_path / "other.json")})
-    assert elsewhere.retriever_settings("index") == {"ranking": str(tmp_path / "other.json")}
-    assert IndexSettings(retriever={"ranking": None}).retriever_settings("index") == {"ranking": None}
+def test_a_ranking_is_kept_as_its_weights() -> None:
+    settings = IndexSettings(retriever={"ranking": Ranking({"place": 1, "label": 0})})
+    assert settings.retriever == {"ranking": {"place": 1.0}}
+    assert IndexSettings(retriever={"ranking": None}).retriever == {"ranking": None}
 
 
 def test_file_name_that_is_not_unicode(tmp_path: Path) -> None:
@@ -106,9 +104,9 @@ def test_file_name_that_is_not_unicode(tmp_path: Path) -> None:
         ({"retriever": {"min_score": float("nan")}}, "can't be stored as JSON"),
         ({"retriever": {"lexical_weight": float("inf")}}, "can't be stored as JSON"),
         ({"retriever": {"ranking": 3}}, "ranking is 3"),
-        ({"retriever": {"ranking": ""}}, "ranking is ''"),
-        ({"retriever": {"ranking": "../ranking.json"}}, "must be that of a .json file in the index's folder"),
-        ({"retriever": {"ranking": "sentences.sqlite3"}}, "must be that of a .json file in the index's folder"),
+        ({"retriever": {"ranking": "ranking.json"}}, "ranking is 'ranking.json'; give a Ranking, weights by signal"),
+        ({"retriever": {"ranking": {"cosine": 1}}}, "'cosine' isn't the name of a signal; give names of dense_rank"),
+        ({"retriever": {"ranking": {"place": "1"}}}, "the weight of place is '1'"),
         ({"retriever": {"order": "best"}}, "order is 'best'"),
         ({"retriever": {"min_relevance": 1}}, "min_relevance is 1"),
         ({"retriever": {"window_key": 1}}, "window_key is 1"),

@@ -13,7 +13,8 @@ from starlette.testclient import TestClient
 
 from langchain_sentence_window import LateInteractionReranker, Ranking, SentenceWindowRetriever
 from langchain_sentence_window.apps.studio.setting_form import FORM, described, to_ask
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING
+from langchain_sentence_window.ranking.signals import SIGNALS
 from langchain_sentence_window.retrieval.index_settings import read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.settings import CallSettings
 from tests.studio.making import ADDRESS, client_of, small_retriever
@@ -81,7 +82,10 @@ def test_every_setting_of_a_call_has_a_field() -> None:
 
 
 def test_defaults_are_the_retrievers_own_and_can_be_asked_with() -> None:
-    for settings in ({}, {"ranking": Ranking({"dense": 2}), "names": ["source"], "order": "edges", "max_tokens": 90}):
+    for settings in (
+        {},
+        {"ranking": Ranking({"dense_rank": 2}), "names": ["source"], "order": "edges", "max_tokens": 90},
+    ):
         retriever = small_retriever(**{"ranking": DEFAULT_RANKING, **settings})
         fields = described(retriever)["fields"]
         defaults = json.loads(json.dumps({each["name"]: each["default"] for each in fields}))
@@ -150,7 +154,7 @@ def test_a_page_can_leave_out_the_reranker_and_take_late_interaction(real: Sente
         ({"reranker": True}, "'none'"),
         ({"ranking": "/etc/passwd"}, "'default'"),
         ({"ranking": {"nothing": 1}}, "isn't the name of a signal"),
-        ({"ranking": {"dense": "x"}}, "dense"),
+        ({"ranking": {"dense_rank": "x"}}, "dense_rank"),
         ({"count_tokens": "len"}, "count_tokens"),
         ({"vectorstore": 1}, "vectorstore"),
         ({"k": 0}, "k"),
@@ -174,7 +178,7 @@ def test_wrong_settings_are_refused_by_each_call(settings: dict[str, Any], part:
     [
         {},
         {"k": 2, "window": [1, 2], "order": "document", "filter": {"doc_id": "terms"}},
-        {"ranking": {"dense": 1, "coverage": 0.5}, "reranker": "late interaction", "max_tokens": 60},
+        {"ranking": {"dense_rank": 1, "coverage": 0.5}, "reranker": "late interaction", "max_tokens": 60},
         {"ranking": None, "names": False, "window": {"x": 2}, "min_relevance": None, "min_score": 0.01, "fetch_k": 9},
     ],
 )
@@ -205,21 +209,21 @@ def test_settings_become_the_default_of_the_index_and_of_the_page(on_disk: Sente
     folder = on_disk.vectorstore.folder  # type: ignore[attr-defined]
     client = client_of(on_disk)
     assert read(client, "settings")["can_keep"]
-    given = {"k": 3, "window": [0, 2], "ranking": {"dense": 1}, "filter": {"year": 2025}, "reranker": "none"}
+    given = {"k": 3, "window": [0, 2], "ranking": {"dense_rank": 1}, "filter": {"year": 2025}, "reranker": "none"}
     shown = call(client, "settings/changes", settings=given)
     assert (shown["file"], shown["left_out"]) == (str(folder / "settings.json"), ["filter", "reranker"])
     assert {each["name"]: (each["before"], each["after"]) for each in shown["changes"]} == {
         "k": (10, 3),
         "window": ("auto", [0, 2]),
-        "ranking": ("default", {"dense": 1}),
+        "ranking": ("default", {"dense_rank": 1}),
     }
     assert not (folder / "settings.json").exists()  # it was only looked at
     keep(client, **given)
-    assert dict(read_index_settings(folder).retriever) == {"k": 3, "window": [0, 2], "ranking": "ranking.json"}
+    assert dict(read_index_settings(folder).retriever) == {"k": 3, "window": [0, 2], "ranking": {"dense_rank": 1}}
     opened = SentenceWindowRetriever.open(folder, WordEmbeddings())
-    assert (opened.k, opened.window, opened.ranking) == (3, (0, 2), Ranking({"dense": 1}))
+    assert (opened.k, opened.window, opened.ranking) == (3, (0, 2), Ranking({"dense_rank": 1}))
     defaults = {each["name"]: each["default"] for each in read(client, "settings")["fields"]}
-    assert (defaults["k"], defaults["window"], defaults["ranking"]) == (3, [0, 2], {"dense": 1})
+    assert (defaults["k"], defaults["window"], defaults["ranking"]) == (3, [0, 2], {"dense_rank": 1})
     assert on_disk.k == 10, "what was handed in stays"
     keep(client, ranking="default", k=4)
     opened = SentenceWindowRetriever.open(folder, WordEmbeddings())
@@ -231,14 +235,14 @@ def test_settings_become_the_default_of_the_index_and_of_the_page(on_disk: Sente
 def test_a_default_is_taken_back_with_the_values_that_were_there(on_disk: SentenceWindowRetriever) -> None:
     folder = on_disk.vectorstore.folder  # type: ignore[attr-defined]
     client = client_of(on_disk)
-    _, first = keep(client, k=3, ranking={"dense": 1})
-    _, second = keep(client, k=4, ranking={"dense": 2})
+    _, first = keep(client, k=3, ranking={"dense_rank": 1})
+    _, second = keep(client, k=4, ranking={"dense_rank": 2})
     call(client, "settings/undo", 409, version=first)
     call(client, "settings/undo", version=second)
     opened = SentenceWindowRetriever.open(folder, WordEmbeddings())
-    assert (opened.k, opened.ranking) == (3, Ranking({"dense": 1}))
+    assert (opened.k, opened.ranking) == (3, Ranking({"dense_rank": 1}))
     fields = {each["name"]: each["default"] for each in read(client, "settings")["fields"]}
-    assert (fields["k"], fields["ranking"]) == (3, {"dense": 1})
+    assert (fields["k"], fields["ranking"]) == (3, {"dense_rank": 1})
     call(client, "settings/undo", version=first)
     assert dict(read_index_settings(folder).retriever) == {}
     call(client, "settings/undo", 409, version=first)
@@ -281,4 +285,3 @@ def test_a_default_that_cant_be_kept_is_refused_and_changes_nothing(
     assert not read(locked, "settings")["can_keep"]
     call(locked, "settings/default", 403, settings={"k": 3}, version=version)
     assert not (folder / "settings.json").exists()
-    assert not (folder / "ranking.json").exists()

@@ -87,7 +87,7 @@ def open_index(
     """
     remembered = read_index_settings(folder)
     embedder = load(out, embedding or remembered.embedding)
-    settings = remembered.retriever_settings(folder) | settings
+    settings = {**remembered.retriever, **settings}
     with (
         other_embedders(folder, embedding),
         open_to_read(folder, embedder, read_only=read_only, **settings) as retriever,
@@ -152,7 +152,7 @@ def remember(folder: Path, **changed: Any) -> IndexSettings:
 def made_or_opened(folder: Path, embedding: Embeddings) -> Iterator[SentenceWindowRetriever]:
     """Open an index, or make an empty one, to add to; and close it after the block."""
     with FaissStore(embedding, folder) as store:
-        yield SentenceWindowRetriever(vectorstore=store, **read_index_settings(folder).retriever_settings(folder))
+        yield SentenceWindowRetriever(vectorstore=store, **read_index_settings(folder).retriever)
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """Values and settings as people type them, and the settings that an index remembers."""
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
 from langchain_sentence_window.embedding.named_embedders import DEFAULT_EMBEDDING, embedding_name
 from langchain_sentence_window.errors import FilterError, InvalidInputError
-from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, read_index_settings
 from langchain_sentence_window.retrieval.settings import RELATED_NAMES, SETTINGS
 
@@ -99,12 +97,11 @@ def check_settings(
             raise InvalidInputError(f"{where} {shown(name)}{cure} All are {', '.join(sorted(known))}")
         row = SETTINGS[name]
         try:
-            if name == "ranking" and isinstance(value, str):
-                Ranking.read(value)
-            else:
-                IndexSettings(retriever={name: value})
+            IndexSettings(retriever={name: value})
         except InvalidInputError as error:
             option = row.option if has_options else name if is_remembered else f"--set {name}"
+            if isinstance(value, Mapping):  # the error names what is wrong in it, such as a signal
+                raise InvalidInputError(f"{option}: {error}") from error
             raise InvalidInputError(f"{name} is {shown(value)}; {option} takes {row.typed}") from error
     return dict(settings)
 
@@ -139,7 +136,7 @@ def _json(text: str) -> Any:
         return _UNREADABLE
 
 
-_EMBEDDING, _SOURCES, _RANKING = "embedding", "sources", "ranking"
+_EMBEDDING, _SOURCES = "embedding", "sources"
 
 
 def settings_text(remembered: IndexSettings) -> dict[str, str]:
@@ -160,7 +157,7 @@ def changed_settings(folder: Path, given: Iterable[str], forgotten: Iterable[str
         forgotten: Names of settings.
 
     Raises:
-        InvalidInputError: A setting can't be remembered or isn't remembered, or a ranking can't be read.
+        InvalidInputError: A setting can't be remembered, or isn't remembered.
     """
     changed: dict[str, Any] = {}
     settings = dict(read_index_settings(folder).retriever)
@@ -175,15 +172,7 @@ def changed_settings(folder: Path, given: Iterable[str], forgotten: Iterable[str
             raise InvalidInputError("sources are remembered by: sentence-window index PATHS")
         else:
             settings |= check_settings({name: value}, is_remembered=True)
-            if name == _RANKING and value is not None:
-                settings[name] = _from_folder(folder, value)
     return {**changed, "retriever": settings}
-
-
-def _from_folder(folder: Path, given: str) -> str:
-    """Return a path, seen from the index's folder if it lies inside."""
-    path, base = (Path(os.path.abspath(each)) for each in (given, folder))  # noqa: PTH100 - without ".." in them
-    return str(path.relative_to(base) if path.is_relative_to(base) else path)
 
 
 def _written(value: Any) -> str:

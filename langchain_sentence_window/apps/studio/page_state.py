@@ -71,13 +71,11 @@ class Before:
     Attributes:
         studio: The page.
         settings: What its index remembered; ``None`` for an index in memory.
-        ranking: The file of the ranking that the page had made; ``None`` for none.
         version: The name of what is remembered since.
     """
 
     studio: Studio
     settings: IndexSettings | None
-    ranking: bytes | None
     version: str = ""
 
 

@@ -52,7 +52,7 @@ from langchain_sentence_window.answering.quotes.verification import VerifiedQuot
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, SOURCE, START_INDEX
 from langchain_sentence_window.documents.window_fields import FIELDS
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
-from langchain_sentence_window.ranking.ranking import SIGNALS
+from langchain_sentence_window.ranking.signals import SIGNALS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.telemetry import LOGGER

@@ -8,7 +8,8 @@ from langchain_core.documents import BaseDocumentCompressor
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, SIGNALS, Ranking
+from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
+from langchain_sentence_window.ranking.signals import SIGNALS
 from langchain_sentence_window.reranking.late_interaction import LateInteractionReranker
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import SETTINGS, RetrieverSettings
@@ -35,7 +36,7 @@ def described(retriever: SentenceWindowRetriever) -> dict[str, Any]:
             for name, row in FORM.items()
         ],
         "signals": [
-            {"name": name, "meaning": signal.meaning, "weight": DEFAULT_RANKING.weights.get(name, 0.0)}
+            {"name": name, "meaning": signal.meaning, "weight": DEFAULT_RANKING.weights[name]}
             for name, signal in SIGNALS.items()
         ],
     }
@@ -72,8 +73,8 @@ def to_ask(
 
     Args:
         retriever: The retriever of the page.
-        settings: What the page sent. ``ranking`` is ``default``, weights by signal or ``None``, and never the path of
-            a file. ``reranker`` is one of `rerankers`.
+        settings: What the page sent. ``ranking`` is ``default``, weights by signal or ``None``. ``reranker`` is one of
+            `rerankers`.
 
     Raises:
         InvalidInputError: A setting is too high, or a page can't set it. Other faults are left to the retriever.
@@ -121,7 +122,7 @@ def read_ranking(given: object) -> Ranking | None:
     """Return the ranking that the page means.
 
     Raises:
-        InvalidInputError: It is something else, such as the path of a file, which the page mustn't read.
+        InvalidInputError: It is something else.
     """
     if given is None:
         return None

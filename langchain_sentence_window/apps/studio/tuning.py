@@ -16,7 +16,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.retrieval.index_settings import read_index_settings, write_index_settings
 from langchain_sentence_window.retrieval.settings import REMEMBERED
-from langchain_sentence_window.store.files import SETTINGS_FILE, replace_file
+from langchain_sentence_window.store.files import SETTINGS_FILE
 
 from .page_state import Before, Changed, Studio, calling, changing, check_writable, reading
 from .queries import NO_SETTINGS, Settings
@@ -128,8 +128,6 @@ async def undo_default(studio: Studio, version: str) -> Changed:
         raise Refused(409, "the default was changed again since, so nothing was brought back")
     await ASYNC.in_thread(_check_version, folder, version)
     if folder is not None and before.settings is not None:
-        if before.ranking is not None:
-            await ASYNC.in_thread(replace_file, folder / RANKING_FILE, before.ranking)
         await ASYNC.in_thread(write_index_settings, folder, before.settings)
     return before.studio, {}
 
@@ -148,9 +146,7 @@ def _checked(studio: Studio, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _before(studio: Studio, folder: Path | None, version: str) -> Before:
     _check_version(folder, version)
-    settings = None if folder is None else read_index_settings(folder)
-    ranking = None if folder is None else folder / RANKING_FILE
-    return Before(studio, settings, ranking.read_bytes() if ranking is not None and ranking.is_file() else None)
+    return Before(studio, None if folder is None else read_index_settings(folder))
 
 
 def _check_version(folder: Path | None, version: str) -> None:
@@ -180,30 +176,16 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple | list) else value
 
 
-RANKING_FILE = "ranking.json"
-"""The file in the index's folder that holds a ranking which the page made."""
-
-_RANKING = "ranking"
-
-
 def remember(folder: Path, settings: Mapping[str, Any]) -> None:
     """Add settings to those that an index remembers.
 
     Args:
         folder: The index's folder.
-        settings: Settings of the retriever by name, each one of `REMEMBERED`. A `Ranking` is
-            written into a file beside the index.
+        settings: Settings of the retriever by name, each one of `REMEMBERED`.
 
     Raises:
         InvalidInputError: A setting can't be stored.
         StoreError: The folder can't be written.
     """
     known = read_index_settings(folder)
-    changed = dict(settings)
-    ranking = changed.get(_RANKING)
-    if isinstance(ranking, Ranking):
-        changed[_RANKING] = RANKING_FILE
-    new = replace(known, retriever={**known.retriever, **changed})  # checks the settings before anything is written
-    if isinstance(ranking, Ranking):
-        ranking.save(folder / RANKING_FILE)
-    write_index_settings(folder, new)
+    write_index_settings(folder, replace(known, retriever={**known.retriever, **settings}))

@@ -213,8 +213,8 @@ function filterControl(field, options) {
 function rankingControl(field, options, { signals }) {
   const mode = choices([["default", "default weights"], ["none", "order of the search"], ["weights", "own weights"]],
     { id: `${options.id}-mode`, aria: { label: "Ranking", describedby: options.describedBy } });
-  const usual = Object.fromEntries(signals.filter((each) => each.weight).map((each) => [each.name, each.weight]));
-  const load = async () => signals.map((each) => [each.name, each.weight || 1, `${each.name}: ${each.meaning}`]);
+  const usual = Object.fromEntries(signals.map((each) => [each.name, each.weight]));
+  const load = async () => signals.map((each) => [each.name, each.weight, `${each.name}: ${each.meaning}`]);
   const pairs = pairsControl(options, { label: "Weights as JSON", what: "signal", load });
   const show = () => { for (const each of pairs.elements) each.hidden = mode.value !== "weights"; };
   mode.addEventListener("change", show);
