@@ -73,9 +73,9 @@ class FaissStoreAdapter(StoreAdapter):
 
     @property
     def is_masked(self) -> bool:
-        """Whether the store is of a subclass that searches or reads in its own way, which may hide what not all may see.
+        """Whether the store is of a subclass that searches or reads in its own way.
 
-        Then it is searched and read by its methods alone, as any other store is.
+        Then it is searched and read by its methods alone, as any other store is: they may hide what not all may see.
         """
         from langchain_sentence_window.store.faiss_store import FaissStore
 

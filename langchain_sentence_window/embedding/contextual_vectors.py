@@ -308,11 +308,12 @@ def sentence_key(metadata: Mapping[str, Any]) -> tuple[str | None, int | None, i
         ``(doc_id, index, section)``; ``None`` for a document or an index that is missing or isn't one, 0 for such a
         section.
     """
-    doc_id, index, section = metadata.get(DOC_ID), metadata.get(SENTENCE_INDEX), metadata.get(SECTION_START)
-    if type(doc_id) is str and type(index) is int and type(section) is int:  # as most are
-        if 0 <= index < MAX_INDEX and 0 <= section < MAX_INDEX:
-            return doc_id, index, section
-    doc_id, index, section = map(stored_form, (doc_id, index, section))
+    given: list[Any] = [metadata.get(DOC_ID), metadata.get(SENTENCE_INDEX), metadata.get(SECTION_START)]
+    doc_id, index, section = given
+    is_usual = type(doc_id) is str and type(index) is int and type(section) is int
+    if is_usual and min(index, section) >= 0 and max(index, section) < MAX_INDEX:
+        return doc_id, index, section
+    doc_id, index, section = map(stored_form, given)
     return (
         doc_id if isinstance(doc_id, str) else None,
         index if is_index(index) else None,

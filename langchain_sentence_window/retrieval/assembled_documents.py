@@ -260,15 +260,14 @@ class _KnownTexts:
 
     def line(self, key: SentenceKey) -> Line | None:
         """Return a sentence; `UNREAD` for one that has to be read first."""
-        line = self._lines.get(key)
-        if line is None:
-            sentence = self._sentences.get(key)
-            if sentence is None:
-                doc_id, index = key
-                around = range(max(0, index - REACH), index + REACH + 1)
-                return UNREAD if self._want([(doc_id, each) for each in around]) else None
-            line = self._lines[key] = line_of(sentence)
-        return line
+        if key in self._lines:
+            return self._lines[key]
+        if key in self._sentences:
+            line = self._lines[key] = line_of(self._sentences[key])
+            return line
+        doc_id, index = key
+        around = range(max(0, index - REACH), index + REACH + 1)
+        return UNREAD if self._want([(doc_id, each) for each in around]) else None
 
     def budget(self, limit: int) -> Budget:
         """Return a budget in tokens."""

@@ -344,8 +344,8 @@ def _widen(found: "_GrowingWindows", tight: Sequence[tuple[Ranked, int]]) -> Non
         if found.left < 1:
             return
         window = item.window
-        first = max(window.first - before, *(hit.section_start for hit in window.hits), 0)
-        last = min(window.last + after, *(hit.section_end - 1 for hit in window.hits))
+        first = max(window.first - before, window.hits[0].section_start, 0)
+        last = min(window.last + after, window.hits[0].section_end - 1)
         if found.widen(item, rank, first, last):
             continue
         reached = window.last

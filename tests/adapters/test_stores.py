@@ -330,4 +330,5 @@ def test_settings_that_would_be_lost_are_refused(words: WordEmbeddings, settings
 @settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.integers(0, 10**6))
 def test_ids_are_uuids_of_version_5(doc_id: str, index: int) -> None:
-    assert sentence_id(doc_id, index) == str(uuid.uuid5(uuid.UUID(bytes=ids._NAMESPACE), f"sentence\n{index}\n{doc_id}"))
+    namespace = uuid.UUID(bytes=ids._NAMESPACE)
+    assert sentence_id(doc_id, index) == str(uuid.uuid5(namespace, f"sentence\n{index}\n{doc_id}"))
