@@ -15,6 +15,7 @@ from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.names import DocumentNames
 from langchain_sentence_window.ranking.relevance import Unrelated
 from langchain_sentence_window.store.filters import compile_filter
 from langchain_sentence_window.store.state import IndexState
@@ -98,7 +99,7 @@ class FaissStoreAdapter(StoreAdapter):
 
     async def document_names(
         self, io: IO, keys: Sequence[str], metadata_keys: Sequence[str], filter: Any
-    ) -> dict[str, list[str]]:
+    ) -> DocumentNames:
         """Look the keys up in the database."""
         return await io.in_thread(partial(self.store.document_names, keys, metadata_keys, filter=filter))
 

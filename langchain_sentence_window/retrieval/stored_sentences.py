@@ -20,6 +20,7 @@ from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.documents.window_documents import source_document
 from langchain_sentence_window.documents.window_fields import lead_in_indexes
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, StoreChangedError
+from langchain_sentence_window.ranking.names import FIRST_LINES, DocumentNames, keys_in
 from langchain_sentence_window.windows.geometry import Window
 
 T = TypeVar("T")
@@ -332,8 +333,8 @@ def _unreadable(scope: Scope) -> IncompleteWindowError:
     )
 
 
-def names_of_documents(sentences: Iterable[StoredSentence], metadata_keys: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names of the documents of some sentences, by ``doc_id``.
+def names_of_documents(sentences: Sequence[StoredSentence], metadata_keys: Sequence[str]) -> DocumentNames:
+    """Return the names of the documents of some sentences, as far as these hold them.
 
     Args:
         sentences: The sentences, in any order.
@@ -344,4 +345,8 @@ def names_of_documents(sentences: Iterable[StoredSentence], metadata_keys: Seque
     names: dict[str, list[str]] = {}
     for (doc_id, _), source in sources.items():
         names.setdefault(doc_id, []).extend(names_in(source, metadata_keys))
-    return names
+    first_lines: dict[str, set[str]] = {}
+    for each in sentences:
+        if each.start < FIRST_LINES:
+            first_lines.setdefault(each.doc_id, set()).update(keys_in(each.text))
+    return DocumentNames(names, first_lines)

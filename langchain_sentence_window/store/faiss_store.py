@@ -51,6 +51,7 @@ from langchain_sentence_window.errors import (
     StoreError,
 )
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT, Candidates
+from langchain_sentence_window.ranking.names import DocumentNames
 
 from .backup import copy_index, holds_index, restore_index
 from .check import StoreStats, bytes_by_part, check_database, check_folder
@@ -721,7 +722,7 @@ class FaissStore(OpenFiles, VectorStore):
 
     def document_names(
         self, keys: Sequence[str], metadata_keys: Sequence[str] = (), *, filter: Filter | None = None
-    ) -> dict[str, list[str]]:
+    ) -> DocumentNames:
         """Return the names of the documents that a question may name; see `IndexState.document_names`.
 
         Raises:
