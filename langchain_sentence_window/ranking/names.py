@@ -40,7 +40,7 @@ _MIN_PLAIN_WORDS = 3
 
 _PART_END = re.compile(r"\s[-–—|]\s|[,:;()]|(?:19|20)\d\d")
 _ENDING = re.compile(r"(?<=....)(?:isch|ian|ien|ese|ish|an|en|ic|sh|[aeiosy])++$")
-_YEAR = re.compile(r"(?:19|20)\d\d")
+_YEAR = re.compile(r"(?:19|20)\d\d|(?<=(?:19|20)\d\d)[^\W_]+")
 _COUNT = re.compile(r"\d{1,3}|(?:19|20)\d\d|.")
 _ARTICLES = frozenset({"a", "an", "the"})
 
@@ -299,8 +299,8 @@ def _key(words: Sequence[str]) -> str:
 
 
 def _years(text: str) -> set[str]:
-    """Return the years in a text, such as that of "FY2024" and "2024Q2"."""
-    return set(_YEAR.findall(text))
+    """Return the years in a text, and what follows without a space, as in "FY2024" and "2024Q2"."""
+    return set(_YEAR.findall(text.lower()))
 
 
 def _stem(word: str) -> str:
