@@ -162,10 +162,8 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
         for key in keys_of_source(metadata)
     ]
     transaction.insert("names", names)
-    first_lines = [
-        (key, row) for row, _, each in owned if (each.start or 0) < FIRST_LINES for key in keys_in(each.text)
-    ]
-    transaction.insert("first_lines", first_lines)
+    beginnings = [(row, each.text) for row, _, each in owned if each.start is not None and each.start < FIRST_LINES]
+    transaction.insert("first_lines", [(key, row) for row, text in beginnings for key in keys_in(text)])
     rows, of_vectors = list[tuple[Any, ...]](), list[tuple[int, bytes, int]]()
     for row, (number, record, vector) in enumerate(zip(numbers, records, vectors, strict=True), first):
         key, text = text_key(record.embedded), stored_text(record.text)
