@@ -15,6 +15,7 @@ from langchain_sentence_window.documents.indexed_documents import IndexedDocumen
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.documents.source_parts import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
+from langchain_sentence_window.ranking.names import DocumentNames
 from langchain_sentence_window.store.filters import compile_filter
 from langchain_sentence_window.store.state import IndexState
 
@@ -217,5 +218,5 @@ class _StateAdapter(FaissStoreAdapter):
 
     async def document_names(
         self, io: IO, keys: Sequence[str], metadata_keys: Sequence[str], filter: Any
-    ) -> dict[str, list[str]]:
+    ) -> DocumentNames:
         return self._state.document_names(keys, metadata_keys, filter=filter)

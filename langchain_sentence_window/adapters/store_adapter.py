@@ -27,6 +27,7 @@ from langchain_sentence_window.embedding.contextual_vectors import CarriedVector
 from langchain_sentence_window.embedding.embedder import embed_texts
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates
+from langchain_sentence_window.ranking.names import DocumentNames
 from langchain_sentence_window.ranking.relevance import Unrelated
 
 from .traits import StoreTraits
@@ -141,7 +142,7 @@ class StoreAdapter(StoreTraits):
 
     async def document_names(
         self, io: IO, keys: Sequence[str], metadata_keys: Sequence[str], filter: Any
-    ) -> Mapping[str, Sequence[str]] | None:
+    ) -> DocumentNames | None:
         """Return the names of the documents that a question may name; see `langchain_sentence_window.ranking.names`.
 
         Args:
@@ -152,7 +153,7 @@ class StoreAdapter(StoreTraits):
                 no filter.
 
         Returns:
-            The names of documents that have one of the keys, by ``doc_id``; ``None`` if the store can't find them. Then
+            The names of documents that have one of the keys; ``None`` if the store can't find them. Then
             only documents that a search finds can be named.
         """
         return None

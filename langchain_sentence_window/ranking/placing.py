@@ -25,6 +25,9 @@ _SECOND_PART = re.compile(rf"(?:\?|\b(?:and|or|but))\s(?:{'|'.join(_ASKING)})\b(
 _MAX_OTHER_WORDS = 6
 """The most words but names in a clause that only says where: "according to the lease between Zebra and Acme"."""
 
+_MAX_LIST_WORDS = 2
+"""The most words but names in a clause that goes on with names: "… between Zebra, Acme and Globex, …"."""
+
 _MIN_LEFT = 4
 """The fewest words that a question keeps."""
 
@@ -37,16 +40,16 @@ def asks_twice(text: str) -> bool:
     return _SECOND_PART.search(text) is not None
 
 
-def find_places(text: str, names: Sequence[Span]) -> tuple[bool, str]:
-    """Find out whether names only say where to look, and leave out what only says where.
+def find_places(text: str, names: Sequence[Span]) -> tuple[set[Span], str]:
+    """Find the names that only say where to look, and leave out what only says where.
 
     Args:
         text: The question.
         names: Where names are in it, in order.
 
     Returns:
-        Whether each name is in a clause that only says where to look. And the question without places, as "in Spain",
-        and if it is limited to such clauses, without them, unless too little would be left.
+        The names in clauses that only say where to look. And the question without places, as "in Spain", and if all
+        names are in such clauses, without them, unless too little would be left.
     """
     blanked = text
     for start, end in names:
@@ -54,7 +57,7 @@ def find_places(text: str, names: Sequence[Span]) -> tuple[bool, str]:
     places = {name: (match.start(), name[1]) for name in names if (match := _WHERE.search(text, 0, name[0]))}
     clauses: list[Span] = []
     placed = set[Span]()
-    first = 0
+    first, is_listing = 0, False
     for mark in _CLAUSE_END.finditer(text):
         if any(start <= mark.start() < end for start, end in names):  # "zebra.com", "Leland, North Carolina"
             continue
@@ -62,12 +65,16 @@ def find_places(text: str, names: Sequence[Span]) -> tuple[bool, str]:
         others = [run.text for run in runs_of(blanked[first : mark.start()])]
         # "By when does Zebra pay, and …?" begins as a clause does that says where.
         asks = not _ASKING.isdisjoint(map(str.lower, others))
-        if inside and not asks and sum(map(is_small, others)) <= _MAX_OTHER_WORDS:
-            if _OPENER.match(text, first) or mark[0] == ":":
-                placed |= inside
-                clauses.append((first, mark.start() if mark[0] in "?!" else mark.end()))
-            elif inside <= places.keys() and mark[0] != "?":
-                placed |= inside  # "If I work in Spain, …" says more than where
+        small = sum(map(is_small, others))
+        says_where = inside and small <= _MAX_OTHER_WORDS and (_OPENER.match(text, first) or mark[0] == ":")
+        goes_on = is_listing and mark[0] != "?" and small <= _MAX_LIST_WORDS and small < len(others) + len(inside)
+        is_listing = False
+        if not asks and (says_where or goes_on):
+            placed |= inside
+            clauses.append((first, mark.start() if mark[0] in "?!" else mark.end()))
+            is_listing = mark[0] == ","
+        elif inside and not asks and small <= _MAX_OTHER_WORDS and inside <= places.keys() and mark[0] != "?":
+            placed |= inside  # "If I work in Spain, …" says more than where
         first = mark.end()
     is_limited = placed.issuperset(names)
     left_out = [*places.values(), *clauses] if is_limited else list(places.values())
@@ -77,6 +84,6 @@ def find_places(text: str, names: Sequence[Span]) -> tuple[bool, str]:
         end_of_last = max(end_of_last, end)
     kept += text[end_of_last:]
     if not left_out or len(words_of(kept)) < _MIN_LEFT:
-        return is_limited, text
+        return placed, text
     body = kept.rstrip("?!. \n")
-    return is_limited, body.strip(",;: \n") + kept[len(body) :].strip()
+    return placed, body.strip(",;: \n") + kept[len(body) :].strip()

@@ -7,7 +7,7 @@ in what a search found.
 
 import math
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from typing import TypeAlias
@@ -18,7 +18,14 @@ from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
-from langchain_sentence_window.ranking.names import Naming, find_names, read_question
+from langchain_sentence_window.ranking.names import (
+    FIRST_LINES,
+    DocumentNames,
+    Naming,
+    find_names,
+    keys_in,
+    read_question,
+)
 from langchain_sentence_window.ranking.ranking import Reordered
 from langchain_sentence_window.ranking.relevance import Relevance
 from langchain_sentence_window.windows.geometry import Hit
@@ -226,8 +233,8 @@ def within_named(scope: Scope, named: Naming) -> Scope | None:
     return replace(scope, filter=scope.adapter.join(filters), filters=filters)
 
 
-def names_of_documents(sentences: Iterable[StoredSentence], metadata_keys: Sequence[str]) -> dict[str, list[str]]:
-    """Return the names of the documents of some sentences, by ``doc_id``.
+def names_of_documents(sentences: Sequence[StoredSentence], metadata_keys: Sequence[str]) -> DocumentNames:
+    """Return the names of the documents of some sentences, as far as these hold them.
 
     Args:
         sentences: The sentences, in any order.
@@ -238,4 +245,8 @@ def names_of_documents(sentences: Iterable[StoredSentence], metadata_keys: Seque
     names: dict[str, list[str]] = {}
     for (doc_id, _), source in sources.items():
         names.setdefault(doc_id, []).extend(names_in(source, metadata_keys))
-    return names
+    first_lines: dict[str, set[str]] = {}
+    for each in sentences:
+        if each.start < FIRST_LINES:
+            first_lines.setdefault(each.doc_id, set()).update(keys_in(each.text))
+    return DocumentNames(names, first_lines)

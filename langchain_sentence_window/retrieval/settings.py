@@ -230,8 +230,9 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
         ),
     ] = True
     """Whether documents that a question names are preferred: first if it is limited to them, as in "According to the
-    Travel Policy, …", and scored higher if it mentions them. Names are titles, file names and folders. A list of
-    metadata keys adds others, such as ``names=["customer"]``."""
+    Travel Policy, …", and scored higher if it mentions them. Names are titles, file names and folders; if the question
+    has none of these, but says where to look, also names of two words or more in a document's first lines, such as the
+    parties of a contract. A list of metadata keys adds others, such as ``names=["customer"]``."""
     ranking: Annotated[
         Any,
         CallSetting(

@@ -15,11 +15,12 @@ from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, read_sentence
 from langchain_sentence_window.embedding.contextual_vectors import sentence_key
 from langchain_sentence_window.errors import IncompleteWindowError, IndexNotFoundError, SentenceWindowError
+from langchain_sentence_window.ranking.names import FIRST_LINES, keys_in
 
 from .database import Database
 from .files import DATABASE_FILE, WORDS_FOLDER, size_of
 from .records import keys_of_source, read_documents, read_metadata, row_checksum, shared_checksum
-from .tables import EMBEDDED, ONE_OF, RESTORE, WITH_SECTIONS, Snapshot, as_json, damaged
+from .tables import EMBEDDED, ONE_OF, RESTORE, WITH_SECTIONS, Snapshot, as_json, as_text, damaged
 from .vectors import damage_of
 from .words import checksums_in, recorded
 
@@ -194,15 +195,19 @@ def _damage(snapshot: Snapshot) -> Iterator[str]:
     for fault, sql in _FAULTS.items():
         for (row,) in snapshot.execute(sql):
             yield f"row {row} of the {fault}"
-    for key, metadata in snapshot.execute("SELECT source_key, metadata FROM sources"):
-        names = keys_of_source(read_metadata([metadata])[0])
-        found = snapshot.execute("SELECT key FROM names WHERE source_key = ?", [key])
-        # One is enough, as another release of Unicode may find others.
-        if names and names.isdisjoint(name for (name,) in found):
-            yield f"row {key} of the sources lacks the keys of its names"
+    yield from _lost_names(snapshot)
     (count,) = snapshot.execute("SELECT count(*) FROM sentences").fetchone()
     if count != snapshot.version.sentences:
         yield f"it has {count} sentences instead of {snapshot.version.sentences}"
+
+
+def _lost_names(snapshot: Snapshot) -> Iterator[str]:
+    for table, (sql, keys_of, stored_keys) in _NAMES.items():
+        for row, content in snapshot.execute(sql):
+            names, stored = keys_of(content), snapshot.execute(stored_keys, [row])
+            # One is enough, as another release of Unicode may find others.
+            if names and names.isdisjoint(name for (name,) in stored):
+                yield f"row {row} of the {table} lacks the keys of its names"
 
 
 _CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
@@ -216,6 +221,20 @@ _CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
     "sections": ("SELECT section_key, metadata, checksum FROM sections", shared_checksum),
 }
 """The rows of each table with the fields that their checksums cover."""
+
+_NAMES: Mapping[str, tuple[str, Callable[[Any], set[str]], str]] = {
+    "sources": (
+        "SELECT source_key, metadata FROM sources",
+        lambda metadata: keys_of_source(read_metadata([metadata])[0]),
+        "SELECT key FROM names WHERE source_key = ?",
+    ),
+    "sentences": (
+        f"SELECT row, text FROM sentences WHERE source_key IS NOT NULL AND start_index < {FIRST_LINES}",
+        lambda text: keys_in(as_text(text)),
+        "SELECT key FROM first_lines WHERE row = ?",
+    ),
+}
+"""The rows of each table that have names, how their keys are made, and where they are stored."""
 
 # Where a table is empty, even NULL isn't in it.
 _FAULTS = {

@@ -1,7 +1,7 @@
 """What a store knows of the names of its documents; see `langchain_sentence_window.ranking.names`.
 
-The table ``names`` holds the keys of names, so that a question reads only the documents that it may name, however many
-there are.
+The tables ``names`` and ``first_lines`` hold the keys of names, so that a question reads only the documents that it may
+name, however many there are.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ import numpy as np
 
 from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.documents.source_parts import names_in
-from langchain_sentence_window.ranking.names import MAX_SHARED, name_keys
+from langchain_sentence_window.ranking.names import MAX_SHARED, DocumentNames, name_keys
 
-from .reading import are_in
+from .reading import among, are_in
 from .records import read_metadata, read_shared
 from .tables import ONE_OF, Snapshot, Version
 
@@ -30,12 +30,13 @@ class NameIndex:
 
     def document_names(
         self, snapshot: Snapshot, keys: Sequence[str], metadata_keys: Sequence[str], allowed: Rows | None
-    ) -> dict[str, list[str]]:
-        """Return the names of the documents that have one of the keys, by ``doc_id``.
+    ) -> DocumentNames:
+        """Return the names of the documents that have one of the keys.
 
         Args:
             snapshot: The state of the database.
-            keys: Keys of names. One that more than `MAX_SHARED` documents have is ignored.
+            keys: Keys of names. One that more than `MAX_SHARED` documents have is ignored, and so is one that is in the
+                first lines of documents in more sentences.
             metadata_keys: Keys of metadata that hold names, besides the title, the file name and its folder.
             allowed: The rows that a filter allows, in order; ``None`` for all. A name counts if an allowed row has it.
         """
@@ -53,7 +54,7 @@ class NameIndex:
         names: dict[str, list[str]] = {}
         for source, doc_id in snapshot.lists(_DOC_IDS, sources) if sources else ():
             names.setdefault(doc_id, []).extend(names_in(metadata[source], metadata_keys))
-        return names
+        return DocumentNames(names, _in_first_lines(snapshot, keys, allowed))
 
     def _owners_by_key(self, snapshot: Snapshot, metadata_keys: Sequence[str]) -> dict[str, Owners]:
         kept = self._of_metadata
@@ -65,6 +66,18 @@ class NameIndex:
                     owners.setdefault(key, []).append((document, source))
             kept = self._of_metadata = snapshot.version, metadata_keys, owners
         return kept[2]
+
+
+def _in_first_lines(snapshot: Snapshot, keys: Sequence[str], allowed: Rows | None) -> dict[str, set[str]]:
+    """Return those of some keys that are in the first lines of documents, by ``doc_id``."""
+    found: dict[str, set[str]] = {}
+    for key, lines in zip(keys, snapshot.lists(_SOME_LINES if allowed is None else _ALL_LINES, keys), strict=True):
+        rows = [row for row, _ in lines]
+        readable = set(rows if allowed is None else among(rows, allowed))
+        for row, doc_id in lines if len(readable) <= MAX_SHARED else ():
+            if row in readable:
+                found.setdefault(doc_id, set()).add(key)
+    return found
 
 
 def _allowed(snapshot: Snapshot, sources: set[int], allowed: Rows) -> set[int]:
@@ -83,6 +96,17 @@ _OWNERS = """
 """
 _EACH_OWNER = _OWNERS.format("document", MAX_SHARED + 1)  # so many show that there are too many
 _EACH_SOURCE = _OWNERS.format("document, source_key", -1)
+_LINES = """
+    SELECT json_group_array(json((SELECT json_group_array(json_array(row, doc_id)) FROM (
+        SELECT row, doc_id FROM first_lines JOIN sentences USING (row) JOIN documents USING (document)
+        WHERE key = value LIMIT {}
+    )))) FROM json_each(?)
+"""
+_SOME_LINES = _LINES.format(MAX_SHARED + 1)
+_ALL_LINES = _LINES.format(-1)
+_ROWS = f"""
+    SELECT json_group_array(json_array(row, doc_id)) FROM sentences JOIN documents USING (document) WHERE row {ONE_OF}
+"""
 _ROWS = "SELECT json_group_array(json_array(row, source_key)) FROM sentences WHERE"
 _DOC_IDS = f"""
     SELECT json_group_array(json_array(source_key, doc_id))

@@ -349,6 +349,12 @@ def are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
     return np.asarray(others[at] == rows)
 
 
+def among(rows: Iterable[int], allowed: Rows) -> list[int]:
+    """Return those of some rows that are allowed, in order."""
+    found = np.array(sorted(rows), dtype=np.int64)
+    return list(found[are_in(found, allowed)].tolist())
+
+
 def neighbors_of(snapshot: Snapshot, rows: Sequence[int], reach: int) -> list[tuple[int, int, int]]:
     """Find the neighbors of some sentences in their sections.
 

@@ -31,7 +31,7 @@ from langchain_sentence_window.documents.metadata_values import json_item, own_v
 from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.embedding.contextual_vectors import fitted_headings, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.names import name_keys
+from langchain_sentence_window.ranking.names import FIRST_LINES, keys_in, name_keys
 
 from .filters import STAND_IN, Condition, with_nul, without_nul
 from .tables import ONE_OF, Snapshot, Transaction, as_json, as_text, damaged, stored_text, text_key
@@ -165,6 +165,8 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
         for key in keys_of_source(metadata)
     ]
     transaction.insert("names", names)
+    beginnings = [(row, each.text) for row, _, each in owned if each.start is not None and each.start < FIRST_LINES]
+    transaction.insert("first_lines", [(key, row) for row, text in beginnings for key in keys_in(text)])
     rows, of_vectors = list[tuple[Any, ...]](), list[tuple[int, bytes, int]]()
     for row, (number, record, vector) in enumerate(zip(numbers, records, vectors, strict=True), first):
         key, text = text_key(record.embedded), stored_text(record.text)

@@ -14,6 +14,7 @@ from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RENAMED
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.errors import SentenceWindowWarning
 from langchain_sentence_window.ranking.candidates import CANDIDATES, SPREAD, fused_scores, spread
+from langchain_sentence_window.ranking.names import DocumentNames
 from langchain_sentence_window.ranking.relevance import SAMPLED_SENTENCES, Unrelated, unrelated_to
 
 from .filters import Condition, Filter, compile_filter, filter_keys, for_few
@@ -172,7 +173,7 @@ class IndexState:
 
     def document_names(
         self, keys: Sequence[str], metadata_keys: Sequence[str] = (), *, filter: Filter | None = None
-    ) -> dict[str, list[str]]:
+    ) -> DocumentNames:
         """Return the names of the documents that a question may name; see `NameIndex.document_names`.
 
         Args:

@@ -49,6 +49,8 @@ CREATE INDEX sources_by_document ON sources (document);
 CREATE TABLE names (key TEXT NOT NULL, document INTEGER NOT NULL, source_key INTEGER NOT NULL,
     PRIMARY KEY (key, document, source_key)) WITHOUT ROWID;
 CREATE INDEX names_by_source ON names (source_key);
+CREATE TABLE first_lines (key TEXT NOT NULL, row INTEGER NOT NULL, PRIMARY KEY (key, row)) WITHOUT ROWID;
+CREATE INDEX first_lines_by_row ON first_lines (row);
 CREATE TABLE sections (section_key INTEGER PRIMARY KEY, document INTEGER NOT NULL, metadata TEXT NOT NULL,
     context NOT NULL, checksum INTEGER NOT NULL);
 CREATE INDEX sections_by_document ON sections (document);
@@ -66,9 +68,10 @@ CREATE TABLE staged (text_key INTEGER NOT NULL, text NOT NULL, vector BLOB NOT N
 CREATE INDEX staged_by_text ON staged (text_key);
 """
 """The tables. What the sentences of a document or of a section share is stored once, in ``sources`` and ``sections``; a
-Document that isn't a sentence has all in its own row. ``names`` holds the keys of the names in ``sources``. Vectors
-that a call made before it was interrupted are staged. ``epoch`` has a page for itself, see `Snapshot.epochs`, for which
-``others`` counts the transactions that wrote no sentence."""
+Document that isn't a sentence has all in its own row. ``names`` holds the keys of the names in ``sources``, and
+``first_lines`` those of the names in the first sentences of documents. Vectors that a call made before it was
+interrupted are staged. ``epoch`` has a page for itself, see `Snapshot.epochs`, for which ``others`` counts the
+transactions that wrote no sentence."""
 
 ONE_OF = "IN (SELECT value FROM json_each(?))"
 """A condition that takes any number of values as one parameter, a list in JSON."""
@@ -349,7 +352,7 @@ class Transaction(Snapshot):
                     f"WHERE row IN (SELECT row FROM leaving) AND text_key {ONE_OF}",
                     [as_json(set(map(text_key, stage)))],
                 )
-            for table in ("vectors", "sentences"):
+            for table in ("vectors", "first_lines", "sentences"):
                 self.execute(f"DELETE FROM {table} WHERE row IN (SELECT row FROM leaving)")
             self._advance(removed=count)
         return count
@@ -424,7 +427,7 @@ class Transaction(Snapshot):
         ).fetchall()
         moves = [(new, row) for new, (row,) in enumerate(rows, self.version.last_row + 1)]
         self.insert("removed", [(None, row, self._generation) for _, row in moves if row <= before])
-        for table in ("sentences", "vectors"):
+        for table in ("sentences", "vectors", "first_lines"):
             self.connection.executemany(f"UPDATE {table} SET row = ? WHERE row = ?", moves)
         self._advance(moved=len(moves))
 

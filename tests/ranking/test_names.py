@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.ranking.names import MAX_NAMED, Naming, find_names, name_keys, read_question
+from langchain_sentence_window.ranking.names import (
+    MAX_NAMED,
+    DocumentNames,
+    Naming,
+    find_names,
+    keys_in,
+    name_keys,
+    read_question,
+)
 from langchain_sentence_window.ranking.words import tokens_of
 
 DOCUMENTS = {
@@ -33,7 +41,7 @@ texts = st.text(max_size=200) | st.lists(
 
 
 def naming(query: str, documents: Mapping[str, Sequence[str]] = DOCUMENTS) -> Naming | None:
-    return find_names(read_question(query), documents)
+    return find_names(read_question(query), DocumentNames(documents, {}))
 
 
 def named(query: str, documents: Mapping[str, Sequence[str]] = DOCUMENTS) -> list[str]:
@@ -136,6 +144,7 @@ def test_letters_are_told_apart_by_country(query: str, doc_ids: list[str]) -> No
     [
         ("What was the margin of Pine Grove in its 2022 10-K?", ["2022"]),
         ("Did sales of Pinegrove grow in 2021?", ["2021"]),
+        ("Did sales of Pinegrove grow in FY2021?", ["2021"]),
         ("Did sales of PineGrove grow from 2020 to 2021?", ["2020", "2021"]),
         ("Did sales of Pinegrove grow?", []),  # too many
         ("Did sales grow in 2021?", []),
@@ -152,6 +161,7 @@ def test_reports_are_told_apart_by_year(query: str, doc_ids: list[str]) -> None:
         ("Italian", "Italy"),
         ("Pine Grove", "PINEGROVE_2023.pdf"),
         ("the 10-K", "10K"),
+        ("Best Buy", "BESTBUY_2023.pdf"),
         ("The Exies", "The Exies"),
         ("Exies", "The Exies"),
         ("Élan", "élan (band)"),
@@ -160,6 +170,67 @@ def test_reports_are_told_apart_by_year(query: str, doc_ids: list[str]) -> None:
 def test_ways_to_write_a_name_share_a_key(asked: str, name: str) -> None:
     keys = {key for part in (name, name.rpartition(".")[0]) for key in name_keys(part)}
     assert keys.intersection(read_question(f"Who knows {asked}?").keys)
+
+
+def test_reports_are_told_apart_by_quarter() -> None:
+    documents = {quarter: (f"PINEGROVE_2023{quarter}_10Q.pdf",) for quarter in ("Q1", "Q2")}
+    assert named("Did sales of Pinegrove grow in Q2 of FY2023?", documents) == ["Q2"]
+
+
+# Names in first lines
+
+LINES = {
+    "a": "AGREEMENT BETWEEN ZEBRA TECHNOLOGIES CORP. AND GLOBEX (HOLDINGS) LTD. The agreement is made in May.",
+    "b": "This Lease Agreement is between Zebra Technologies Corp., of Westport, and Acme Travel, Inc.",
+    "c": "The Bank of Norland writes to Anna Miller. Ms. Miller works for Acme Travel.",
+}
+
+
+def by_first_lines(query: str, lines: Mapping[str, str] = LINES) -> Naming | None:
+    titles = {"t": ("Anna Miller",)} if "Letter" in query else {}
+    return find_names(read_question(query), DocumentNames(titles, {name: keys_in(lines[name]) for name in lines}))
+
+
+@pytest.mark.parametrize(
+    ("query", "doc_ids"),
+    [
+        ("In the contract of Globex Holdings, who pays for the audit?", ["a"]),
+        ("In the contract between Zebra Technologies and Acme Travel, who pays for the audit?", ["b"]),
+        ("Consider the Lease Agreement between Zebra Technologies Corp, and Acme Travel, Inc; who pays?", ["b"]),
+        ("According to the contracts of Zebra Technologies, who pays for the audit?", ["a", "b"]),
+        ("According to the Bank of Norland, who pays for the audit?", ["c"]),
+        ("According to Anna Miller's Letter, who pays for the audit?", ["t"]),  # a title is better
+        # A text mentions many names.
+        ("Does Anna Miller pay for the audit?", []),
+        ("Under the law, does Anna Miller pay for the audit?", []),
+        # A single word is no name, and neither are words that only a text in capitals writes as one.
+        ("In the contract of Zebra, who pays for the audit?", []),
+        ("In the Agreement between them, who pays for the audit?", []),
+        ("In the contract of Globex Travel, who pays for the audit?", []),
+    ],
+)
+def test_a_clause_that_says_where_names_documents_by_their_first_lines(query: str, doc_ids: list[str]) -> None:
+    found = by_first_lines(query)
+    assert ([] if found is None else [each.doc_id for each in found.documents]) == doc_ids
+    assert found is None or found.is_limited
+
+
+def test_a_list_of_names_says_where_as_a_whole() -> None:
+    query = "Consider the Lease Agreement between Zebra Technologies, Inc, Westport, and Acme Travel; who pays for it?"
+    found = by_first_lines(query)
+    assert found is not None
+    assert found.question == "who pays for it?"
+    assert found.documents[0].name == "lease agreement zebra technologies acme travel"
+
+
+def test_a_name_in_many_first_lines_names_none() -> None:
+    lines = {str(number): "Zebra Technologies pays." for number in range(MAX_NAMED + 1)}
+    query = "Under the contract with Zebra Technologies, who pays for the audit?"
+    assert by_first_lines(query, lines) is None
+    del lines["0"]
+    found = by_first_lines(query, lines)
+    assert found is not None
+    assert len(found.documents) == MAX_NAMED
 
 
 # The question without the name

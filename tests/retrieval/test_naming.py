@@ -1,6 +1,7 @@
 """A search that goes to the documents which a query names first, in stores with and without a lexical index."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO
 from langchain_sentence_window.adapters.scope import Scope, scope_of
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
+from langchain_sentence_window.ranking.names import FIRST_LINES, DocumentNames, keys_in
 from langchain_sentence_window.retrieval import named_search as searching
 from langchain_sentence_window.retrieval.named_search import NAME_BONUS, Hits, names_of_documents
 from tests.toys import WordEmbeddings
@@ -200,9 +202,11 @@ def test_names_of_what_was_found() -> None:
         sentence("a", 4, title="Zebra", x="y"),
     ]
     names = {"a": ["zebra.md", "zebra", "Zebra"], "b": ["Acme"]}
-    assert names_of_documents(found, ()) == names
-    assert names_of_documents(found, ["x"]) == {"a": [*names["a"], "y"], "b": names["b"]}
-    assert names_of_documents([], ()) == {}
+    assert names_of_documents(found, ()).titles == names
+    assert names_of_documents(found, ["x"]).titles == {"a": [*names["a"], "y"], "b": names["b"]}
+    assert names_of_documents([], ()) == DocumentNames({}, {})
+    lines = [replace(found[0], text="Acme Travel pays."), replace(found[0], start=FIRST_LINES, text="Westland Motors")]
+    assert names_of_documents(lines, ()).first_lines == {"a": keys_in("Acme Travel")}
 
 
 def letter(country: str, days: int) -> Document:
@@ -244,3 +248,16 @@ def test_of_equal_texts_the_one_of_the_named_document_is_returned(words: WordEmb
         (found,) = retriever.invoke(f"How long is the notice of a clerk in {country}?")
         assert found.metadata["doc_id"] == country
         assert [each["doc_id"] for each in found.metadata["also_in"]] == [other]
+
+
+@pytest.mark.parametrize("io", [BLOCKING, ASYNC])
+async def test_documents_are_named_by_their_first_lines(store: VectorStore, io: IO) -> None:
+    lease = "This lease is between Westland Motors, Inc. and Acme Travel. It ends in May. The fee is due in June."
+    SentenceWindowRetriever(vectorstore=store).add_documents([Document(lease, id="lease", metadata={"source": "9.md"})])
+    find = Searches(io)
+    query = "Under the lease of Westland Motors and Acme Travel, when is the fee due at last?"
+    found = await named_search(io, scope_of(store, {}), query, find, k=50)
+    assert found.named is not None
+    assert [each.doc_id for each in found.named.documents] == ["lease"]
+    assert found.named.question == WITHOUT
+    assert documents_of(found)[0] == "lease"

@@ -180,6 +180,7 @@ def test_a_damaged_cache_is_noted_and_built_again(folder: Path, name: str, way: 
         ("UPDATE documents SET doc_id = 'other' WHERE document = 1", "lacks sentences at the places that are in their"),
         ("UPDATE writes SET last_row = 2", "row 3 of the sentences is after the last that a write recorded"),
         ("DELETE FROM names", "row 1 of the sources lacks the keys of its names"),
+        ("DELETE FROM first_lines WHERE row = 2", "row 2 of the sentences lacks the keys of its names"),
         ("UPDATE facts SET value = '7' WHERE name = 'dimension'", "row 1 of the vectors is of another length than the"),
         ("UPDATE facts SET value = '{' WHERE name = 'dimension'", "row 1 of the vectors is of another length than the"),
         ("UPDATE vectors SET vector = zeroblob(22) WHERE row = 3", "row 3 of the vectors isn't as it was written"),
@@ -191,7 +192,17 @@ def test_rows_that_are_lost_or_changed_are_a_problem(
     with FaissStore(words, tmp_path) as store:
         places, shared = [("a", 0), ("a", 1), ("b", 0)], {"section_start": 0, "section_end": 2, "title": "A name"}
         sentences = [
-            Document("card", id=f"{doc_id}{at}", metadata={"doc_id": doc_id, "sentence_index": at, **shared})
+            Document(
+                "Acme Card",
+                id=f"{doc_id}{at}",
+                metadata={
+                    "doc_id": doc_id,
+                    "sentence_index": at,
+                    "start_index": 9 * at,
+                    "end_index": 9 * at + 9,
+                    **shared,
+                },
+            )
             for doc_id, at in places
         ]
         store.replace_documents(sentences, ["a", "b"], contexts=["A context."] * 3)

@@ -116,7 +116,7 @@ def test_a_filter_finds_what_its_documentation_says_on_every_road(
             if "sentence_index" in each.metadata and (found := names_in(each.metadata, ["x"])):
                 names.setdefault(each.metadata["doc_id"], set()).update(found)
         keys = {key for each in made for name in names_in(each.metadata, ["x"]) for key in name_keys(name)}
-        named = store.read(lambda state: state.document_names(sorted(keys), ["x"], filter=filter))
+        named = store.read(lambda state: state.document_names(sorted(keys), ["x"], filter=filter)).titles
         assert named.keys() == names.keys()
         assert all(set(of_it) <= names[doc_id] for doc_id, of_it in named.items())
 

@@ -9,7 +9,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.errors import FilterError
-from langchain_sentence_window.ranking.names import MAX_SHARED, find_names, read_question
+from langchain_sentence_window.ranking.names import FIRST_LINES, MAX_SHARED, DocumentNames, find_names, read_question
 from tests.toys import WordEmbeddings
 
 CLAUSES = "The fee is due at the end of each month. Notice is given by letter."
@@ -41,16 +41,16 @@ def named(
     return [] if found is None else [each.doc_id for each in found.documents]
 
 
-def names_in_store(store: FaissStore, keys: Sequence[str], *given: Any, **settings: Any) -> dict[str, list[str]]:
+def names_in_store(store: FaissStore, keys: Sequence[str], *given: Any, **settings: Any) -> DocumentNames:
     return store.read(lambda state: state.document_names(keys, *given, **settings), words=False)
 
 
 def test_only_documents_with_one_of_the_keys_are_read(store: FaissStore) -> None:
-    assert names_in_store(store, ["zebr", "mutualsecrecypact", "other"]) == {
+    assert names_in_store(store, ["zebr", "mutualsecrecypact", "other"]).titles == {
         "zebra": ["zebra_2020.md", "zebra_2020", "files"],
         "acme": ["Mutual Secrecy Pact", "acme_2020.md", "acme_2020", "files"],
     }
-    assert names_in_store(store, []) == names_in_store(store, ["\ud800", "\x00", ""]) == {}
+    assert names_in_store(store, []) == names_in_store(store, ["\ud800", "\x00", ""]) == DocumentNames({}, {})
 
 
 def test_names_in_metadata(store: FaissStore) -> None:
@@ -93,7 +93,9 @@ def test_what_a_filter_excludes_does_not_count(words: WordEmbeddings, hidden: in
     assert not named(store, query)
     assert named(store, query, filter={"own": True}) == ["0"]
     assert named(store, query, ("alias",), filter={"own": True}) == ["0"]
-    assert (len(names_in_store(store, read_question(query).keys, filter={"own": False})) == 0) == (hidden > MAX_SHARED)
+    assert (len(names_in_store(store, read_question(query).keys, filter={"own": False}).titles) == 0) == (
+        hidden > MAX_SHARED
+    )
 
 
 def test_a_document_of_which_a_filter_lets_through_a_part_is_named_by_that_part(words: WordEmbeddings) -> None:
@@ -109,6 +111,54 @@ def test_a_document_of_which_a_filter_lets_through_a_part_is_named_by_that_part(
         for title, has_title in (("Handbook", indexes != [2]), ("Secrets", 2 in indexes)):
             query = f"When is the fee of the Alpha {title} due?"
             assert named(store, query, filter=of_indexes) == (["Alpha"] if has_title else [])
+
+
+IN_LINES = "Under the contract with Zebra Technologies, when is the fee due?"
+
+
+def lease(name: str, *, after: str = "", **metadata: object) -> Document:
+    return Document(f"{after}This lease is made with {name}. {CLAUSES}", id=f"of {name}", metadata=metadata)
+
+
+def test_names_in_first_lines(words: WordEmbeddings) -> None:
+    store = FaissStore(words)
+    retriever = SentenceWindowRetriever(vectorstore=store)
+    retriever.add_documents([lease("Zebra Technologies", group="a"), lease("Acme Travel", group="b")])
+    assert named(store, IN_LINES) == ["of Zebra Technologies"]
+    assert named(store, IN_LINES, filter={"group": "a"}) == ["of Zebra Technologies"]
+    assert named(store, IN_LINES, filter={"sentence_index": 0}) == ["of Zebra Technologies"]
+    assert not named(store, IN_LINES, filter={"group": "b"})
+    assert not named(store, IN_LINES, filter={"sentence_index": 1})
+    # They go with the sentence that has them.
+    retriever.add_documents([Document(CLAUSES, id="of Zebra Technologies", metadata={"group": "a"})])
+    assert not named(store, IN_LINES)
+    retriever.add_documents([lease("Zebra Technologies", after="word. " * FIRST_LINES)])
+    assert not named(store, IN_LINES)
+
+
+@pytest.mark.parametrize("hidden", [3, 200])
+def test_first_lines_that_a_filter_excludes_do_not_count(words: WordEmbeddings, hidden: int) -> None:
+    store = FaissStore(words)
+    store.add_documents(
+        Document(
+            "Zebra Technologies pays.",
+            metadata={"doc_id": str(number), "sentence_index": 0, "start_index": 0, "end_index": 24, "own": not number},
+        )
+        for number in range(hidden + 1)
+    )
+    assert not named(store, IN_LINES)
+    assert named(store, IN_LINES, filter={"own": True}) == ["0"]
+
+
+def test_first_lines_stay_known_when_a_part_of_a_document_is_written(words: WordEmbeddings) -> None:
+    store = FaissStore(words)
+    sentences = SentenceSplitter().split_documents([lease("Zebra Technologies")])
+    store.add_documents(sentences)
+    store.delete([str(sentences[1].id)])
+    store.add_documents(sentences[1:2])  # all get new rows
+    assert named(store, IN_LINES) == ["of Zebra Technologies"]
+    store.delete([str(sentences[0].id)])
+    assert not named(store, IN_LINES)
 
 
 def test_many_parts_of_one_document_are_one_document(words: WordEmbeddings) -> None:
