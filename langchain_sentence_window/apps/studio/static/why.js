@@ -314,7 +314,7 @@ function ranks(fate) {
     el("thead", {}, el("tr", {}, el("td", {}), ["Rank", "Score", "Similarity"].map((each) => el("th", { scope: "col" }, each)))),
     el("tbody", {}, rows.map(([name, each]) => el("tr", {}, el("th", { scope: "row" }, name),
       el("td", { class: "number" }, each.rank === null ? `not among ${fate.candidates}` : `${each.rank} of ${fate.candidates}`),
-      el("td", { class: "number" }, decimal(each.score)), el("td", { class: "number" }, decimal(each.cosine))))));
+      el("td", { class: "number" }, decimal(each.score)), el("td", { class: "number" }, decimal(each.dense_score))))));
 }
 
 /** Draw the signals that scored it lower than the last hit: its part and that one's. */
