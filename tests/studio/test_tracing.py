@@ -91,7 +91,7 @@ def test_the_fate_of_a_sentence_comes_with_settings_that_return_it() -> None:
 def test_a_filter_of_the_call_is_advised_away_and_that_of_the_page_hides() -> None:
     client = client_of(made())
     fate = call(client, "why", query="trial", settings={"filter": {"doc_id": "rules"}}, doc_id="trial", sentence=0)
-    assert fate["advised"] == [{"written": "no filter", "settings": {"filter": None}}]
+    assert fate["advised"] == [{"written": "filter=None", "settings": {"filter": None}}]
     hidden = call(client_of(only_rules()), "why", query="trial", settings={}, doc_id="trial", sentence=0)
     assert (hidden["outcome"], hidden["text"], hidden["advised"]) == ("missing", None, [])
     assert "A trial ends" not in json.dumps(hidden)

@@ -4,7 +4,7 @@ What became of sentences and windows is looked up by key, so that the work for a
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -20,7 +20,7 @@ from langchain_sentence_window.retrieval.request import Request
 from langchain_sentence_window.retrieval.search import NAME_BONUS
 from langchain_sentence_window.retrieval.settings import SETTINGS
 from langchain_sentence_window.retrieval.telemetry import observed
-from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED, Assembled
+from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 from . import trace as codes
@@ -108,144 +108,150 @@ class TracedQuery(Query):
 
     @cached_property
     def sentences(self) -> Mapping[SentenceKey, SentenceTrace]:
-        """The hits, then the candidates that were left out, best first."""
-        found, named, expansion = self.found, self.found.named, self.expansion
-        searched: dict[SentenceKey, tuple[str, float, int, Mapping[str, float]]] = {}
-        mentioned = {each.doc_id for each in named.documents} if named and not named.is_limited else set()
-        for candidates, result in found.searches:
-            before = len(searched)
-            for at in result.order.tolist():
-                key, score = candidates.keys[at], float(result.scores[at])
-                # In a mentioned document, a sentence has the better of its two scores; else the first search counts.
-                if key not in searched or (mentioned and score > searched[key][1]):
-                    signals = dict(zip(result.names, result.contributions[at].tolist(), strict=True))
-                    searched[key] = candidates.texts[at], score, before + at + 1, signals
-        hits = {hit.key: hit for hit in expansion.hits}
-        others = {key: score + NAME_BONUS * (key[0] in mentioned) for key, (_, score, *_) in searched.items()}
-        if mentioned:
-            others = dict(sorted(others.items(), key=lambda each: -each[1]))
-        scores = {hit.key: hit.score for hit in (*expansion.hits, *found.hits)}
+        """The hits, then the candidates that were left out, best first. Those that can't be read are missing."""
+        found, searched, hits = self.found, self._searched(), {hit.key: hit for hit in self.expansion.hits}
+        scores = {hit.key: hit.score for hit in (*self.expansion.hits, *found.hits)}
         is_unsupported = found.relevance is not None and not found.relevance.supported
-        left_out = dict.fromkeys(others, codes.BEYOND_FETCH_K)
+        left_out = dict.fromkeys(searched, codes.BEYOND_FETCH_K)
         left_out |= dict.fromkeys(scores, IS_UNSUPPORTED if is_unsupported else codes.BELOW_MIN_SCORE)
+        scores |= {key: score for key, (score, _, _) in searched.items() if key not in scores}
         best = {window.best.key for window in self.windows}
         merged = {hit.key for window in self.windows for hit in window.hits}
         traces: dict[SentenceKey, SentenceTrace] = {}
-        for rank, (key, score) in enumerate((scores | others | scores).items(), 1):
-            sentence, hit, window = self.reader.sentences.get(key), hits.get(key), self._numbers.get(key)
-            text, _, searched_rank, signals = searched.get(key) or (sentence.text if sentence else "", score, rank, {})
+        for key in [key for key in scores if key in self.reader.sentences]:
+            rank, sentence, window, hit = (
+                len(traces) + 1,
+                self.reader.sentences[key],
+                self._numbers.get(key),
+                hits.get(key),
+            )
+            _, searched_rank, signals = searched.get(key, (0.0, rank, {}))
+            opened, ends = self._opened(hit) if hit else ((), {})
             how = "opened" if key in best else "merged into" if key in merged else "already in"
-            opened = expansion.window(hit) if hit else None
             traces[key] = SentenceTrace(
                 rank,
                 searched_rank,
                 *key,
-                sentence.start if sentence else None,
-                sentence.end if sentence else None,
-                text,
-                score,
+                sentence.start,
+                sentence.end,
+                sentence.text,
+                scores[key],
                 *self.dense.get(key, UNRANKED),
                 *self.lexical.get(key, UNRANKED),
                 signals,
                 window,
-                (opened.first, opened.last) if opened else (),
-                self._ends_of_hit(hit, opened) if hit and opened else {},
+                opened,
+                ends,
                 f"{how} window {window}" if hit else f"left out, as {LEFT_OUT[left_out[key]]}",
                 None if hit else left_out[key],
             )
         return traces
 
-    def _ends_of_hit(self, hit: Hit, opened: Window) -> Mapping[str, str]:
-        """Return what ended the window of a hit alone early, by side."""
-        unbounded, beyond = self.expansion.unbounded(hit), dict[str, int]()
-        if unbounded.first < opened.first:
-            beyond["before"] = hit.section_start - 1
-        if unbounded.last > opened.last:
-            beyond["after"] = hit.section_end
-        ends: dict[str, str] = {}
-        for side, index in beyond.items():
-            key = hit.doc_id, index
-            has_more = key in self.reader.sentences or 0 <= index < hit.index
-            ends[side] = "filter" if key in self.expansion.forbidden else "section" if has_more else "document"
-        return ends
+    def _searched(self) -> Mapping[SentenceKey, tuple[float, int, Mapping[str, float]]]:
+        """Return the score, rank in the search and signals of the candidates that were ranked, in their new order."""
+        named, searched = self.found.named, dict[SentenceKey, tuple[float, int, Mapping[str, float]]]()
+        mentioned = {each.doc_id for each in named.documents} if named and not named.is_limited else set()
+        for candidates, result in self.found.searches:
+            before = len(searched)
+            for at in result.order.tolist():
+                key = candidates.keys[at]
+                score = float(result.scores[at]) + NAME_BONUS * (key[0] in mentioned)
+                # Of a mentioned document, the better of two scores counts; else that of the first search.
+                if key not in searched or (mentioned and score > searched[key][0]):
+                    signals = dict(zip(result.names, result.contributions[at].tolist(), strict=True))
+                    searched[key] = score, before + at + 1, signals
+        return dict(sorted(searched.items(), key=lambda each: -each[1][0])) if mentioned else searched
 
-    def _ends_of_window(self, window: Window) -> Mapping[str, str]:
-        """Return what ended a window early, by side: a better window, or what ended that of a hit."""
-        hits, opened = [self.sentences[hit.key] for hit in window.hits], self.sentences[window.best.key].opened
-        ends: dict[str, str] = {}
-        for at, (side, index, beyond) in enumerate(
-            (("before", window.first, window.first - 1), ("after", window.last, window.last + 1))
-        ):
-            if opened[0] <= beyond <= opened[1]:
-                ends[side] = f"window {self._numbers[window.doc_id, beyond]}"
-            else:
-                whats = [hit.ends[side] for hit in hits if hit.opened[at] == index and side in hit.ends]
-                ends |= {side: whats[0]} if whats else {}
+    def _opened(self, hit: Hit) -> tuple[tuple[int, ...], Mapping[str, str]]:
+        """Return the first and last sentence of the window of a hit alone, and what ended it early."""
+        opened, unbounded = self.expansion.window(hit), self.expansion.unbounded(hit)
+        before, after = (hit.doc_id, hit.section_start - 1), (hit.doc_id, hit.section_end)
+        forbidden, ends = self.expansion.forbidden, dict[str, str]()
+        if unbounded.first < opened.first:
+            ends["before"] = "filter" if before in forbidden else "section" if hit.section_start else "document"
+        if unbounded.last > opened.last:
+            has_more = after in self.reader.sentences
+            ends["after"] = "filter" if after in forbidden else "section" if has_more else "document"
+        return (opened.first, opened.last), ends
+
+    def _ends(self, window: Window) -> Mapping[str, str]:
+        """Return what ended a window early, by side: what ended that of one of its hits, or a better window."""
+        edges, ends = {"before": window.first, "after": window.last}, dict[str, str]()
+        for hit in [self.sentences[hit.key] for hit in window.hits]:
+            reached = dict(zip(edges, hit.opened, strict=True))
+            ends |= {side: what for side, what in hit.ends.items() if reached[side] == edges[side]}
+        first, last = self.sentences[window.best.key].opened
+        if window.first > first:
+            ends["before"] = f"window {self._numbers[window.doc_id, window.first - 1]}"
+        if window.last < last:
+            ends["after"] = f"window {self._numbers[window.doc_id, window.last + 1]}"
         return ends
 
     def _windows(self) -> list[WindowTrace]:
         """Return the traces of the windows, best first."""
-        assembled, numbers = self.assembled, [self._numbers[each.window.best.key] for each in self.ranked]
+        numbers = [self._numbers[each.window.best.key] for each in self.ranked]
         # A reranker may return a window several times, with different parts of its text. The best one counts.
-        ranks = {number: rank for rank, number in reversed([*enumerate(numbers)])}
+        places = {number: at for at, number in reversed([*enumerate(numbers)])}
         positions = {id(document): position for position, document in enumerate(self.documents, 1)}
-        returned: dict[int, tuple[int, Assembled]] = {}
-        for each, document in zip(assembled.assembly.windows, assembled.documents, strict=True):
-            for rank in each.ranks:
-                returned.setdefault(numbers[rank], (positions[id(document)], each))
-        traces = list[WindowTrace]()
-        for number, window in enumerate(self.windows, 1):
-            at = ranks.get(number)
-            trace = self._window(number, window, at)
-            if number in returned:
-                position, each = returned[number]
-                trace = _returned(trace, position, each.window, [numbers[rank] for rank in each.ranks])
-            else:
-                code = codes.BY_RERANKER if at is None else assembled.assembly.left_out[at]
-                trace = replace(trace, left_out=code, outcome=f"left out, as {LEFT_OUT[code]}")
-            traces.append(trace)
-        return traces
+        returned: dict[int, tuple[int, Window, list[int]]] = {}
+        for each, document in zip(self.assembled.assembly.windows, self.assembled.documents, strict=True):
+            together = [numbers[at] for at in each.ranks]
+            for number in together:
+                returned.setdefault(number, (positions[id(document)], each.window, together))
+        return [
+            self._window(number, window, places.get(number), returned.get(number))
+            for number, window in enumerate(self.windows, 1)
+        ]
 
-    def _window(self, number: int, window: Window, at: int | None) -> WindowTrace:
-        """Return the trace of a window and its rank, without what became of it."""
-        sentences = self.reader.sentences
+    def _window(
+        self, number: int, window: Window, at: int | None, back: tuple[int, Window, Sequence[int]] | None
+    ) -> WindowTrace:
+        """Return the trace of a window.
+
+        Args:
+            number: Its rank in the search, from 1.
+            window: The window.
+            at: Its place in the reranker's order, from 0; ``None`` if the reranker left it out.
+            back: The position of the returned window that holds it, that window, and the numbers of all windows in it;
+                ``None`` if it wasn't returned.
+        """
+        own = kept = window.first, window.last
+        position, joined, change, left_out = None, (), None, None
+        if back is None:
+            left_out = codes.BY_RERANKER if at is None else self.assembled.assembly.left_out[at]
+            outcome = f"left out, as {LEFT_OUT[left_out]}"
+        else:
+            position, returned, together = back
+            kept, joined = (returned.first, returned.last), tuple(each for each in together if each != number)
+            if kept[0] > own[0] or kept[1] < own[1]:
+                change = codes.TRIMMED
+            elif kept != own and not joined:
+                change = codes.WIDENED
+            others = f"joined with {', '.join(map(str, joined))}" if joined else None
+            outcome = ", ".join(filter(None, [f"returned as {position}", change, others]))
         # Those that can be read: a window that was left out may have others.
-        held = [sentences[key] for key in window.keys if key in sentences]
+        held = [self.reader.sentences[key] for key in window.keys if key in self.reader.sentences]
         reranked = None if at is None else self.ranked[at].document
-        relevance = None if reranked is None else reranked.metadata.get(RELEVANCE_SCORE)
         return WindowTrace(
             number,
             window.doc_id,
-            (window.first, window.last),
+            own,
             held[0].start,
             held[-1].end,
-            sentences[window.best.key].heading,
+            self.reader.sentences[window.best.key].heading,
             "".join(each.text + each.separator for each in held[:-1]) + held[-1].text,
             window.score,
             tuple(sorted(self.sentences[hit.key].rank for hit in window.hits)),
-            None if at is None or reranked is None else at + 1,
-            None if relevance is None else float(relevance),
-            self._ends_of_window(window),
+            at + 1 if reranked and at is not None else None,
+            reranked.metadata.get(RELEVANCE_SCORE) if reranked else None,
+            self._ends(window),
+            outcome,
+            left_out,
+            position,
+            kept if kept != own else None,
+            joined,
+            change,
         )
-
-
-def _returned(trace: WindowTrace, position: int, window: Window, together: Sequence[int]) -> WindowTrace:
-    """Add what was returned of a window, together with others."""
-    (first, last), kept = trace.sentences, (window.first, window.last)
-    joined = tuple(number for number in together if number != trace.number)
-    is_cut = window.first > first or window.last < last
-    change = codes.TRIMMED if is_cut else codes.WIDENED if kept != (first, last) and not joined else None
-    outcome = [f"returned as {position}"]
-    outcome += [change] if change else []
-    outcome += [f"joined with {', '.join(map(str, joined))}"] if joined else []
-    return replace(
-        trace,
-        returned=position,
-        kept=None if kept == (first, last) else kept,
-        outcome=", ".join(outcome),
-        joined=joined,
-        change=change,
-    )
 
 
 async def _rankings(io: IO, request: Request, depth: int) -> tuple[Ranks, Ranks]:
@@ -270,5 +276,4 @@ async def _rankings(io: IO, request: Request, depth: int) -> tuple[Ranks, Ranks]
 
 
 def _ranks(scored: Iterable[tuple[SentenceKey, float]]) -> Ranks:
-    in_order = sorted(scored, key=lambda each: (-each[1], each[0]))
-    return {key: (rank, float(score)) for rank, (key, score) in enumerate(in_order, 1)}
+    return {key: (rank, float(score)) for rank, (key, score) in enumerate(scored, 1)}

@@ -97,9 +97,8 @@ class SentenceFate:
         candidates: The number of sentences that were compared; 0 if there was no search.
         rank: Its rank among them; ``None`` if it isn't one of them.
         score: The score that it was ranked by, likewise.
-        hits: The number of hits.
         best: The best hit; ``None`` if there is none.
-        last_hit: The last hit.
+        last_hit: The last hit. Its rank is the number of hits.
         signals: For each signal of the ranking that scored it lower than the last hit, its part in the score and that
             of the last hit, the largest difference first.
         window: The position of the returned window that holds it; ``None`` if none does.
@@ -125,7 +124,6 @@ class SentenceFate:
     candidates: int = 0
     rank: int | None = None
     score: float | None = None
-    hits: int = 0
     best: SentenceTrace | None = None
     last_hit: SentenceTrace | None = None
     signals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -215,17 +213,13 @@ async def why(io: IO, request: Request, allowed: Scope, key: SentenceKey) -> Sen
         *key,
         FILTERED,
         "the filter of this call doesn't let it through",
-        "Without the filter of this call it isn't returned, either: ask why without it.",
-        sentence.start,
-        sentence.end,
-        sentence.text,
-        sentence.heading,
+        start=sentence.start,
+        end=sentence.end,
+        text=sentence.text,
+        heading=sentence.heading,
     )
     if await _read(io, request.scope, key, request.query) is None:
-        if await _position(io, replace(request, scope=allowed), key) is None:
-            return fate
-        unfiltered = AdvisedSettings("no filter", {"filter": None})
-        return replace(fate, advice="Without the filter of this call it is returned.", advised=(unfiltered,))
+        return await _with_advice(fate, io, request, [{"scope": allowed}], "Ask why without the filter, too.")
     query = TracedQuery(io, request, depth=MAX_RANK if request.scope.adapter.is_whole_index else CANDIDATES)
     with observed(query):
         await query.run()
@@ -234,7 +228,11 @@ async def why(io: IO, request: Request, allowed: Scope, key: SentenceKey) -> Sen
     windows = [window for window in trace.windows if window.doc_id == sentence.doc_id]
     window, outcome, reason = _outcome(fate, sentence, windows, query)
     fate = replace(fate, outcome=outcome, reason=reason, window=window)
-    return fate if fate.is_shown else await _with_advice(replace(fate, nearest=_nearest(fate, windows)), query, trace)
+    if fate.is_shown:
+        return fate
+    cure = "Use words that it holds." if fate.lexical_rank is None else "Use words closer to what it says."
+    fate = replace(fate, nearest=_nearest(fate, windows))
+    return await _with_advice(fate, io, request, _trials(fate, query), cure)
 
 
 async def _read(io: IO, scope: Scope, key: SentenceKey, query: str) -> StoredSentence | None:
@@ -254,32 +252,28 @@ def _with_ranks(fate: SentenceFate, query: TracedQuery, trace: Trace) -> Sentenc
     key = fate.doc_id, fate.index
     dense_rank, dense_score = query.dense.get(key, UNRANKED)
     lexical_rank, lexical_score = query.lexical.get(key, UNRANKED)
-    fate = replace(
+    own, last = query.sentences.get(key), trace.hits[-1] if trace.hits else None
+    signals, others = own.signals if own else {}, last.signals if last else {}
+    lower = [(name, (part, others[name])) for name, part in signals.items() if part < others.get(name, part)]
+    ranks = [
+        f"{ordinal(dense_rank)} by meaning" if dense_rank else f"beyond the best {len(query.dense):,} by meaning",
+        f"{ordinal(lexical_rank)} by words" if lexical_rank else "",
+        f"{ordinal(own.rank)} of {len(trace.candidates):,} candidates" if own else "",
+    ]
+    return replace(
         fate,
+        advice=f"It is {', '.join(filter(None, ranks))}.",
         dense_rank=dense_rank,
         dense_score=dense_score,
         lexical_rank=lexical_rank,
         lexical_score=lexical_score,
         candidates=len(trace.candidates),
-        hits=len(trace.hits),
+        rank=own.rank if own else None,
+        score=own.score if own else None,
+        best=trace.hits[0] if trace.hits else None,
+        last_hit=last,
+        signals=dict(sorted(lower, key=lambda each: each[1][0] - each[1][1])),
     )
-    own = query.sentences.get(key)
-    if own is not None:
-        fate = replace(fate, rank=own.rank, score=own.score)
-    if trace.hits:
-        last = trace.hits[-1]
-        parts = {name: (part, last.signals[name]) for name, part in own.signals.items()} if own else {}
-        lower = sorted(
-            ((name, pair) for name, pair in parts.items() if pair[0] < pair[1]),
-            key=lambda each: each[1][0] - each[1][1],
-        )
-        fate = replace(fate, best=trace.hits[0], last_hit=last, signals=dict(lower))
-    places = [
-        f"{ordinal(dense_rank)} by meaning" if dense_rank else f"beyond the best {len(query.dense):,} by meaning",
-        f"{ordinal(lexical_rank)} by words" if lexical_rank else "",
-        f"{ordinal(fate.rank)} of {fate.candidates:,} candidates" if fate.rank else "",
-    ]
-    return replace(fate, advice=f"It is {', '.join(filter(None, places))}.")
 
 
 def _outcome(
@@ -322,28 +316,46 @@ def _nearest(fate: SentenceFate, windows: Iterable[WindowTrace]) -> str:
     return nearest
 
 
-async def _with_advice(fate: SentenceFate, query: TracedQuery, trace: Trace) -> SentenceFate:
-    """Try settings that may return the sentence, and name those that do, with the smallest ``k`` that was found."""
-    request, key = query.request, (fate.doc_id, fate.index)
+async def _with_advice(
+    fate: SentenceFate, io: IO, request: Request, trials: Iterable[Mapping[str, Any]], cure: str
+) -> SentenceFate:
+    """Try settings that may return the sentence, and name those that do; if none does, another cure.
+
+    Args:
+        fate: What became of the sentence.
+        io: Makes the calls.
+        request: The query.
+        trials: The changes of the request.
+        cure: What else may help.
+    """
     tried, advised = list[str](), dict[str, AdvisedSettings]()
-    for settings in _trials(fate, query, trace):
-        name = next(iter(settings))
+    for changes in trials:
+        name, settings = next(iter(changes)), _settings(changes)
         if name in advised or len(advised) == MAX_ADVICE:
             continue
         tried.append(_written(settings))
-        position = await _position(query.io, _changed(request, settings), key)
+        position = await _position(io, replace(request, **changes), fate)
         if position is None:
             continue
-        fewer = settings | {"k": position} if "k" in settings and position > request.k else settings
-        if fewer != settings and await _position(query.io, _changed(request, fewer), key) is not None:
-            settings = fewer
+        if "k" in changes and position > request.k:  # perhaps fewer windows do
+            fewer = {**changes, "k": position}
+            settings = fewer if await _position(io, replace(request, **fewer), fate) else settings
         advised[name] = AdvisedSettings(_written(settings), settings)
-    if advised:
-        advice = f"With {' or '.join(each.written for each in advised.values())} it is returned."
-    else:
-        advice = "Use words that it holds." if fate.lexical_rank is None else "Use words closer to what it says."
-        advice += f" None of these returns it: {'; '.join(tried)}." if tried else ""
-    return replace(fate, advice=f"{fate.advice} {advice}", tried=tuple(tried), advised=tuple(advised.values()))
+    advice = f"With {' or '.join(each.written for each in advised.values())} it is returned."
+    if not advised:
+        advice = f"{cure} None of these returns it: {'; '.join(tried)}." if tried else cure
+    advice = f"{fate.advice} {advice}".strip()
+    return replace(fate, advice=advice, tried=tuple(tried), advised=tuple(advised.values()))
+
+
+def _settings(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a call that change a request."""
+    settings = dict(changes)
+    if "scope" in changes:
+        return {"filter": None}
+    if "expansion" in changes:
+        return {"window": changes["expansion"].describe()}
+    return settings
 
 
 def _written(settings: Mapping[str, Any]) -> str:
@@ -351,33 +363,25 @@ def _written(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in settings.items())
 
 
-def _changed(request: Request, settings: Mapping[str, Any]) -> Request:
-    """Return a request with other settings of the call."""
-    changes = dict(settings)
-    if "window" in changes:
-        changes["expansion"] = read_expansion(changes.pop("window"))
-    return replace(request, **changes)
-
-
-async def _position(io: IO, request: Request, key: SentenceKey) -> int | None:
-    """Return the position at which a query returns a sentence, best first; ``None`` if it doesn't."""
+async def _position(io: IO, request: Request, fate: SentenceFate) -> int | None:
+    """Return the position at which a query returns the sentence, best first; ``None`` if it doesn't."""
     query = Query(io, request)
     try:
         await query.run()
     except SentenceWindowError:  # such as a budget that is too small
         return None
     windows = enumerate(query.assembled.assembly.windows, 1)
-    return next((position for position, each in windows if key in each.window.keys), None)
+    return next((position for position, each in windows if (fate.doc_id, fate.index) in each.window.keys), None)
 
 
-def _trials(fate: SentenceFate, query: TracedQuery, trace: Trace) -> Iterator[dict[str, Any]]:
-    """Yield settings that may return the sentence, the most likely first."""
-    request = query.request
+def _trials(fate: SentenceFate, query: TracedQuery) -> Iterator[dict[str, Any]]:
+    """Yield changes of the request that may return the sentence, the most likely first."""
+    request, is_below = query.request, fate.outcome == BELOW_MIN_SCORE
+    if is_below and fate.dense_score is not None:
+        yield {"min_score": math.floor(1_000 * fate.dense_score) / 1_000}
     if fate.outcome == IS_UNSUPPORTED:
         yield {"min_relevance": None}
-    if fate.outcome == BELOW_MIN_SCORE and fate.dense_score is not None:
-        yield {"min_score": math.floor(1_000 * fate.dense_score) / 1_000}
-    # A window around a returned hit of the same section that reaches the sentence.
+    # From a returned hit of the same section to the sentence.
     reaches = [
         hit.index - fate.index
         for each in query.assembled.assembly.windows
@@ -386,21 +390,18 @@ def _trials(fate: SentenceFate, query: TracedQuery, trace: Trace) -> Iterator[di
     ]
     reach = min(reaches, key=abs, default=0)
     if 0 < abs(reach) <= MAX_REACH:
-        yield {"window": (max(reach, 0), max(-reach, 0))}
+        yield {"expansion": read_expansion((max(reach, 0), max(-reach, 0)))}
     if request.max_tokens is not None:
         yield from ({"max_tokens": times * request.max_tokens} for times in (2, 4, 8))
-    if fate.outcome in (IS_UNSUPPORTED, BELOW_MIN_SCORE):
+    if is_below or fate.outcome == IS_UNSUPPORTED:
         return
     yield from ({"k": k} for k in (2 * request.k, LARGEST_K) if request.k < k <= LARGEST_K)
-    for fetch_k in (200, LARGEST_FETCH_K):
-        if fetch_k > request.fetch_k:
-            yield {"k": max(LARGEST_K, request.k), "fetch_k": fetch_k}
-            break
-    if trace.named:
+    yield from [
+        {"k": max(request.k, LARGEST_K), "fetch_k": each} for each in (200, LARGEST_FETCH_K) if each > request.fetch_k
+    ][:1]
+    if query.found.named:
         yield {"names": False}
     weight = request.lexical_weight
-    is_of_words = fate.lexical_rank is not None and fate.lexical_rank < (fate.dense_rank or math.inf)
-    weights = (2 * weight, 4 * weight) if is_of_words else (0.0,)
-    yield from ({"lexical_weight": each} for each in weights if each != weight)
+    yield from ({"lexical_weight": each} for each in (2 * weight, 4 * weight, 0.0) if each != weight)
     if request.ranking is not None:
         yield {"ranking": None}

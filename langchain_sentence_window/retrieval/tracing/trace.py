@@ -57,8 +57,8 @@ class SentenceTrace:
         searched_rank: Its rank in the search, before reordering, from 1; the same as ``rank`` without a ranking.
         doc_id: Its document.
         index: Its index among the document's sentences, from 0.
-        start: Its first code point in the source; ``None`` if the store can't read it.
-        end: One past its last code point, likewise.
+        start: Its first code point in the source.
+        end: One past its last code point.
         text: The sentence.
         score: The score that it was ranked by.
         dense_rank: Its rank by meaning alone, from 1; ``None`` if it isn't among the best.
@@ -79,8 +79,8 @@ class SentenceTrace:
     searched_rank: int
     doc_id: str
     index: int
-    start: int | None
-    end: int | None
+    start: int
+    end: int
     text: str
     score: float
     dense_rank: int | None
@@ -135,12 +135,12 @@ class WindowTrace:
     reranked: int | None
     relevance_score: float | None
     ends: Mapping[str, str]
-    outcome: str = ""
-    left_out: str | None = None
-    returned: int | None = None
-    kept: tuple[int, int] | None = None
-    joined: tuple[int, ...] = ()
-    change: str | None = None
+    outcome: str
+    left_out: str | None
+    returned: int | None
+    kept: tuple[int, int] | None
+    joined: tuple[int, ...]
+    change: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +313,7 @@ def _window_page(window: WindowTrace, hits: Sequence[SentenceTrace]) -> str:
     low, high = min(each.score for each in hits), max(each.score for each in hits)
     text, end = "", 0
     for hit in sorted(hits, key=lambda each: each.index):
-        if hit.window == window.number and hit.start is not None and hit.end is not None:
+        if hit.window == window.number:
             start = hit.start - window.start
             share = (hit.score - low) / (high - low) if high > low else 1.0
             sentence = escape(window.text[start : hit.end - window.start])
