@@ -172,8 +172,8 @@ def test_equal_text() -> None:
     (found,) = retriever.invoke("refund")
     other = "b" if found.metadata["doc_id"] == "a" else "a"
     fate = retriever.why("refund", other, 0)
-    assert (fate.outcome, fate.is_returned, fate.is_shown) == ("equal", False, True)
-    assert fate.reason == "it was in a window that was left out, as its text is that of a better window"
+    assert (fate.outcome, fate.is_returned, fate.is_shown) == ("same_text", False, True)
+    assert fate.reason == "window 1 has the same text, and names its place among others"
     assert [each["doc_id"] for each in found.metadata[ALSO_IN]] == [other]
 
 

@@ -64,8 +64,7 @@ class TracedQuery(Query):
         self.dense, self.lexical = await _rankings(self.io, self.request, max(self.depth, len(hits)))
         keys = [key for candidates, _ in self.found.searches for key in candidates.keys]
         keys += [key for window in self.windows for key in window.keys]
-        # The sentences around sections tell whether a document goes on there.
-        keys += [(hit.doc_id, index) for hit in hits for index in (hit.section_start - 1, hit.section_end)]
+        keys += [(hit.doc_id, hit.section_end) for hit in hits]  # if it doesn't exist, the document ends there
         await self.reader.fetch(self.io, scope, keys)
         return True
 
@@ -118,13 +117,8 @@ class TracedQuery(Query):
         best = {window.best.key for window in self.windows}
         merged = {hit.key for window in self.windows for hit in window.hits}
         traces: dict[SentenceKey, SentenceTrace] = {}
-        for key in [key for key in scores if key in self.reader.sentences]:
-            rank, sentence, window, hit = (
-                len(traces) + 1,
-                self.reader.sentences[key],
-                self._numbers.get(key),
-                hits.get(key),
-            )
+        for rank, key in enumerate((key for key in scores if key in self.reader.sentences), 1):
+            sentence, window, hit = self.reader.sentences[key], self._numbers.get(key), hits.get(key)
             _, searched_rank, signals = searched.get(key, (0.0, rank, {}))
             opened, ends = self._opened(hit) if hit else ((), {})
             how = "opened" if key in best else "merged into" if key in merged else "already in"
@@ -142,8 +136,8 @@ class TracedQuery(Query):
                 window,
                 opened,
                 ends,
-                f"{how} window {window}" if hit else f"left out, as {LEFT_OUT[left_out[key]]}",
-                None if hit else left_out[key],
+                outcome=f"{how} window {window}" if hit else f"left out, as {LEFT_OUT[left_out[key]]}",
+                left_out=None if hit else left_out[key],
             )
         return traces
 
@@ -216,7 +210,8 @@ class TracedQuery(Query):
                 ``None`` if it wasn't returned.
         """
         own = kept = window.first, window.last
-        position, joined, change, left_out = None, (), None, None
+        position = change = left_out = None
+        joined: tuple[int, ...] = ()
         if back is None:
             left_out = codes.BY_RERANKER if at is None else self.assembled.assembly.left_out[at]
             outcome = f"left out, as {LEFT_OUT[left_out]}"
@@ -242,15 +237,15 @@ class TracedQuery(Query):
             "".join(each.text + each.separator for each in held[:-1]) + held[-1].text,
             window.score,
             tuple(sorted(self.sentences[hit.key].rank for hit in window.hits)),
-            at + 1 if reranked and at is not None else None,
-            reranked.metadata.get(RELEVANCE_SCORE) if reranked else None,
-            self._ends(window),
-            outcome,
-            left_out,
-            position,
-            kept if kept != own else None,
-            joined,
-            change,
+            reranked=at + 1 if reranked and at is not None else None,
+            relevance_score=reranked.metadata.get(RELEVANCE_SCORE) if reranked else None,
+            ends=self._ends(window),
+            outcome=outcome,
+            left_out=left_out,
+            returned=position,
+            kept=kept if kept != own else None,
+            joined=joined,
+            change=change,
         )
 
 

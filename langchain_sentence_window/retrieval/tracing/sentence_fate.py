@@ -14,7 +14,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.documents.keys import DOC_ID
+from langchain_sentence_window.documents.keys import ALSO_IN, DOC_ID, END_INDEX, START_INDEX
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.window_documents import read_lead_ins
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
@@ -23,13 +23,14 @@ from langchain_sentence_window.retrieval.expansion import read_expansion
 from langchain_sentence_window.retrieval.query import Query
 from langchain_sentence_window.retrieval.request import Request
 from langchain_sentence_window.retrieval.telemetry import observed
-from langchain_sentence_window.windows.assembly import IS_EQUAL, IS_UNSUPPORTED
+from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED
 
 from .explanation import UNRANKED, TracedQuery
 from .trace import BELOW_MIN_SCORE, SentenceTrace, Trace, WindowTrace, on_one_line
 
 RETURNED = "returned"
 LEADS_IN = "leads_in"
+SAME_TEXT = "same_text"
 TRIMMED = "trimmed"
 NO_CANDIDATE = "no_candidate"
 FILTERED = "filtered"
@@ -78,10 +79,11 @@ class SentenceFate:
         doc_id: The document.
         index: The index of the sentence in it, from 0.
         outcome: What became of it. ``returned``: it is in a returned window, as a hit or next to one. ``leads_in``: a
-            returned window has it as a lead-in. ``trimmed``: it was in a window that was returned without it.
-            ``no_candidate``: the search didn't find it. ``filtered``: the filter of the call left it out.
-            ``missing``: there is no such sentence in what the retriever's own filter lets through. Otherwise why it or
-            its window was left out, as the trace's ``left_out``; with ``equal``, a returned window has the same text.
+            returned window has it as a lead-in. ``same_text``: a returned window has the text of its window, and names
+            its place. ``trimmed``: it was in a window that was returned without it. ``no_candidate``: the search didn't
+            find it. ``filtered``: the filter of the call left it out. ``missing``: there is no such sentence in what
+            the retriever's own filter lets through. Otherwise why it or its window was left out, by the codes of the
+            trace's ``left_out``.
         reason: The same as a phrase, with what caused it.
         advice: How it ranks, and what would return it. A setting is named only if the query was run with it and
             returned the sentence.
@@ -140,7 +142,7 @@ class SentenceFate:
     @property
     def is_shown(self) -> bool:
         """Whether a returned window shows its text: it holds it, has it as a lead-in, or is one of the same text."""
-        return self.outcome in (RETURNED, LEADS_IN, IS_EQUAL)
+        return self.outcome in (RETURNED, LEADS_IN, SAME_TEXT)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fate as dicts, lists and scalars that JSON can hold."""
@@ -291,6 +293,9 @@ def _outcome(
         # A table's header row is shown without the rule below it.
         if any(sentence.start <= start and end <= sentence.end for start, end in spans):
             return None, LEADS_IN, f"window {position} has it as a lead-in, which isn't part of its text"
+        places = [place for place in document.metadata.get(ALSO_IN, ()) if place[DOC_ID] == sentence.doc_id]
+        if any(place[START_INDEX] <= sentence.start and sentence.end <= place[END_INDEX] for place in places):
+            return None, SAME_TEXT, f"window {position} has the same text, and names its place among others"
     for window in windows:
         if window.sentences[0] <= sentence.index <= window.sentences[1]:
             return None, window.left_out or TRIMMED, f"it was in a window that was {window.outcome}"
@@ -402,6 +407,6 @@ def _trials(fate: SentenceFate, query: TracedQuery) -> Iterator[dict[str, Any]]:
     if query.found.named:
         yield {"names": False}
     weight = request.lexical_weight
-    yield from ({"lexical_weight": each} for each in (2 * weight, 4 * weight, 0.0) if each != weight)
+    yield from ({"lexical_weight": each} for each in (2 * weight, 4 * weight, 0) if each != weight)
     if request.ranking is not None:
         yield {"ranking": None}
