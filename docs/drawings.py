@@ -185,6 +185,7 @@ def draw_budget(embedding: Embeddings) -> str:
     """The windows of one question under several budgets."""
     question = "How long may I ask for a refund?"
     retriever = index(POLICY, embedding)
+    starts = [*(start for start, _ in SentenceSplitter().spans(POLICY)), len(POLICY)]
     scale, top = 11, 64
     parts = [label(24, 36, f"Question: {question}", bold=True)]
     for row, budget in enumerate((None, 45, 18)):
@@ -194,16 +195,17 @@ def draw_budget(embedding: Embeddings) -> str:
         x = 160.0
         for window in trace.windows[:2]:
             start = x
-            for sentence in window.surroundings:
-                if not sentence.in_window:
-                    continue
-                wide = len(sentence.text) / 4 * scale
-                fill = CARD if not sentence.returned else HIT if sentence.is_hit else NEIGHBOR
-                parts.append(box(x, y, wide, 28, fill=fill, stroke=LINE))
+            first, last = window.kept or window.sentences
+            hits = {trace.hits[rank - 1].index for rank in window.hits}
+            for at in range(window.sentences[0], window.sentences[1] + 1):
+                wide = (starts[at + 1] - starts[at]) / 4 * scale
+                is_kept = window.returned is not None and first <= at <= last
+                parts.append(
+                    box(x, y, wide, 28, fill=CARD if not is_kept else HIT if at in hits else NEIGHBOR, stroke=LINE)
+                )
                 x += wide
             gone = window.returned is None
-            is_whole = all(sentence.returned for sentence in window.surroundings if sentence.in_window)
-            what = "left out" if gone else "whole" if is_whole else "trimmed"
+            what = "left out" if gone else "trimmed" if window.change == "trimmed" else "whole"
             parts += [
                 box(start, y - 4, x - start, 36, stroke=LINE if gone else WINDOW, width=2),
                 label(start, y + 50, f"window {window.number}: {what}", color=SOFT),

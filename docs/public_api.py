@@ -67,7 +67,7 @@ def description() -> list[str]:
     for path in SINGLE:
         module, _, name = path.rpartition(".")
         lines.append(f"{path}{_signature(getattr(_imported(module), name))}")
-    for part in (trace.Trace, trace.HitTrace, trace.WindowTrace, trace.SentenceTrace, trace.CandidateTrace):
+    for part in (trace.Trace, trace.SentenceTrace, trace.WindowTrace, trace.NameTrace):
         lines += _of_class(f"retriever.explain: {part.__name__}", part)
     return [*lines, *_of_command(), *_of_server()]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .retrieval.indexing import acopy_index, copy_index
     from .retrieval.retriever import SentenceWindowRetriever
     from .retrieval.stored_chunks import ChunkSurvey, aread_chunks, asurvey_chunks, read_chunks, survey_chunks
-    from .retrieval.tracing.sentence_outcome import SentenceFate
+    from .retrieval.tracing.sentence_fate import SentenceFate
     from .store.bm25_index import BM25Index
     from .store.check import CheckResult
     from .store.faiss_store import FaissStore
@@ -101,7 +101,7 @@ _NAMES = {
     "retrieval.indexing": ["acopy_index", "copy_index"],
     "retrieval.retriever": ["SentenceWindowRetriever"],
     "retrieval.stored_chunks": ["ChunkSurvey", "aread_chunks", "asurvey_chunks", "read_chunks", "survey_chunks"],
-    "retrieval.tracing.sentence_outcome": ["SentenceFate"],
+    "retrieval.tracing.sentence_fate": ["SentenceFate"],
     "store.bm25_index": ["BM25Index"],
     "store.faiss_store": ["FaissStore"],
     "store.check": ["CheckResult"],

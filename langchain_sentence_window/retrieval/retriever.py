@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from langchain_sentence_window.store.check import CheckResult
 
-    from .tracing.sentence_outcome import SentenceFate
+    from .tracing.sentence_fate import SentenceFate
     from .tracing.trace import Trace
 
 
@@ -426,7 +426,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         Raises:
             InvalidInputError: The sentence isn't a whole number from 0, or the store can't read a single sentence.
         """
-        from .tracing.diagnosis import checked_key, why
+        from .tracing.sentence_fate import checked_key, why
 
         key = checked_key(doc_id, sentence)
         request = self._configured_request(query, config, settings)
@@ -441,7 +441,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         **settings: Unpack[CallSettings],
     ) -> "SentenceFate":
         """Async version of `why`."""
-        from .tracing.diagnosis import checked_key, why
+        from .tracing.sentence_fate import checked_key, why
 
         key = checked_key(doc_id, sentence)
         request = self._configured_request(query, config, settings)

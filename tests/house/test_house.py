@@ -177,23 +177,11 @@ LITERAL_KEYS = {
     "splitting/blocks.py": {"heading"},  # a kind of block
     "splitting/markdown.py": {"heading"},  # a rule of the Markdown parser
     "store/": {"doc_id", "heading", "sentences"},  # tables and columns of SQL
-    "retrieval/tracing/explanation.py": {"hits", "score"},  # counts of a trace, and a code of why a hit was left out
-    "retrieval/tracing/sentence_outcome.py": {"score"},  # the same code
-    "retrieval/tracing/trace.py": {
-        "doc_id",
-        "heading",
-        "hits",
-        "relevance",
-        "relevance_score",
-        "score",
-        "sentences",
-        "tokens",
-    },  # a trace as JSON
+    "retrieval/tracing/": {"hits", "relevance", "score"},  # counts and codes of a trace
     "retrieval/telemetry.py": {"score"},  # what OpenTelemetry calls it
     "evaluation/": {"doc_id", "relevance", "tokens"},  # a question and a report as JSON, and an order of windows
     "apps/mcp/mcp_passages.py": {"relevance"},  # an order of windows
     "retrieval/settings.py": {"relevance"},  # the same
-    "retrieval/tracing/diagnosis.py": {"relevance"},  # the same
     "windows/assembly.py": {"relevance"},  # the same
     "ranking/relevance.py": {"relevance"},  # a number of a trace
     "distributed/": {"sentences"},  # what the outcome of an ingest counts

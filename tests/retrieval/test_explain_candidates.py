@@ -28,7 +28,7 @@ async def test_candidates_are_all_that_the_search_found_in_their_new_order(way: 
     assert [(each.doc_id, each.index) for each in candidates[: len(trace.hits)]] == [
         (hit.doc_id, hit.index) for hit in trace.hits
     ]
-    assert [each.outcome for each in candidates[:3]] == ["hit 1", "hit 2", "hit 3"]
+    assert list(candidates[:3]) == list(trace.hits)
     assert {each.outcome for each in candidates[len(trace.hits) :]} == {"left out, as there were fetch_k better ones"}
     assert [each.left_out for each in candidates] == [None] * len(trace.hits) + ["fetch_k"] * (
         len(candidates) - len(trace.hits)
@@ -62,14 +62,14 @@ async def test_without_a_ranking_candidates_are_the_hits(way: Invoke) -> None:
         else:
             await way(retriever, "add_documents", [document(TEXT, "a")])
             trace = await way(retriever, "explain", "refund")
-        assert [each.outcome for each in trace.candidates] == ["hit 1", "hit 2", "hit 3"]
+        assert [each.left_out for each in trace.candidates] == [None, None, None]
         assert [each.searched_rank for each in trace.candidates] == [1, 2, 3]
 
 
 async def test_candidates_say_why_they_are_no_hits(way: Invoke) -> None:
     trace: Trace = await way(made(min_score=0.5, lexical_weight=0), "explain", "refund")
     outcomes = {each.index: each.outcome for each in trace.candidates}
-    assert outcomes[2].startswith("hit")
+    assert outcomes[2] == "opened window 1"
     assert outcomes[3] == "left out, as its similarity is below min_score"
     sentences = [f"It says refund {n}." for n in range(60)]
     retriever = SentenceWindowRetriever.from_documents(
@@ -130,8 +130,5 @@ async def test_numbers_and_tokens_of_each_stage_add_up(way: Invoke) -> None:
         "windows": sum(len(window.text.split()) for window in trace.windows),
         "returned": sum(len(shown_text(window).split()) for window in found),
     }
-    by_position = {each.returned: each.returned_tokens for each in trace.windows if each.returned}
-    assert sum(each or 0 for each in by_position.values()) == trace.tokens["returned"]
-    assert {each.returned_tokens for each in trace.windows if not each.returned} == {None}
     assert "7 by meaning, 4 by words, 4 by both -> 7 candidates -> 5 hits" in str(trace)
     assert "7 candidates" in trace._repr_html_()

@@ -18,7 +18,14 @@ from langchain_sentence_window.documents.window_documents import brief_values
 from langchain_sentence_window.documents.window_runs import sentence_numbers, source_span
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.tracing.trace import HitTrace, Trace, WindowTrace, largest_signals, name_line
+from langchain_sentence_window.retrieval.tracing.trace import (
+    SentenceTrace,
+    Trace,
+    WindowTrace,
+    cut_by,
+    largest_signals,
+    name_line,
+)
 
 from .opened_index import nearer, nothing_found, written
 from .output import MARKED, STRONG, WEAK, Output, counted, one_line, printable, shortened
@@ -137,12 +144,12 @@ def _window(window: WindowTrace) -> str:
         f"score {window.score:.2f}",
         f"hits {', '.join(map(str, window.hits))}",
         "" if window.reranked is None else f"reranked {window.reranked}{score}",
-        f"cut by {', '.join(window.cut)}" if window.cut else "",
+        cut_by(window.ends),
     ]
     return " · ".join(filter(None, facts))
 
 
-def _hit(hit: HitTrace) -> str:
+def _hit(hit: SentenceTrace) -> str:
     facts = [
         f"{written(hit.doc_id)} {hit.index}",
         f"score {hit.score:.2f}",

@@ -345,8 +345,6 @@ async def explain(studio: Studio, query: str, settings: Settings = NO_SETTINGS) 
     retriever, call = await ASYNC.in_thread(to_ask, studio.retriever, settings)
     trace = await retriever.aexplain(query, **call)
     found = trace.to_dict()
-    for window in found["windows"]:
-        del window["surroundings"]  # the sentences around it, which the document shows
     # The call's filter; the retriever's own binds anyway, and isn't the page's to tell.
     return {
         **found,

@@ -8,46 +8,75 @@ from textwrap import fill
 from typing import Any
 
 from langchain_sentence_window._display import milliseconds, named, ranked
+from langchain_sentence_window.windows.assembly import (
+    DOES_NOT_FIT,
+    IS_BEYOND_K,
+    IS_EQUAL,
+    IS_LABEL,
+    IS_NEAR,
+    IS_UNSUPPORTED,
+)
+
+BEYOND_FETCH_K = "fetch_k"
+BELOW_MIN_SCORE = "score"
+BY_RERANKER = "reranker"
+
+LEFT_OUT: Mapping[str, str] = {
+    IS_NEAR: "it is near a better window",
+    IS_LABEL: "it is no more than a heading",
+    IS_EQUAL: "its text is that of a better window",
+    DOES_NOT_FIT: "it doesn't fit into max_tokens",
+    IS_BEYOND_K: "there were k better ones",
+    IS_UNSUPPORTED: "it hardly fits the question",
+    BEYOND_FETCH_K: "there were fetch_k better ones",
+    BELOW_MIN_SCORE: "its similarity is below min_score",
+    BY_RERANKER: "the reranker dropped it",
+}
+"""Why a candidate or a window was left out, by the codes that traces hold."""
 
 TRIMMED, WIDENED = "trimmed", "widened"
 """Changes to a window that is returned."""
 
-_MAX_SIGNALS, _MIN_SHOWN = 3, 0.005
 _WIDTH = 100
+"""The columns of a trace as text."""
+
 _MAX_CHARS = 80
-"""The most characters of a text in a line."""
+"""The most characters of a sentence or window on a line."""
+
+_MAX_SIGNALS = 3
+_MIN_SIGNAL = 0.005
+"""Smaller parts of a score aren't shown: they would read as 0.00."""
 
 
 @dataclass(frozen=True, slots=True)
-class HitTrace:
-    """A sentence that was found.
+class SentenceTrace:
+    """A sentence that the search found: a hit, or a candidate that was left out.
 
     Attributes:
-        rank: Its rank, from 1.
+        rank: Its rank, from 1. Hits come first.
+        searched_rank: Its rank in the search, before reordering, from 1; the same as ``rank`` without a ranking.
         doc_id: Its document.
         index: Its index among the document's sentences, from 0.
         start: Its first code point in the source.
         end: One past its last code point.
         text: The sentence.
         score: The score that it was ranked by.
-        dense_rank: Its rank by meaning alone, from 1; ``None`` if it isn't among the candidates.
-        dense_score: The store's score by meaning alone.
-        lexical_rank: Its rank by words alone, from 1; ``None`` if it isn't among the candidates, or there is no
-            lexical search.
-        lexical_score: The BM25 score of the sentence alone.
+        dense_rank: Its rank by meaning alone, from 1; ``None`` if it isn't among the best.
+        dense_score: The store's score by meaning alone, likewise.
+        lexical_rank: Its rank by words alone, from 1; ``None`` if it isn't among the best, or there is no such search.
+        lexical_score: The BM25 score of the sentence alone, likewise.
         signals: The part of each signal in the score, by the signal's name; empty without a ranking. If the question
-            mentions the hit's document, the score is .1 higher. If it is limited to several documents, the score is
-            higher by as much as the best hit of its document was raised.
-        opened: The first and last index of its own window, both included.
-        cut_before: Whatever ended that window early before the hit: ``section``, ``document`` or ``filter``; ``None``
-            if nothing did.
-        cut_after: Whatever ended it early after the hit, likewise.
+            mentions its document, the score is .1 higher. If it is limited to several documents, the score is higher by
+            as much as the best hit of its document was raised.
         window: The number of the window that it is in; ``None`` for none.
+        opened: The first and last index of a hit's own window, both included; empty if it is no hit.
+        ends: What ended that window early, as in `WindowTrace`.
         outcome: A phrase that says what became of it.
-        left_out: Why it is in no window, as a code of `LEFT_OUT`; ``None`` if it is in one.
+        left_out: Why it is no hit, as a code of `LEFT_OUT`; ``None`` if it is one.
     """
 
     rank: int
+    searched_rank: int
     doc_id: str
     index: int
     start: int
@@ -59,52 +88,11 @@ class HitTrace:
     lexical_rank: int | None
     lexical_score: float | None
     signals: Mapping[str, float]
-    opened: tuple[int, int]
-    cut_before: str | None
-    cut_after: str | None
     window: int | None
+    opened: tuple[int, ...]
+    ends: Mapping[str, str]
     outcome: str
-    left_out: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WindowEnd:
-    """Tell what ended a window early.
-
-    Attributes:
-        where: On which side of its hits: ``before`` or ``after``.
-        by: ``section``, ``document``, ``filter`` or ``window``.
-        window: The number of the better window; ``None`` for anything else.
-    """
-
-    where: str
-    by: str
-    window: int | None = None
-
-    def __str__(self) -> str:
-        """Return it as a phrase."""
-        return f"{self.by if self.window is None else f'{self.by} {self.window}'} {self.where}"
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceTrace:
-    """A sentence in or near a window.
-
-    Attributes:
-        index: Its index among the document's sentences, from 0.
-        text: The sentence, with the white space after it.
-        score: The score that it was ranked by; ``None`` if it wasn't found.
-        in_window: Whether it is in the window.
-        is_hit: Whether it is one of the window's hits.
-        returned: Whether it is in the returned part of the window.
-    """
-
-    index: int
-    text: str
-    score: float | None
-    in_window: bool
-    is_hit: bool
-    returned: bool
+    left_out: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,20 +111,16 @@ class WindowTrace:
         hits: The ranks of its hits. The first one opened the window; the others were merged with it.
         reranked: Its rank after reranking, from 1; ``None`` without a reranker, or if the reranker left it out.
         relevance_score: The reranker's score; ``None`` without one.
-        cut: The reasons why it ended early as phrases, such as ``section after`` or ``window 1 before``.
+        ends: What ended it early ``before`` or ``after`` its hits: ``section``, ``document``, ``filter``, or a better
+            window such as ``window 1``.
+        outcome: A phrase that says what became of it.
+        left_out: Why it wasn't returned, as a code of `LEFT_OUT`; ``None`` if it was.
         returned: The position in the result, from 1, of the window that holds it; ``None`` if it wasn't returned.
         kept: The index of the first and last sentence of the window that was returned, if it was joined with others,
             completed, widened or trimmed.
-        lead_ins: The lead-ins of the returned window.
-        outcome: A phrase that says what became of it.
-        surroundings: Its sentences, and some before and after them.
-        tokens: The tokens of its text.
-        returned_tokens: The tokens of the window that was returned, with its lead-ins; ``None`` for none.
-        ends: The reasons why it ended early.
-        left_out: Why it wasn't returned, as a code of `LEFT_OUT`; ``None`` if it was.
         joined: The numbers of the windows that were joined with it.
-        change: What became of it otherwise: ``trimmed`` to fit into ``max_tokens``, or ``widened``, which includes
-            completed; ``None`` for neither.
+        change: What became of it otherwise: ``trimmed`` to fit into ``max_tokens`` or as a better window holds its
+            hit, or ``widened``, which includes completed; ``None`` for neither.
     """
 
     number: int
@@ -150,18 +134,13 @@ class WindowTrace:
     hits: tuple[int, ...]
     reranked: int | None
     relevance_score: float | None
-    cut: tuple[str, ...]
+    ends: Mapping[str, str]
+    outcome: str
+    left_out: str | None
     returned: int | None
     kept: tuple[int, int] | None
-    lead_ins: tuple[str, ...]
-    outcome: str
-    surroundings: tuple[SentenceTrace, ...]
-    tokens: int = 0
-    returned_tokens: int | None = None
-    ends: tuple[WindowEnd, ...] = ()
-    left_out: str | None = None
-    joined: tuple[int, ...] = ()
-    change: str | None = None
+    joined: tuple[int, ...]
+    change: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,39 +156,6 @@ class NameTrace:
     doc_id: str
     words: tuple[str, ...]
     name: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateTrace:
-    """A sentence that a search found, before the hits were taken.
-
-    Attributes:
-        rank: Its rank after reordering, from 1.
-        searched_rank: Its rank in the search, before reordering, from 1; the same as ``rank`` without a ranking.
-        doc_id: Its document.
-        index: Its index among the document's sentences, from 0.
-        start: Its first code point in the source; ``None`` if the store can't read it.
-        end: One past its last code point, likewise.
-        text: The sentence.
-        score: The score that it was ranked by.
-        dense_rank: Its rank by meaning alone, from 1; ``None`` if it isn't among the best.
-        lexical_rank: Its rank by words alone, from 1; ``None`` if it isn't among the best, or there is no such search.
-        outcome: A phrase that says what became of it: ``hit 3``, or why it is none.
-        left_out: Why it is no hit, as a code of `LEFT_OUT`; ``None`` if it is one.
-    """
-
-    rank: int
-    searched_rank: int
-    doc_id: str
-    index: int
-    start: int | None
-    end: int | None
-    text: str
-    score: float
-    dense_rank: int | None
-    lexical_rank: int | None
-    outcome: str
-    left_out: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +187,14 @@ class Trace:
 
     query: str
     settings: Mapping[str, Any]
-    hits: Sequence[HitTrace]
+    hits: Sequence[SentenceTrace]
     windows: Sequence[WindowTrace]
     seconds: Mapping[str, float]
     named: Sequence[NameTrace] = ()
     searched_as: str = ""
     is_limited: bool = False
     relevance: Mapping[str, float] = field(default_factory=dict)
-    candidates: Sequence[CandidateTrace] = ()
+    candidates: Sequence[SentenceTrace] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     tokens: Mapping[str, int] = field(default_factory=dict)
 
@@ -262,64 +208,36 @@ class Trace:
 
     def __str__(self) -> str:
         """Return the trace as text of at most 100 columns."""
-        paragraphs = [
-            self.query,
-            named(self.settings),
-            *(name_line(each, self) for each in self.named),
-            *([f"relevance: {_numbers(self.relevance)}"] if self.relevance else []),
-            *([stage_counts(self.counts, self.tokens)] if self.counts else []),
-            "\nwindows",
-            *map(_window_lines, self.windows),
-            "\nhits",
-            *map(_hit_lines, self.hits),
-            "\n" + milliseconds(self.seconds),
-        ]
-        return "\n".join(map(_wrapped, paragraphs))
+        windows, hits = map(_window_lines, self.windows), map(_hit_lines, self.hits)
+        lines = [*_head(self), "\nwindows", *windows, "\nhits", *hits, "\n" + milliseconds(self.seconds)]
+        return "\n".join(map(_wrapped, lines))
 
     def _repr_html_(self) -> str:
-        """Return the trace as a page for a notebook."""
-        return page(self.to_dict())
+        """Return the trace as a page for a notebook; all text in it is escaped."""
+        question, *facts = map(escape, [*_head(self), milliseconds(self.seconds)])
+        windows = "".join(_window_page(window, self.hits) for window in self.windows)
+        hits = escape("\n".join(map(_hit_lines, self.hits)))
+        return (
+            '<div style="font-family:sans-serif;max-width:60em">'
+            f"<p><b>{question}</b><br><small>{'<br>'.join(facts)}</small></p>{windows}"
+            f"<details><summary>{len(self.hits)} hits</summary><pre>{hits}</pre></details></div>"
+        )
 
 
-def _window_lines(window: WindowTrace) -> str:
-    first, last = window.sentences
-    facts = [
-        f"{window.doc_id}:{first}-{last}",
-        f"score {window.score:.3f}",
-        f"hits {','.join(map(str, window.hits))}",
-        f"reranked {window.reranked}" if window.reranked is not None else "",
-        f"relevance {window.relevance_score:.3f}" if window.relevance_score is not None else "",
-        f"cut by {', '.join(window.cut)}" if window.cut else "",
-    ]
-    return _entry(window.number, window.text, facts, window.outcome)
+def _head(trace: Trace) -> list[str]:
+    """Return the question, then what was set, recognized and found, each as a line."""
+    lines = [trace.query, named(trace.settings), *(name_line(each, trace) for each in trace.named)]
+    if trace.relevance:
+        lines.append("relevance: " + ", ".join(f"{name} {value:.3g}" for name, value in trace.relevance.items()))
+    if trace.counts:
+        lines.append(_stages(trace.counts, trace.tokens))
+    return lines
 
 
-def _hit_lines(hit: HitTrace) -> str:
-    cut = [f"{what} {where}" for what, where in ((hit.cut_before, "before"), (hit.cut_after, "after")) if what]
-    facts = [
-        f"{hit.doc_id}:{hit.index}",
-        f"score {hit.score:.3f}",
-        f"dense {ranked(hit.dense_rank, hit.dense_score, 3)}",
-        f"lexical {ranked(hit.lexical_rank, hit.lexical_score, 1)}",
-        largest_signals(hit.signals, _MAX_SIGNALS),
-        f"opened {hit.opened[0]}-{hit.opened[1]}",
-        f"cut by {', '.join(cut)}" if cut else "",
-    ]
-    return _entry(hit.rank, hit.text, facts, hit.outcome)
-
-
-def _entry(number: int, text: str, facts: Sequence[str], outcome: str) -> str:
-    line = " ".join(text.split())
-    line = line if len(line) <= _MAX_CHARS else f"{line[: _MAX_CHARS - 1]}…"
-    return f"{number:>3}  {line}\n     {'; '.join([*filter(None, facts), outcome])}"
-
-
-def _wrapped(text: str) -> str:
-    """Break lines that are too wide, and indent what goes on as the second line of an entry is."""
-    return "\n".join(
-        fill(line, _WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False)
-        for line in text.split("\n")
-    )
+def _stages(counts: Mapping[str, int], tokens: Mapping[str, int]) -> str:
+    searched = f"{counts['dense']} by meaning, {counts['lexical']} by words, {counts['both']} by both"
+    stages = [f"{counts[stage]} {stage} ({tokens[stage]} tokens)" for stage in ("hits", "windows", "returned")]
+    return " -> ".join([searched, f"{counts['candidates']} candidates", *stages])
 
 
 def name_line(named: NameTrace, trace: Trace) -> str:
@@ -333,87 +251,80 @@ def name_line(named: NameTrace, trace: Trace) -> str:
 def largest_signals(signals: Mapping[str, float], most: int) -> str:
     """Return what adds most to a score, largest first."""
     largest = sorted(signals.items(), key=lambda each: -abs(each[1]))[:most]
-    return ", ".join(f"{name} {value:+.2f}" for name, value in largest if abs(value) >= _MIN_SHOWN)
+    return ", ".join(f"{name} {value:+.2f}" for name, value in largest if abs(value) >= _MIN_SIGNAL)
 
 
-def _numbers(numbers: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.3g}" for name, value in numbers.items())
+def cut_by(ends: Mapping[str, str]) -> str:
+    """Return what ended a window early as a phrase; empty if nothing did."""
+    return f"cut by {', '.join(f'{what} {side}' for side, what in ends.items())}" if ends else ""
 
 
-def stage_counts(counts: Mapping[str, int], tokens: Mapping[str, int]) -> str:
-    """Return how many sentences and windows there were at each stage of a query, with their tokens, on a line."""
-    searched = f"{counts['dense']} by meaning, {counts['lexical']} by words, {counts['both']} by both"
-    stages = [f"{counts[stage]} {stage} ({tokens[stage]} tokens)" for stage in ("hits", "windows", "returned")]
-    return " -> ".join([searched, f"{counts['candidates']} candidates", *stages])
+def _window_lines(window: WindowTrace) -> str:
+    return _entry(window.number, window.text, [*_window_facts(window), window.outcome])
 
 
-_CELL = 'style="padding:2px 8px;text-align:left;vertical-align:top"'
-_OUTLINED = "border-top:2px solid #3465a4;border-bottom:2px solid #3465a4;"
-
-
-def page(trace: Mapping[str, Any]) -> str:
-    """Return a page for the result of `Trace.to_dict`; all text in it is escaped."""
-    scores = [hit["score"] for hit in trace["hits"]]
-    low, high = min(scores, default=0.0), max(scores, default=0.0)
-    settings, seconds = named(trace["settings"]), milliseconds(trace["seconds"])
-    names = "".join(
-        f"<br>names {escape(each['doc_id'])} by {escape(each['name'] or ', '.join(each['words']))}"
-        for each in trace["named"]
-    )
-    passed = f"<br>{escape(stage_counts(trace['counts'], trace['tokens']))}" if trace["counts"] else ""
-    head = f"{escape(settings)}<br>{escape(seconds)}{passed}{names}"
-    parts = [
-        f"<p><b>{escape(trace['query'])}</b><br><small>{head}</small></p>",
-        *(_window(window, low, high) for window in trace["windows"]),
-        f"<details><summary>{len(scores)} hits</summary>{_hits(trace['hits'])}</details>",
+def _window_facts(window: WindowTrace) -> list[str]:
+    first, last = window.sentences
+    return [
+        f"{window.doc_id}:{first}-{last}",
+        f"score {window.score:.3f}",
+        f"hits {','.join(map(str, window.hits))}",
+        f"reranked {window.reranked}" if window.reranked is not None else "",
+        f"relevance {window.relevance_score:.3f}" if window.relevance_score is not None else "",
+        cut_by(window.ends),
     ]
-    return f'<div style="font-family:sans-serif;max-width:60em">{"".join(parts)}</div>'
 
 
-def _window(window: Mapping[str, Any], low: float, high: float) -> str:
-    first, last = window["sentences"]
-    ranks = f"window {window['number']}" + (f", reranked {window['reranked']}" if window["reranked"] else "")
-    relevance = "" if window["relevance_score"] is None else f", relevance {window['relevance_score']:.3f}"
-    location = f"{window['doc_id']}, sentences {first} to {last}, characters {window['start']} to {window['end']}"
-    cut = f" · ended by {', '.join(window['cut'])}" if window["cut"] else ""
-    heading = f"<br><i>{escape(window['heading'])}</i>" if window["heading"] else ""
-    head = f"<b>{ranks}</b> · {escape(window['outcome'])} · score {window['score']:.3f}{relevance}"
-    text = "".join(_sentence(sentence, low, high) for sentence in window["surroundings"])
+def _hit_lines(hit: SentenceTrace) -> str:
+    facts = [
+        f"{hit.doc_id}:{hit.index}",
+        f"score {hit.score:.3f}",
+        f"dense {ranked(hit.dense_rank, hit.dense_score, 3)}",
+        f"lexical {ranked(hit.lexical_rank, hit.lexical_score, 1)}",
+        largest_signals(hit.signals, _MAX_SIGNALS),
+        f"opened {hit.opened[0]}-{hit.opened[1]}",
+        cut_by(hit.ends),
+        hit.outcome,
+    ]
+    return _entry(hit.rank, hit.text, facts)
+
+
+def _entry(number: int, text: str, facts: Sequence[str]) -> str:
+    return f"{number:>3}  {on_one_line(text, _MAX_CHARS)}\n     {'; '.join(filter(None, facts))}"
+
+
+def on_one_line(text: str, most: int) -> str:
+    """Return a text without line breaks, cut to so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+def _wrapped(text: str) -> str:
+    """Break lines that are too wide, and indent what goes on as the second line of an entry is."""
+    return "\n".join(
+        fill(line, _WIDTH, subsequent_indent="     ", break_on_hyphens=False, break_long_words=False)
+        for line in text.split("\n")
+    )
+
+
+def _window_page(window: WindowTrace, hits: Sequence[SentenceTrace]) -> str:
+    """Return a window as HTML: what became of it, and its text, in which hits are shaded by score."""
+    facts = filter(None, [window.heading, *_window_facts(window)])
+    low, high = min(each.score for each in hits), max(each.score for each in hits)
+    text, end = "", 0
+    for hit in sorted(hits, key=lambda each: each.index):
+        if hit.window == window.number:
+            start = hit.start - window.start
+            share = (hit.score - low) / (high - low) if high > low else 1.0
+            sentence = escape(window.text[start : hit.end - window.start])
+            text += (
+                f'{escape(window.text[end:start])}<span style="background:rgba(252,175,62,{0.15 + 0.65 * share:.2f})"'
+                f' title="hit {hit.rank}, score {hit.score:.3f}">'
+                f"{f'<u>{sentence}</u>' if hit.rank in window.hits else sentence}</span>"
+            )
+            end = hit.end - window.start
+    text += escape(window.text[end:])
     return (
-        f'<div style="margin:1em 0">{head}<br><small>{escape(location)}{escape(cut)}{heading}</small>'
-        f'<div style="white-space:pre-wrap;line-height:1.7">{text}</div></div>'
+        f"<p><b>window {window.number}</b> · {escape(window.outcome)}<br><small>{escape(' · '.join(facts))}</small></p>"
+        f'<div style="white-space:pre-wrap;line-height:1.7;border:2px solid #3465a4;padding:4px">{text}</div>'
     )
-
-
-def _sentence(sentence: Mapping[str, Any], low: float, high: float) -> str:
-    style, title = "", f"sentence {sentence['index']}"
-    if sentence["score"] is not None:
-        share = (sentence["score"] - low) / (high - low) if high > low else 1.0
-        style += f"background:rgba(252,175,62,{0.15 + 0.65 * share:.2f});"
-        title += f", score {sentence['score']:.3f}"
-    if sentence["in_window"]:
-        style += _OUTLINED
-    if not sentence["returned"]:
-        style += "color:#888;"
-    text = escape(sentence["text"])
-    shown = f"<u>{text}</u>" if sentence["is_hit"] else text
-    return f'<span style="{style}" title="{title}">{shown}</span>'
-
-
-def _hits(hits: Sequence[Mapping[str, Any]]) -> str:
-    titles = ("rank", "sentence", "score", "dense", "lexical", "signals", "outcome", "text")
-    rows = [
-        (
-            hit["rank"],
-            f"{hit['doc_id']}:{hit['index']}",
-            f"{hit['score']:.3f}",
-            ranked(hit["dense_rank"], hit["dense_score"], 3),
-            ranked(hit["lexical_rank"], hit["lexical_score"], 1),
-            ", ".join(f"{name} {value:+.2f}" for name, value in hit["signals"].items()) or "-",
-            hit["outcome"],
-            hit["text"],
-        )
-        for hit in hits
-    ]
-    body = "".join(f"<tr>{''.join(f'<td {_CELL}>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><tr>{''.join(f'<th {_CELL}>{title}</th>' for title in titles)}</tr>{body}</table>"

@@ -76,7 +76,7 @@ export function createWhy({ app, onAnswer, onSentence }) {
   function told(fate, query, settings) {
     const sum = trace && sentenceSummary(trace, fate);
     const tryIt = (given) => app.go("ask", { q: query, settings: JSON.stringify(given), doc: fate.doc_id, start: fate.start ?? 0, sentence: fate.index, tab: "why" });
-    const naming = (own, written) => (own.filter === null ? written : inWords(own, description).join(", "));
+    const naming = (own) => (own.filter === null ? "no filter" : inWords(own, description).join(", "));
     onKept = () => tryIt({});
     trial.element.hidden = true;
     return [
@@ -87,10 +87,10 @@ export function createWhy({ app, onAnswer, onSentence }) {
       el("p", { class: "reason" }, el("span", { aria: { hidden: "true" } }, fate.is_shown ? "✓ " : "✕ "), asSentence(fate.reason)),
       fate.nearest ? el("p", {}, asSentence(fate.nearest)) : null,
       el("p", {}, labelled(fate.advice)),
-      fate.advised.map(({ written, settings: own }) => el("div", { class: "row" },
-        button(`Try ${naming(own, written)}`, () => tryIt(withSettings(settings, own)), "main small"),
+      fate.advised.map(({ settings: own }) => el("div", { class: "row" },
+        button(`Try ${naming(own)}`, () => tryIt(withSettings(settings, own)), "main small"),
         button("Would this help?", () => trial.start(settings, withSettings(settings, own)), "small", {
-          title: "Asks all questions with it", aria: { label: `Would this help? ${naming(own, written)}` } }))),
+          title: "Asks all questions with it", aria: { label: `Would this help? ${naming(own)}` } }))),
       trial.element,
       fate.text === null || app.about?.is_read_only !== false ? null
         : el("div", { class: "row" }, button("This is the answer", () => onAnswer(fate.doc_id, [[fate.start, fate.end]]), "small")),
@@ -314,7 +314,7 @@ function ranks(fate) {
     el("thead", {}, el("tr", {}, el("td", {}), ["Rank", "Score", "Similarity"].map((each) => el("th", { scope: "col" }, each)))),
     el("tbody", {}, rows.map(([name, each]) => el("tr", {}, el("th", { scope: "row" }, name),
       el("td", { class: "number" }, each.rank === null ? `not among ${fate.candidates}` : `${each.rank} of ${fate.candidates}`),
-      el("td", { class: "number" }, decimal(each.score)), el("td", { class: "number" }, decimal(each.cosine))))));
+      el("td", { class: "number" }, decimal(each.score)), el("td", { class: "number" }, decimal(each.dense_score))))));
 }
 
 /** Draw the signals that scored it lower than the last hit: its part and that one's. */
