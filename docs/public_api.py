@@ -47,7 +47,7 @@ SINGLE = (
 INTERNAL = frozenset(
     {
         *("checks", "elsewhere", "related", "checked_values", "model_config"),  # how settings are checked
-        *("FaissStore.at_one_state", "FaissStore.catch_up", "FaissStore.embed_query"),
+        *("FaissStore.at_one_state", "FaissStore.catch_up", "FaissStore.embed_query", "FaissStore.read_sentences"),
         *("FaissStore.prepare_replacement", "FaissStore.read", "FaissStore.remove_documents"),
         *("BM25Index.change", "BM25Index.fill", "BM25Index.lacking", "BM25Index.spread_scores"),
         *("CheckResult.with_note", "CheckResult.with_part", "SentenceWindowRetriever.model_post_init"),

@@ -228,8 +228,6 @@ class SectionLines(dict[int, Line]):
     looked up again each time, until it is there.
     """
 
-    __slots__ = ("doc_id", "end", "lookup", "start")
-
     def __init__(self, doc_id: str, start: int, end: int, lookup: Lookup) -> None:
         """Begin without a line.
 

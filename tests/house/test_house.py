@@ -183,6 +183,7 @@ LITERAL_KEYS = {
     "apps/mcp/mcp_passages.py": {"relevance"},  # an order of windows
     "retrieval/settings.py": {"relevance"},  # the same
     "windows/assembly.py": {"relevance"},  # the same
+    "windows/geometry.py": {"score"},  # an attribute of a hit, by which hits are sorted
     "ranking/relevance.py": {"relevance"},  # a number of a trace
     "distributed/": {"sentences"},  # what the outcome of an ingest counts
     "apps/studio/": CONTRACT_KEYS,  # the JSON that the page reads
