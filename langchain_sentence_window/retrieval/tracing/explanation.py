@@ -275,4 +275,5 @@ async def _rankings(io: IO, request: Request, depth: int) -> tuple[Ranks, Ranks]
 
 
 def _ranks(scored: Iterable[tuple[SentenceKey, float]]) -> Ranks:
-    return {key: (rank, float(score)) for rank, (key, score) in enumerate(scored, 1)}
+    in_order = sorted(scored, key=lambda each: (-each[1], each[0]))  # as ties are ordered in any search
+    return {key: (rank, float(score)) for rank, (key, score) in enumerate(in_order, 1)}
