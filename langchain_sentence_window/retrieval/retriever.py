@@ -378,7 +378,7 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         """Run a query and record what became of every hit and window.
 
         Use it to find out why an answer wasn't found. It makes two more searches than `invoke`, one by meaning alone
-        and one by words alone, and reads the sentences around windows.
+        and one by words alone, and reads the candidates and windows that were left out.
 
         Args:
             query: The question.
@@ -411,7 +411,8 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         """Find out what became of one sentence in a query, and what would have returned it.
 
         Use it to ask why a sentence isn't found. It searches deeper by meaning and by words. Then it runs the query
-        with other settings until two of them return the sentence: up to ten more queries, and calls of the reranker.
+        with other settings until two of them return the sentence: up to a dozen more queries, and calls of the
+        reranker.
 
         Args:
             query: The question.

@@ -249,8 +249,9 @@ async def test_a_trace_tells_nothing_of_what_is_forbidden(case: Case, words: Wor
             assert sorted(hit.dense_rank or 0 for hit in trace.hits) == list(range(1, len(trace.hits) + 1))
             for shown in (trace.to_json(), json.dumps(trace.to_dict()), str(trace), trace._repr_html_()):
                 assert "heirs" not in shown
-    ends = {(hit.doc_id, hit.index): (hit.cut_before, hit.cut_after) for hit in trace.hits}
-    assert (ends["both", 1], ends["both", 4]) == (("document", "filter"), ("filter", "document"))
+    ends = {(hit.doc_id, hit.index): hit.ends for hit in trace.hits}
+    assert ends["both", 1] == {"before": "document", "after": "filter"}
+    assert ends["both", 4] == {"before": "filter", "after": "document"}
 
 
 @pytest.mark.parametrize("case", BY_ID)

@@ -212,9 +212,13 @@ class TracedQuery(Query):
         own = kept = window.first, window.last
         position = change = left_out = None
         joined: tuple[int, ...] = ()
+        assembly = self.assembled.assembly
         if back is None:
-            left_out = codes.BY_RERANKER if at is None else self.assembled.assembly.left_out[at]
+            left_out = codes.BY_RERANKER if at is None else assembly.left_out[at]
             outcome = f"left out, as {LEFT_OUT[left_out]}"
+            if at is not None and at in assembly.equal:
+                better = self.ranked[assembly.equal[at].better].window
+                outcome = f"left out, as its text is that of window {self._numbers[better.best.key]}"
         else:
             position, returned, together = back
             kept, joined = (returned.first, returned.last), tuple(each for each in together if each != number)
@@ -271,4 +275,5 @@ async def _rankings(io: IO, request: Request, depth: int) -> tuple[Ranks, Ranks]
 
 
 def _ranks(scored: Iterable[tuple[SentenceKey, float]]) -> Ranks:
-    return {key: (rank, float(score)) for rank, (key, score) in enumerate(scored, 1)}
+    in_order = sorted(scored, key=lambda each: (-each[1], each[0]))  # as ties are ordered in any search
+    return {key: (rank, float(score)) for rank, (key, score) in enumerate(in_order, 1)}

@@ -179,7 +179,8 @@ class Trace:
             others if it has two parts. Otherwise it mentions them, and their sentences score higher: by .1 with a
             ranking, else by a tenth of the best score.
         relevance: The numbers that decided with ``min_relevance``, by name; see `judge_relevance`.
-        candidates: The sentences that the hits were taken from, in their new order; the hits alone without a ranking.
+        candidates: The hits, then the other sentences that they were taken from, best first; the hits alone without a
+            ranking. Sentences that the store can't read are missing.
         counts: How many there were at each stage: sentences found by meaning (``dense``), by words (``lexical``) and by
             ``both`` in the whole collection, ``candidates``, ``hits``, ``windows`` and those ``returned``.
         tokens: The tokens of all ``hits``, of all ``windows``, and of those ``returned`` with their lead-ins.
@@ -194,7 +195,7 @@ class Trace:
     searched_as: str = ""
     is_limited: bool = False
     relevance: Mapping[str, float] = field(default_factory=dict)
-    candidates: Sequence[SentenceTrace] = ()
+    candidates: Sequence[SentenceTrace] = field(default=(), repr=False)  # hundreds, which would hide the rest
     counts: Mapping[str, int] = field(default_factory=dict)
     tokens: Mapping[str, int] = field(default_factory=dict)
 
