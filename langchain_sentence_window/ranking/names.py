@@ -40,6 +40,7 @@ _MIN_PLAIN_WORDS = 3
 
 _PART_END = re.compile(r"\s[-–—|]\s|[,:;()]|(?:19|20)\d\d")
 _ENDING = re.compile(r"(?<=....)(?:isch|ian|ien|ese|ish|an|en|ic|sh|[aeiosy])++$")
+# A year, as in "FY2024", and what follows without a space, as in "2024Q2".
 _YEAR = re.compile(r"(?:19|20)\d\d|(?<=(?:19|20)\d\d)[^\W_]+")
 _COUNT = re.compile(r"\d{1,3}|(?:19|20)\d\d|.")
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -243,7 +244,11 @@ def _naming(question: Question, candidates: Sequence[Phrase], owners: Mapping[st
         for phrase in candidates
         if phrase.key in owners and any(phrase.verbatim in name.lower() for name in owners[phrase.key].values())
     ]
-    asked = {_stem(token.word) for token in question.tokens} | _years(question.text) if phrases else set[str]()
+    asked = (
+        {_stem(token.word) for token in question.tokens} | {*_YEAR.findall(question.text.lower())}
+        if phrases
+        else set[str]()
+    )
     named: dict[str, NamedDocument] = {}
     spans: list[Span] = []
     for phrase in phrases:
@@ -283,7 +288,7 @@ def _best(key: str, names: Mapping[str, str], asked: set[str]) -> dict[str, str]
     ranks = {}
     for doc_id, name in names.items():
         words = _words_of_name(name)
-        ranks[doc_id] = len(asked & {*map(_stem, words), *_years(name)}), _key(words) == key
+        ranks[doc_id] = len(asked & {*map(_stem, words), *_YEAR.findall(name.lower())}), _key(words) == key
     highest = max(ranks.values())
     return {doc_id: names[doc_id] for doc_id, rank in ranks.items() if rank == highest}
 
@@ -296,11 +301,6 @@ def _words_of_name(name: str) -> list[str]:
 def _key(words: Sequence[str]) -> str:
     """Return what words have in common with other ways to write them: they are one word, without its endings."""
     return "".join([*words[:-1], *map(_stem, words[-1:])])
-
-
-def _years(text: str) -> set[str]:
-    """Return the years in a text, and what follows without a space, as in "FY2024" and "2024Q2"."""
-    return set(_YEAR.findall(text.lower()))
 
 
 def _stem(word: str) -> str:

@@ -257,7 +257,7 @@ class FoundCandidates:
         places = [(numbers[name], index) for name, index in asked if name in numbers]
         found = {row for (row,) in self._snapshot.execute(_ROWS_AT, [as_json(places)])} if places else set[int]()
         if self._allowed is not None:
-            found = set(among(found, self._allowed))
+            found = set(_among(found, self._allowed))
         read = self._reader.sentences([row for row in self._reader.rows(found).values() if row.section_key != NONE])
         return {sentence.key: sentence for sentence in read if sentence.key in asked}
 
@@ -346,8 +346,7 @@ def are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
     return np.asarray(others[at] == rows)
 
 
-def among(rows: Iterable[int], allowed: Rows) -> list[int]:
-    """Return those of some rows that are allowed, in order."""
+def _among(rows: Iterable[int], allowed: Rows) -> list[int]:
     found = np.array(sorted(rows), dtype=np.int64)
     return list(found[are_in(found, allowed)].tolist())
 
