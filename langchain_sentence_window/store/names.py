@@ -103,9 +103,6 @@ _LINES = """
         WHERE key = value LIMIT {}
     )))) FROM json_each(?)
 """
-_ROWS = f"""
-    SELECT json_group_array(json_array(row, doc_id)) FROM sentences JOIN documents USING (document) WHERE row {ONE_OF}
-"""
 _ROWS = "SELECT json_group_array(json_array(row, source_key)) FROM sentences WHERE"
 _DOC_IDS = f"""
     SELECT json_group_array(json_array(source_key, doc_id))
