@@ -79,7 +79,7 @@ def main() -> None:
         retriever.invoke("refund card", k=1)
         second = [Document(page_content=TEXT, metadata={"source": "q.md"}, id="q")]
         added = walk(lambda: retriever.add_documents(second))
-        asked = walk(lambda: retriever.invoke("refund card", k=2))
+        asked = walk(lambda: retriever.invoke("the refund Card", k=2))  # a word that may be a name
         retriever.vectorstore.close()  # type: ignore[attr-defined]
     print(json.dumps({"add_documents": added, "invoke": asked}))
 
