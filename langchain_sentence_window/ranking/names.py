@@ -178,13 +178,14 @@ def read_question(text: str) -> Question:
     if len(tokens) > _MAX_WORDS:
         return Question(text, tokens, ())
     is_plain = not any(token.is_name for token in tokens)
+    stems = [_stem(token.word) for token in tokens]
     phrases: list[Phrase] = []
     for first, token in enumerate(tokens):
         if token.word in _ARTICLES:
             continue
         before, is_name = "", False
         for at, last in enumerate(tokens[first : first + _MAX_NAME_WORDS], first):
-            key = before + _stem(last.word)
+            key = before + stems[at]
             before += last.word
             is_name = is_name or last.is_name
             written = text[token.start : last.end]
