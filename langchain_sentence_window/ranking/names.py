@@ -245,11 +245,9 @@ def _naming(question: Question, candidates: Sequence[Phrase], owners: Mapping[st
         for phrase in candidates
         if phrase.key in owners and any(phrase.verbatim in name.lower() for name in owners[phrase.key].values())
     ]
-    asked = (
-        {_stem(token.word) for token in question.tokens} | {*_YEAR.findall(question.text.lower())}
-        if phrases
-        else set[str]()
-    )
+    if not phrases:
+        return None
+    asked = {_stem(token.word) for token in question.tokens} | {*_YEAR.findall(question.text.lower())}
     named: dict[str, NamedDocument] = {}
     spans: list[Span] = []
     for phrase in phrases:
