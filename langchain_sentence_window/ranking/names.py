@@ -40,6 +40,7 @@ _MIN_PLAIN_WORDS = 3
 
 _PART_END = re.compile(r"\s[-–—|]\s|[,:;()]|(?:19|20)\d\d")
 _ENDING = re.compile(r"(?<=....)(?:isch|ian|ien|ese|ish|an|en|ic|sh|[aeiosy])++$")
+# A year, as in "FY2024", and what follows without a space, as in "2024Q2".
 _YEAR = re.compile(r"(?:19|20)\d\d|(?<=(?:19|20)\d\d)[^\W_]+")
 _COUNT = re.compile(r"\d{1,3}|(?:19|20)\d\d|.")
 _ARTICLES = frozenset({"a", "an", "the"})
@@ -177,13 +178,14 @@ def read_question(text: str) -> Question:
     if len(tokens) > _MAX_WORDS:
         return Question(text, tokens, ())
     is_plain = not any(token.is_name for token in tokens)
+    stems = [_stem(token.word) for token in tokens]
     phrases: list[Phrase] = []
     for first, token in enumerate(tokens):
         if token.word in _ARTICLES:
             continue
         before, is_name = "", False
         for at, last in enumerate(tokens[first : first + _MAX_NAME_WORDS], first):
-            key = before + _stem(last.word)
+            key = before + stems[at]
             before += last.word
             is_name = is_name or last.is_name
             written = text[token.start : last.end]
@@ -243,7 +245,9 @@ def _naming(question: Question, candidates: Sequence[Phrase], owners: Mapping[st
         for phrase in candidates
         if phrase.key in owners and any(phrase.verbatim in name.lower() for name in owners[phrase.key].values())
     ]
-    asked = {_stem(token.word) for token in question.tokens} | _years(question.text) if phrases else set[str]()
+    if not phrases:
+        return None
+    asked = {_stem(token.word) for token in question.tokens} | {*_YEAR.findall(question.text.lower())}
     named: dict[str, NamedDocument] = {}
     spans: list[Span] = []
     for phrase in phrases:
@@ -283,7 +287,7 @@ def _best(key: str, names: Mapping[str, str], asked: set[str]) -> dict[str, str]
     ranks = {}
     for doc_id, name in names.items():
         words = _words_of_name(name)
-        ranks[doc_id] = len(asked & {*map(_stem, words), *_years(name)}), _key(words) == key
+        ranks[doc_id] = len(asked & {*map(_stem, words), *_YEAR.findall(name.lower())}), _key(words) == key
     highest = max(ranks.values())
     return {doc_id: names[doc_id] for doc_id, rank in ranks.items() if rank == highest}
 
@@ -296,11 +300,6 @@ def _words_of_name(name: str) -> list[str]:
 def _key(words: Sequence[str]) -> str:
     """Return what words have in common with other ways to write them: they are one word, without its endings."""
     return "".join([*words[:-1], *map(_stem, words[-1:])])
-
-
-def _years(text: str) -> set[str]:
-    """Return the years in a text, and what follows without a space, as in "FY2024" and "2024Q2"."""
-    return set(_YEAR.findall(text.lower()))
 
 
 def _stem(word: str) -> str:

@@ -202,12 +202,15 @@ def _damage(snapshot: Snapshot) -> Iterator[str]:
 
 
 def _lost_names(snapshot: Snapshot) -> Iterator[str]:
-    for table, (sql, keys_of, stored_keys) in _NAMES.items():
-        for row, content in snapshot.execute(sql):
-            names, stored = keys_of(content), snapshot.execute(stored_keys, [row])
-            # One is enough, as another release of Unicode may find others.
-            if names and names.isdisjoint(name for (name,) in stored):
-                yield f"row {row} of the {table} lacks the keys of its names"
+    for key, metadata in snapshot.execute("SELECT source_key, metadata FROM sources"):
+        names = keys_of_source(read_metadata([metadata])[0])
+        found = snapshot.execute("SELECT key FROM names WHERE source_key = ?", [key])
+        # One is enough, as another release of Unicode may find others.
+        if names and names.isdisjoint(name for (name,) in found):
+            yield f"row {key} of the sources lacks the keys of its names"
+    for row, text in snapshot.execute(_WITHOUT_NAMES):
+        if keys_in(as_text(text)):
+            yield f"row {row} of the sentences lacks the keys of its names"
 
 
 _CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
@@ -221,20 +224,6 @@ _CHECKS: Mapping[str, tuple[str, Callable[..., int]]] = {
     "sections": ("SELECT section_key, metadata, checksum FROM sections", shared_checksum),
 }
 """The rows of each table with the fields that their checksums cover."""
-
-_NAMES: Mapping[str, tuple[str, Callable[[Any], set[str]], str]] = {
-    "sources": (
-        "SELECT source_key, metadata FROM sources",
-        lambda metadata: keys_of_source(read_metadata([metadata])[0]),
-        "SELECT key FROM names WHERE source_key = ?",
-    ),
-    "sentences": (
-        f"SELECT row, text FROM sentences WHERE source_key IS NOT NULL AND start_index < {FIRST_LINES}",
-        lambda text: keys_in(as_text(text)),
-        "SELECT key FROM first_lines WHERE row = ?",
-    ),
-}
-"""The rows of each table that have names, how their keys are made, and where they are stored."""
 
 # Where a table is empty, even NULL isn't in it.
 _FAULTS = {
@@ -254,6 +243,10 @@ _FAULTS |= {
     "(SELECT last_row FROM writes ORDER BY generation DESC LIMIT 1)",
 }
 
+_WITHOUT_NAMES = (
+    f"SELECT row, text FROM sentences WHERE source_key IS NOT NULL AND start_index < {FIRST_LINES} "
+    "AND row NOT IN (SELECT row FROM first_lines)"
+)
 _KEYS = "SELECT row, doc_id, sentence_index, section FROM sentences JOIN documents USING (document)"
 
 

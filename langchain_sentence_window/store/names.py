@@ -5,6 +5,7 @@ name, however many there are.
 """
 
 from collections.abc import Sequence
+from itertools import compress
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from langchain_sentence_window._primitives import Rows
 from langchain_sentence_window.documents.source_parts import names_in
 from langchain_sentence_window.ranking.names import MAX_SHARED, DocumentNames, name_keys
 
-from .reading import among, are_in
+from .reading import are_in
 from .records import read_metadata, read_shared
 from .tables import ONE_OF, Snapshot, Version
 
@@ -71,12 +72,12 @@ class NameIndex:
 def _in_first_lines(snapshot: Snapshot, keys: Sequence[str], allowed: Rows | None) -> dict[str, set[str]]:
     """Return those of some keys that are in the first lines of documents, by ``doc_id``."""
     found: dict[str, set[str]] = {}
-    for key, lines in zip(keys, snapshot.lists(_SOME_LINES if allowed is None else _ALL_LINES, keys), strict=True):
-        rows = [row for row, _ in lines]
-        readable = set(rows if allowed is None else among(rows, allowed))
-        for row, doc_id in lines if len(readable) <= MAX_SHARED else ():
-            if row in readable:
-                found.setdefault(doc_id, set()).add(key)
+    limit = MAX_SHARED + 1 if allowed is None else -1
+    for key, lines in zip(keys, snapshot.lists(_LINES.format(limit), keys), strict=True):
+        if allowed is not None:
+            lines = list(compress(lines, are_in(np.array([row for row, _ in lines], dtype=np.int64), allowed)))
+        for _, doc_id in lines if len(lines) <= MAX_SHARED else ():
+            found.setdefault(doc_id, set()).add(key)
     return found
 
 
@@ -101,11 +102,6 @@ _LINES = """
         SELECT row, doc_id FROM first_lines JOIN sentences USING (row) JOIN documents USING (document)
         WHERE key = value LIMIT {}
     )))) FROM json_each(?)
-"""
-_SOME_LINES = _LINES.format(MAX_SHARED + 1)
-_ALL_LINES = _LINES.format(-1)
-_ROWS = f"""
-    SELECT json_group_array(json_array(row, doc_id)) FROM sentences JOIN documents USING (document) WHERE row {ONE_OF}
 """
 _ROWS = "SELECT json_group_array(json_array(row, source_key)) FROM sentences WHERE"
 _DOC_IDS = f"""
