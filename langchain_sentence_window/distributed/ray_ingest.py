@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
@@ -362,7 +363,10 @@ def _ray_settings(context: Any) -> Iterator[None]:
     try:
         for name, value in settings.items():
             setattr(context, name, value)
-        yield
+        with warnings.catch_warnings():
+            # Of stages with fewer blocks than processors, which are as many as there are documents.
+            warnings.filterwarnings("ignore", "The maximum number of concurrent tasks", UserWarning)
+            yield
     finally:
         logger.setLevel(level)
         for name, value in before.items():
