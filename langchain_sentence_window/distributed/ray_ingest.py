@@ -19,7 +19,7 @@ from langchain_core.documents import Document
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import as_number, checked_flag, optional_count
+from langchain_sentence_window._validation import as_integer, as_number, checked_flag, optional_count
 from langchain_sentence_window.adapters.store_adapter import batches
 from langchain_sentence_window.documents.part_groups import JoinParts, group_documents
 from langchain_sentence_window.documents.source_documents import JSON, MetadataFitter
@@ -37,7 +37,7 @@ from .ray_stages import (
     PATH,
     ROOT,
     ROW,
-    TEXTS,
+    TEXT,
     Row,
     WriteDocuments,
     gather,
@@ -146,7 +146,11 @@ def ingest(
     flags = {"whole_documents": whole_documents, "rebuild_indexes": rebuild_indexes, "show_progress": show_progress}
     for name, value in flags.items():
         checked_flag(name, value)
-    _check_resources(num_cpus, num_gpus, concurrency)
+    if not as_number(num_cpus) > 0:
+        raise InvalidInputError(f"num_cpus is {shown(num_cpus)}; it must be a number above 0")
+    if not as_number(num_gpus) >= 0:
+        raise InvalidInputError(f"num_gpus is {shown(num_gpus)}; it must be a number, 0 or more")
+    workers = _checked_workers(concurrency)
     writer = DocumentWriter(
         store,
         embedding,
@@ -166,8 +170,10 @@ def ingest(
     with _cluster() as resources, _ray_settings(given.context if is_dataset else data.DataContext.get_current()):
         _check_picklable(writer)
         cpus = max(1, int(resources.get("CPU", 1)))
-        workers = _worker_counts(concurrency, resources, num_cpus, num_gpus)
-        run.summary.workers = workers[1]
+        needs = {"CPU": num_cpus, "GPU": num_gpus}
+        room = min(resources.get(name, 0) / need for name, need in needs.items() if need)
+        least, most = workers or (max(1, int(room)),) * 2
+        run.summary.workers = most
         try:
             with run.failing("the store can't be opened"):
                 connection.call(lambda store: store.fetch([("", 0)]))
@@ -179,14 +185,14 @@ def ingest(
                     if is_dataset:
                         rows = _dataset_rows(given, join, whole_documents=whole_documents, cpus=cpus)
                     else:
-                        rows = _dataset_of(given, join, workers[1], cpus)
+                        rows = _dataset_of(given, join, most, cpus)
                     written = rows.map_batches(
                         WriteDocuments,
                         fn_constructor_args=(writer, join),
                         batch_size=None,
                         num_cpus=num_cpus,
                         num_gpus=num_gpus or None,
-                        compute=data.ActorPoolStrategy(min_size=workers[0], max_size=workers[1]),
+                        compute=data.ActorPoolStrategy(min_size=least, max_size=most),
                     )
                     total = None if is_dataset else len(given)
                     with tqdm(total=total, desc="Ingesting", unit=" documents", disable=not show_progress) as bar:
@@ -292,7 +298,7 @@ def _dataset_rows(dataset: Any, join: JoinParts, *, whole_documents: bool, cpus:
     columns = set(dataset.columns() or ())
     if {PATH, BYTES} <= columns:
         return _mapped(dataset, read_file, join, cpus)
-    if columns.isdisjoint(TEXTS):
+    if TEXT not in columns:
         raise InvalidInputError(
             f"the dataset has the columns {', '.join(sorted(columns)) or 'none'}; give one with the column text, or "
             "one that ray.data.read_binary_files(..., include_paths=True) makes"
@@ -373,37 +379,18 @@ def _ray_settings(context: Any) -> Iterator[None]:
             setattr(context, name, value)
 
 
-def _worker_counts(
-    concurrency: int | tuple[int, int] | None, resources: Mapping[str, float], num_cpus: float, num_gpus: float
-) -> tuple[int, int]:
-    """Return the least and the most workers; by default as many as the cluster has room for."""
-    if isinstance(concurrency, tuple):
-        return concurrency
-    if concurrency is None:
-        needs = {"CPU": num_cpus, "GPU": num_gpus}
-        concurrency = max(1, int(min(resources.get(name, 0) / need for name, need in needs.items() if need)))
-    return concurrency, concurrency
-
-
-def _check_resources(num_cpus: object, num_gpus: object, concurrency: object) -> None:
-    """Check what workers are to have.
+def _checked_workers(concurrency: Any) -> tuple[int, int] | None:
+    """Return the least and the most workers; ``None`` for as many as there is room for.
 
     Raises:
-        InvalidInputError: It isn't a number, or a number that makes no worker.
+        InvalidInputError: It isn't a number of workers.
     """
-    if not as_number(num_cpus) > 0:
-        raise InvalidInputError(f"num_cpus is {shown(num_cpus)}; it must be a number above 0")
-    if not as_number(num_gpus) >= 0:
-        raise InvalidInputError(f"num_gpus is {shown(num_gpus)}; it must be a number, 0 or more")
-    match concurrency:
-        case None:
-            return
-        case bool():
-            pass
-        case int() if concurrency >= 1:
-            return
-        case (int(least), int(most)) if isinstance(concurrency, tuple) and 1 <= least <= most:
-            return
+    if concurrency is None:
+        return None
+    both = concurrency if isinstance(concurrency, tuple) else (concurrency, concurrency)
+    counts = [as_integer(each) or 0 for each in both]
+    if len(counts) == 2 and 1 <= counts[0] <= counts[1]:  # noqa: PLR2004
+        return counts[0], counts[1]
     raise InvalidInputError(
         f"concurrency is {shown(concurrency)}; it must be a number of workers, the least and the most, or None"
     )

@@ -33,8 +33,8 @@ ROW, NAME = "row", "name"
 """Columns between stages: a packed document or outcome, and the name that brings the parts of a document together."""
 
 PATH, ROOT, BYTES = "path", "root", "bytes"
-TEXTS = ("text", "page_content")
-METADATA, ID = "metadata", "id"
+TEXT, METADATA, ID = "text", "metadata", "id"
+"""Columns of what is given."""
 
 Row = dict[str, Any]
 
@@ -99,15 +99,14 @@ def document_of(row: Row) -> Document:
     Raises:
         InvalidInputError: There is no text, or the metadata isn't a mapping.
     """
-    text_key = next((name for name in TEXTS if name in row), "")
-    text, metadata, id_ = row.get(text_key), row.get(METADATA), row.get(ID)
+    text, metadata, id_ = row.get(TEXT), row.get(METADATA), row.get(ID)
     if not isinstance(text, str):
         raise InvalidInputError(f"a row has text {shown(text)}; give rows with the text as a string in the column text")
     if isinstance(metadata, str):
         metadata = json.loads(metadata)
     if not isinstance(metadata, Mapping | None):
         raise InvalidInputError(f"a row has metadata {shown(metadata)}; give a mapping, or one written as JSON")
-    others = {key: value for key, value in row.items() if key not in (text_key, METADATA, ID)}
+    others = {key: value for key, value in row.items() if key not in (TEXT, METADATA, ID)}
     own = {key: value for key, value in {**others, **(metadata or {})}.items() if value is not None}
     return Document(id=None if id_ is None else str(id_), page_content=text, metadata=own)
 

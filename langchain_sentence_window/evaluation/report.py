@@ -1,7 +1,7 @@
 """The results of an evaluation: tables, JSON, a plot, samples for other frameworks. matplotlib is imported on use."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -193,13 +193,16 @@ class Report:
     ) -> list[dict[str, Any]]:
         """Return question, context and gold of each question by names."""
         optional_count("budget", budget)
+        corpus = GivenCorpus([] if documents is None else documents)
         unknown = [result.question for result in self.results if not result.question.texts]
-        found = run(find_gold(BLOCKING, [GivenCorpus([] if documents is None else documents)], unknown))
-        if found.lost:
-            raise InvalidInputError(
-                f"the text of gold isn't known; pass the documents that it is from: {found.lost[0]}"
-            )
-        texts = {asked: each.texts for asked, each in zip(unknown, found.questions, strict=True)}
+        found = run(find_gold(BLOCKING, [corpus], unknown))
+        texts: dict[Question, Sequence[str]] = {}
+        for question, each in zip(unknown, found, strict=True):
+            if each.question is None:
+                raise InvalidInputError(
+                    f"the text of gold isn't known; pass the documents that it is from: {each.lost}"
+                )
+            texts[question] = each.question.texts
         samples: list[dict[str, Any]] = []
         for result in self.results:
             question, passages = result.question, result.passages
