@@ -1,7 +1,7 @@
 """The results of an evaluation: tables, JSON, a plot, samples for other frameworks. matplotlib is imported on use."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -194,21 +194,20 @@ class Report:
         """Return question, context and gold of each question by names."""
         optional_count("budget", budget)
         corpus = GivenCorpus([] if documents is None else documents)
-        unknown = [result.question for result in self.results if not result.question.texts]
-        found = run(find_gold(BLOCKING, [corpus], unknown))
-        texts: dict[Question, Sequence[str]] = {}
-        for question, each in zip(unknown, found, strict=True):
-            if each.question is None:
-                raise InvalidInputError(
-                    f"the text of gold isn't known; pass the documents that it is from: {each.lost}"
-                )
-            texts[question] = each.question.texts
         samples: list[dict[str, Any]] = []
         for result in self.results:
             question, passages = result.question, result.passages
-            kept = passages if budget is None else metrics.within_budget(passages, budget, self.count)
-            gold = list(question.texts or texts[question])
-            samples.append(dict(zip(names, (question.question, [each.text for each in kept], gold), strict=True)))
+            if not question.texts:
+                (found,) = run(find_gold(BLOCKING, [corpus], [question]))
+                if found.question is None:
+                    raise InvalidInputError(
+                        f"the text of gold isn't known; pass the documents that it is from: {found.lost}"
+                    )
+                question = found.question
+            if budget is not None:
+                passages = tuple(metrics.within_budget(passages, budget, self.count))
+            values = question.question, [each.text for each in passages], list(question.texts)
+            samples.append(dict(zip(names, values, strict=True)))
         return samples
 
     @property
