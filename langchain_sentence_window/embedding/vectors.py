@@ -200,7 +200,8 @@ def _row_by_row(rows: Iterable[Any], texts: Sequence[str] | int) -> Floats:
         array = _floats(row if hasattr(row, "__array__") else _listed(row, None))
         if array is None or array.shape != (arrays or [array])[0].shape:
             raise EmbeddingError(
-                f"{_which(number, texts)} isn't a list of numbers as long as the others; check what the embedder returns"
+                f"{_which(number, texts)} isn't a list of numbers as long as the others; check what the embedder "
+                "returns"
             )
         arrays.append(array)
     return np.stack(arrays)
