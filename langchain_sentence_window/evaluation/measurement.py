@@ -216,12 +216,11 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
     on_progress: OnProgress | None = None,
 ) -> Comparison:
     """Ask each retriever all questions and score the passages; see `evaluate` and `compare`."""
-    _check_order(retrievers, questions)
+    _check_retrievers(retrievers)
     questions = checked_questions(questions)
     if not questions:
         raise InvalidInputError("there are no questions; give at least one, e.g. from read_questions(path)")
     budgets = checked_budgets(budgets)
-    _check_retrievers(retrievers)
     if on_progress is not None:
         checked_callback("on_progress", on_progress, "the number of steps done", "the number of all steps")
     unit: str = "characters"
@@ -327,24 +326,18 @@ def _result(
     return QuestionResult(question, tuple(passages), scores, is_wrong)
 
 
-def _check_order(retrievers: object, questions: object) -> None:
-    first = next(iter(retrievers.values()), None) if isinstance(retrievers, Mapping) else retrievers
-    asked = next(iter(first), None) if isinstance(first, list | tuple) else first
-    if isinstance(asked, Question):
-        raise InvalidInputError(
-            f"the questions are given as the retriever, and {shown(questions)} as the questions; the retriever comes "
-            "first: evaluate(retriever, questions)"
-        )
-
-
 def _check_retrievers(retrievers: object) -> None:
+    order = "the retriever comes first: evaluate(retriever, questions)"
     if not isinstance(retrievers, Mapping):
-        raise InvalidInputError(f"retrievers is {shown(retrievers)}; give them by their names: {{'name': retriever}}")
+        raise InvalidInputError(
+            f"retrievers is {shown(retrievers)}; give them by their names: {{'name': retriever}}, and {order}"
+        )
     if not retrievers:
         raise InvalidInputError("there are no retrievers to evaluate; give at least one by its name")
     for retriever in retrievers.values():
         if not isinstance(retriever, Runnable):
-            cure = "write store.as_retriever()" if isinstance(retriever, VectorStore) else "give one of LangChain"
+            is_store = isinstance(retriever, VectorStore)
+            cure = "write store.as_retriever()" if is_store else f"give one of LangChain; {order}"
             raise InvalidInputError(f"the retriever is {shown(retriever)}; {cure}")
 
 
