@@ -113,7 +113,7 @@ class StoreConnection:
         self._store: OpenStore | None = None
 
     def call(self, action: Callable[[OpenStore], T]) -> T:
-        """Do something with the store; after an error that may pass, open the store again and repeat it.
+        """Call a function with the open store; after an error that may pass, open the store again and repeat the call.
 
         Raises:
             SentenceWindowError: At once, as it doesn't pass, unless it is a `StoreUnavailableError`.
