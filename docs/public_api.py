@@ -50,6 +50,8 @@ INTERNAL = frozenset(
         *("FaissStore.at_one_state", "FaissStore.catch_up", "FaissStore.embed_query", "FaissStore.read_sentences"),
         *("FaissStore.prepare_replacement", "FaissStore.read", "FaissStore.remove_documents"),
         *("BM25Index.change", "BM25Index.fill", "BM25Index.lacking", "BM25Index.spread_scores"),
+        *(f"distributed.DocumentRows.{name}" for name in ("embed", "fingerprints", "group", "prepare")),
+        *("distributed.DocumentWriter.write", "pytestmark"),
         *("CheckResult.with_note", "CheckResult.with_part", "SentenceWindowRetriever.model_post_init"),
     }
 )

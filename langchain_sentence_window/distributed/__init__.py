@@ -6,9 +6,10 @@ from langchain_sentence_window._lazy import lazy_names
 
 if TYPE_CHECKING:
     from .bulk_writer import BulkWriter
-    from .distributed_ingest import ingest
     from .document_rows import DocumentRows
-    from .document_writer import DocumentWriter, IngestSummary, Outcome
+    from .document_writer import DocumentWriter
+    from .ingest_summary import IngestSummary, Outcome
+    from .ray_ingest import ingest
 
 __all__ = ["BulkWriter", "DocumentRows", "DocumentWriter", "IngestSummary", "Outcome", "ingest"]
 
@@ -16,8 +17,9 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "bulk_writer": ["BulkWriter"],
-        "distributed_ingest": ["ingest"],
         "document_rows": ["DocumentRows"],
-        "document_writer": ["DocumentWriter", "IngestSummary", "Outcome"],
+        "document_writer": ["DocumentWriter"],
+        "ingest_summary": ["IngestSummary", "Outcome"],
+        "ray_ingest": ["ingest"],
     },
 )

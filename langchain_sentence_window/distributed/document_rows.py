@@ -66,11 +66,14 @@ class DocumentRows:
         Raises:
             InvalidInputError: A setting can't be used.
         """
-        self._given = checked_maker(embedding)
-        self._splitter = checked_splitter(splitter)
+        if splitter is not None and not isinstance(splitter, SentenceSplitter):
+            raise InvalidInputError(f"splitter is {shown(splitter)}; give a SentenceSplitter, or None")
+        is_function = callable(embedding) and not is_embedder(embedding)
+        self._given: Any = embedding if is_function else checked_embedding(embedding)
+        self._splitter = splitter or SentenceSplitter()
         self._embed_headings = checked_flag("embed_headings", embed_headings)
         self._situate = situate
-        self._prepare = Preparation(self._splitter, limits, self._embed_headings, situate)
+        self.limits = limits
         self._loaded: NeighborMixedEmbeddings | None = None
 
     def __call__(self, documents: Sequence[Document]) -> tuple[list[Document], Vectors]:
@@ -87,13 +90,16 @@ class DocumentRows:
             InvalidInputError: Two documents have the same id, or one isn't a Document.
             EmbeddingError: The embedder returned the wrong number of vectors, or unusable ones.
         """
-        groups = group_documents(checked_documents(documents), self._splitter.join_parts)
-        prepared = self.prepare(groups)
+        prepared = self.prepare(self.group(documents))
         return prepared.sentences, self.embed(prepared)
+
+    def group(self, documents: Sequence[Document]) -> list[Group]:
+        """Bring the parts of each document together."""
+        return group_documents(checked_documents(documents), self._splitter.join_parts)
 
     def prepare(self, groups: Sequence[Group]) -> Prepared:
         """Split documents whose parts are grouped."""
-        return self._prepare(groups)
+        return Preparation(self._splitter, self.limits, self._embed_headings, self._situate)(groups)
 
     def embed(self, prepared: Prepared) -> Vectors:
         """Embed sentences and mix their vectors, shape ``(n, dimension)``."""
@@ -102,11 +108,13 @@ class DocumentRows:
         vectors: Vectors = run(flow) + np.float32(0)
         return vectors
 
-    def settings(self) -> str:
-        """Describe all that decides, besides a document itself, which rows are made of it."""
+    def fingerprints(self, groups: Sequence[Group]) -> dict[str, str]:
+        """Return the `fingerprint` of each document by its name."""
         of_splitter = {name: _named(value) for name, value in self._splitter.settings.items()}
-        embedder, weights = describe_embedder(self._embedding.embedding), list(self._embedding.neighbor_weights)
-        return _canonical([FORMAT, of_splitter, embedder, weights, self._embed_headings, _named(self._situate)])
+        embedder, weights = describe_embedder(self._embedding.embedding), self._embedding.neighbor_weights
+        settings = [FORMAT, of_splitter, embedder, weights, self._embed_headings, _named(self._situate)]
+        written = _canonical(settings)
+        return {group.doc_id: fingerprint(written, group.doc_id, group.parts) for group in groups}
 
     @property
     def _embedding(self) -> NeighborMixedEmbeddings:
@@ -122,28 +130,6 @@ class DocumentRows:
         return {**self.__dict__, "_loaded": None}
 
 
-def checked_maker(embedding: object) -> Any:
-    """Return an embedder, or a function that makes one.
-
-    Raises:
-        InvalidInputError: It is something else.
-    """
-    return embedding if callable(embedding) and not is_embedder(embedding) else checked_embedding(embedding)
-
-
-def checked_splitter(splitter: object) -> SentenceSplitter:
-    """Return the splitter; the default one for ``None``.
-
-    Raises:
-        InvalidInputError: It isn't one, or doesn't join the parts of a source.
-    """
-    if splitter is None:
-        return SentenceSplitter()
-    if not isinstance(splitter, SentenceSplitter):
-        raise InvalidInputError(f"splitter is {shown(splitter)}; give a SentenceSplitter, or None")
-    return splitter
-
-
 FORMAT = 1
 """Counts changes of this module that change fingerprints."""
 
@@ -154,7 +140,7 @@ def fingerprint(settings: str, name: str, parts: Sequence[Part]) -> str:
     """Return the fingerprint of a document; parts that are numbered may come in any order.
 
     Args:
-        settings: As `DocumentRows.settings` returns them.
+        settings: All that decides, besides the document itself, which rows are made of it.
         name: The name of the document.
         parts: All of its parts.
 
@@ -162,26 +148,15 @@ def fingerprint(settings: str, name: str, parts: Sequence[Part]) -> str:
         32 hexadecimal digits.
     """
     fitted = MetadataFitter(JSON).fit([part.document for part in parts])  # as it is stored, however it was given
-    digests = [_digest(part.text, _canonical(each.metadata)) for part, each in zip(parts, fitted, strict=True)]
+    written = [_canonical([part.text, each.metadata]) for part, each in zip(parts, fitted, strict=True)]
     if all(part.is_numbered for part in parts):
-        digests.sort()
-    return _digest(settings, name, *digests)
-
-
-def _digest(*texts: str) -> str:
-    hashed = blake2b(digest_size=_DIGEST_SIZE)
-    for text in texts:
-        written = text.encode("utf-8", "surrogatepass")
-        hashed.update(f"{len(written)}:".encode())
-        hashed.update(written)
-    return hashed.hexdigest()
+        written.sort()
+    whole = _canonical([settings, name, written])
+    return blake2b(whole.encode(), digest_size=_DIGEST_SIZE).hexdigest()
 
 
 def _canonical(value: Any) -> str:
-    try:
-        return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
-    except (TypeError, ValueError, RecursionError):  # keys of several types, or what contains itself
-        return repr(value)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
 
 
 def _named(value: Any) -> Any:

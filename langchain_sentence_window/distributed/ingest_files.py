@@ -49,14 +49,13 @@ def find_files(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> li
         InvalidInputError: Something else was given, or there is no such file or folder.
     """
     given = [paths] if isinstance(paths, str | PathLike) else list(paths)
-    found: dict[str, str] = {}
+    roots: dict[str, str] = {}
     for each in given:
         if not isinstance(each, str | PathLike) or not isinstance(fspath(each), str):
             raise InvalidInputError(f"a path is {shown(each)}; give paths of files or folders, or addresses")
         path = fspath(each)
-        for file in _find_remote(path) if _SCHEME in path else _find_local(Path(path)):
-            found[file.path] = file.root
-    return [SourceFile(path, found[path]) for path in sorted(found)]
+        roots |= _find_remote(path) if _SCHEME in path else _find_local(Path(path))
+    return [SourceFile(path, roots[path]) for path in sorted(roots)]
 
 
 def load_bytes(data: bytes, path: str) -> list[Document]:
@@ -96,21 +95,19 @@ def load_path(path: str, root: str) -> list[Document]:
     return load_bytes(read_file(Path(path), path, Root(root) if root else None).data, path)
 
 
-def _find_local(path: Path) -> Iterable[SourceFile]:
+def _find_local(path: Path) -> dict[str, str]:
+    """Return the root of each file by its path."""
     root = str(path.absolute())
     if path.is_file():
-        return [SourceFile(root)]
+        return {root: ""}
     if not path.is_dir():
         raise InvalidInputError(f"{path} isn't there; check the path")
     found = (Path(folder, name) for folder, _, names in os.walk(root) for name in names)
-    return [
-        SourceFile(str(each), root)
-        for each in found
-        if each.suffix.lower() in SUFFIXES and each.is_file() and not each.is_symlink()
-    ]
+    return {str(each): root for each in found if _is_document(each) and each.is_file() and not each.is_symlink()}
 
 
-def _find_remote(address: str) -> Iterable[SourceFile]:
+def _find_remote(address: str) -> dict[str, str]:
+    """Return an empty root for each file by its address."""
     from pyarrow.fs import FileSelector, FileType
 
     system, path = _system_of(address)
@@ -118,14 +115,15 @@ def _find_remote(address: str) -> Iterable[SourceFile]:
     found = system.get_file_info(path)
     if found.type == FileType.NotFound:
         raise InvalidInputError(f"{address} isn't there; check the address")
-    infos = [found]
+    paths = [found.path]
     if found.type == FileType.Directory:
-        infos = [
-            each
-            for each in system.get_file_info(FileSelector(path, recursive=True))
-            if each.type == FileType.File and Path(each.path).suffix.lower() in SUFFIXES
-        ]
-    return [SourceFile(f"{scheme}{_SCHEME}{each.path}") for each in infos]
+        infos = system.get_file_info(FileSelector(path, recursive=True))
+        paths = [each.path for each in infos if each.type == FileType.File and _is_document(Path(each.path))]
+    return {f"{scheme}{_SCHEME}{each}": "" for each in paths}
+
+
+def _is_document(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES
 
 
 def _read_remote(address: str) -> bytes:

@@ -11,7 +11,7 @@ context is limited.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count, islice
+from itertools import count
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -29,7 +29,7 @@ from langchain_sentence_window.splitting.blocks import shorten, shorten_path
 
 from .embedder import embed_in_slices, embed_query, embed_texts
 from .named_embedders import checked_embedding
-from .vectors import NEIGHBOR_WEIGHTS, NOWHERE, Positions, mix_neighbors
+from .vectors import NEIGHBOR_WEIGHTS, NOWHERE, Positions, mix_neighbors, to_rows
 
 
 class NeighborMixedEmbeddings(Embeddings):
@@ -75,12 +75,12 @@ class NeighborMixedEmbeddings(Embeddings):
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors that texts carry, and embed texts that carry none."""
         plain = _plain(texts)
-        return _joined(texts, run(embed_texts(BLOCKING, self.embedding, plain)))
+        return _joined(texts, plain, run(embed_texts(BLOCKING, self.embedding, plain)))
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Async version of `embed_documents`."""
         plain = _plain(texts)
-        return _joined(texts, await embed_texts(ASYNC, self.embedding, plain))
+        return _joined(texts, plain, await embed_texts(ASYNC, self.embedding, plain))
 
 
 class CarriedVectors:
@@ -206,16 +206,10 @@ def _plain(texts: Sequence[str]) -> list[str]:
     return [text for text in texts if not isinstance(text, _CarriedText)]
 
 
-def _joined(texts: Sequence[str], embedded: Iterable[list[float]]) -> list[list[float]]:
-    count = sum(not isinstance(text, _CarriedText) for text in texts)
-    others = list(islice(embedded, count + 1))
-    if len(others) != count:
-        got = len(others) if len(others) < count else f"more than {count}"
-        raise EmbeddingError(
-            f"expected {count} vectors, one for each text, and got {got}; check what the embedder returns"
-        )
-    plain = iter(others)
-    return [text.vector() if isinstance(text, _CarriedText) else next(plain) for text in texts]
+def _joined(texts: Sequence[str], plain: Sequence[str], embedded: object) -> list[list[float]]:
+    """Return the vector of each text, of which plain ones were embedded."""
+    rows = iter(to_rows(embedded, plain).tolist() if plain else ())
+    return [text.vector() if isinstance(text, _CarriedText) else next(rows) for text in texts]
 
 
 def _positions_of(documents: Iterable[Document]) -> Positions:

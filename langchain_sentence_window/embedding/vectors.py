@@ -9,9 +9,7 @@ import inspect
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from itertools import islice
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -177,12 +175,10 @@ def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
         EmbeddingError: There isn't one vector of finite numbers for each text, all of one length.
     """
     count = texts if isinstance(texts, int) else len(texts)
-    if hasattr(vectors, "__array__"):
-        array = _numbers(vectors, "vectors")
-    else:
-        rows = _listed(vectors, count)
-        at_once = _at_once(rows)
-        array = _one_by_one(rows, texts) if at_once is None else at_once
+    rows: Any = vectors if hasattr(vectors, "__array__") else _listed(vectors, count)
+    array = _floats(rows)
+    if array is None:
+        array = _row_by_row(rows, texts)
     if array.ndim != 2 or len(array) != count or not array.shape[1]:  # noqa: PLR2004
         raise EmbeddingError(
             f"expected vectors of shape ({count}, dimension), one for each text, and got {array.shape}; "
@@ -197,58 +193,35 @@ def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
     return array
 
 
-def _at_once(rows: list[object]) -> Floats | None:
-    """Convert lists or arrays in one step, as most embedders return them; ``None`` for anything else."""
-    if all(isinstance(row, list | tuple | np.ndarray) for row in rows):
-        try:
-            array = np.asarray(rows)
-        except _UNREADABLE:
-            return None
-        return _floats(array) if array.dtype.kind in "fiu" else None
-    return None
-
-
-def _one_by_one(rows: list[object], texts: Sequence[str] | int) -> Floats:
-    arrays = [_numbers(row, _which(number, texts)) for number, row in enumerate(rows)]
-    for number, array in enumerate(arrays):
-        if array.shape != arrays[0].shape:
+def _row_by_row(rows: Iterable[Any], texts: Sequence[str] | int) -> Floats:
+    """Convert rows of different kinds, such as tensors or generators, and name one that can't be used."""
+    arrays: list[Floats] = []
+    for number, row in enumerate(rows):
+        array = _floats(row if hasattr(row, "__array__") else _listed(row, None))
+        if array is None or array.shape != (arrays or [array])[0].shape:
             raise EmbeddingError(
-                f"vectors must be lists of numbers, all of one length: {_which(number, texts)} has the shape "
-                f"{array.shape}, and the first {arrays[0].shape}; check what the embedder returns"
+                f"{_which(number, texts)} isn't a list of numbers as long as the others; check what the embedder "
+                "returns"
             )
-    return np.stack(arrays) if arrays else np.empty((0, 0), dtype=np.float32)
+        arrays.append(array)
+    return np.stack(arrays)
 
 
-def _numbers(given: object, name: str) -> Floats:
-    """Convert a list of numbers, or anything that NumPy can read."""
+def _floats(values: object) -> Floats | None:
+    """Convert numbers to an array of at least single precision, whole ones to double precision.
+
+    Returns:
+        ``None`` if they are something else, or rows of different lengths.
+    """
     try:
-        array = np.asarray(_from_torch(given) if hasattr(given, "__array__") else _listed(given, None))
-        if array.dtype == object:
-            array = np.array([_number(each) for each in array.ravel()], dtype=np.float64).reshape(array.shape)
-    except _UNREADABLE as error:
-        raise EmbeddingError(
-            f"{name} can't be read, as vectors must be lists of numbers, all of one length: {error}; "
-            "check what the embedder returns"
-        ) from error
-    if array.dtype.kind not in "fiu" and not array.dtype.name.startswith(("bfloat", "float")):
-        raise EmbeddingError(
-            f"{name} can't be used, as vectors must be lists of numbers, and this is {array.dtype.name}; "
-            "check what the embedder returns"
-        )
-    return _floats(array)
-
-
-def _floats(array: npt.NDArray[Any]) -> Floats:
-    """Convert whole numbers to double precision, and floats of less than 32 bits to single precision."""
+        array: npt.NDArray[Any] = np.asarray(_from_torch(values))
+    except _UNREADABLE:
+        return None
     if array.dtype.kind in "iu":
         return array.astype(np.float64)
-    return array if array.dtype.kind == "f" and array.dtype.itemsize >= 4 else array.astype(np.float32)  # noqa: PLR2004
-
-
-def _number(given: object) -> float:
-    if isinstance(given, Real | Decimal) and not isinstance(given, bool):
-        return float(given)
-    raise TypeError(f"{given!r:.{_MAX_SHOWN_CHARS}} isn't a number")
+    if array.dtype.kind != "f":
+        return None
+    return array if array.dtype.itemsize >= 4 else array.astype(np.float32)  # noqa: PLR2004
 
 
 def _listed(given: object, count: int | None) -> list[object]:

@@ -6,11 +6,11 @@ Gold that isn't found is reported as `LostGold`. Nothing else is measured in its
 import re
 import warnings
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 from langchain_core.documents import Document
 
@@ -67,21 +67,25 @@ class LostGold:
     def __str__(self) -> str:
         """Return the question, its document, what was sought there, and what to do."""
         name, sought = shown(self.question.doc_id), shown(self.sought)
-        says = {
-            "missing": f"{name} isn't among the documents, or the filter hides its gold"
-            + (f", and no other document of its file name says {sought}" if self.sought else ""),
-            "changed": f"{name} doesn't say {sought} any more",
-            "outside": f"{name} ends before its gold at {', '.join(map(str, self.question.spans))}",
-            "ambiguous": f"{name} isn't among the documents, and several of its file name say {sought}: "
-            f"{listed(self.documents)}",
-        }
-        cure = {
-            "missing": "name the document as the index does, or mark the answer again",
-            "changed": "mark the answer again",
-            "outside": "count code points of the text as it is indexed, not bytes, or mark the answer again",
-            "ambiguous": "write one of them as its doc_id",
-        }
-        return f"{shown(self.question.question)}: {says[self.reason]}; {cure[self.reason]}"
+        elsewhere = f", and no other document of its file name says {sought}" if self.sought else ""
+        spans = ", ".join(map(str, self.question.spans))
+        why, cure = {
+            "missing": (
+                f"{name} isn't among the documents, or the filter hides its gold{elsewhere}",
+                "name the document as the index does, or mark the answer again",
+            ),
+            "changed": (f"{name} doesn't say {sought} any more", "mark the answer again"),
+            "outside": (
+                f"{name} ends before its gold at {spans}",
+                "count code points of the text as it is indexed, not bytes, or mark the answer again",
+            ),
+            "ambiguous": (
+                f"{name} isn't among the documents, and several of its file name say {sought}: "
+                f"{listed(self.documents)}",
+                "write one of them as its doc_id",
+            ),
+        }[self.reason]
+        return f"{shown(self.question.question)}: {why}; {cure}"
 
 
 _LAST_LINE_BREAKS = 2
@@ -150,10 +154,8 @@ def find_spans(question: Question, document: DocumentText) -> list[Span | None]:
     """
     if not question.texts:
         return [document.within(span) for span in question.spans]
-    found: dict[Span, Span | None] = {}
     gold = sorted(set(zip(question.spans, question.texts, strict=True)))
-    unmoved = [span for span, text in gold if document.slice(*span) == text]
-    found.update(zip(unmoved, unmoved, strict=True))
+    found: dict[Span, Span | None] = {span: span for span, text in gold if document.slice(*span) == text}
     for span, text in gold:
         if span not in found:
             words = text.strip()
@@ -163,18 +165,33 @@ def find_spans(question: Question, document: DocumentText) -> list[Span | None]:
     return [found[span] for span in question.spans]
 
 
-def find_in(question: Question, document: DocumentText) -> Question | LostGold:
-    """Return a question with its gold as a document has it, and its text; or why it isn't there."""
+class FoundGold(NamedTuple):
+    """The gold of a question, as it was sought.
+
+    Attributes:
+        question: The question with its gold as it is now; ``None`` if that isn't found.
+        lost: Why it isn't found; ``None`` if it is.
+        document: The document that was looked into. It is ``None`` if there is none, or if the store can't read it;
+            then the question is as it was given.
+    """
+
+    question: Question | None
+    lost: LostGold | None
+    document: DocumentText | None
+
+
+def find_in(question: Question, document: DocumentText) -> FoundGold:
+    """Find the gold of a question in a document."""
     spans = find_spans(question, document)
     known = [span for span in spans if span is not None]
     if len(known) == len(spans):
         texts = tuple(document.slice(*span) or "" for span in known)
-        return replace(question, doc_id=document.doc_id, spans=tuple(known), texts=texts)
+        now = replace(question, doc_id=document.doc_id, spans=tuple(known), texts=texts)
+        return FoundGold(now, None, document)
+    sought = next((text for span, text in zip(spans, question.texts, strict=False) if span is None), "")
     # Where the filter hides a part of the document, nothing is said of the rest.
-    if not question.texts:
-        return LostGold(question, "outside" if document.is_whole else "missing")
-    sought = next(text for span, text in zip(spans, question.texts, strict=True) if span is None)
-    return LostGold(question, "changed" if document.is_whole else "missing", sought)
+    reason: Reason = "missing" if not document.is_whole else "changed" if question.texts else "outside"
+    return FoundGold(None, LostGold(question, reason, sought), document)
 
 
 class Corpus(Protocol):
@@ -187,8 +204,12 @@ class Corpus(Protocol):
             UnreadableError: The store can't read documents.
         """
 
-    async def named_alike(self, io: IO, name: str) -> Collection[str]:
-        """Return the ids of the documents with the file name of one."""
+    async def named_alike(self, io: IO, name: str) -> list[DocumentText]:
+        """Return the documents with the file name of one.
+
+        Raises:
+            UnreadableError: The store can't read documents.
+        """
 
 
 class UnreadableError(InvalidInputError):
@@ -201,47 +222,47 @@ class StoredCorpus:
     def __init__(self, scope: Scope) -> None:
         """Seek in a store."""
         self._scope = scope
-        self._texts: dict[str, DocumentText | None] = {}
-        self._ids: tuple[dict[str, list[str]], dict[str, list[str]]] | None = None
+        self._texts: dict[str, DocumentText | None] = {}  # by id
+        self._ids: dict[tuple[str, str], list[str]] | None = None  # by source, and by file name
 
     async def read(self, io: IO, name: str) -> DocumentText | None:
         """Return the document of an id, or else the only one of a source."""
-        if name not in self._texts:
-            found = await self._read(io, name)
-            if found is None:
-                by_source, _ = await self._listed(io)
-                ids = by_source.get(name, [])
-                found = await self._read(io, ids[0]) if len(ids) == 1 else None
-            self._texts[name] = found
-        return self._texts[name]
+        found = await self._read(io, name)
+        if found is None:
+            ids = (await self._listed(io)).get(("source", name), [])
+            found = await self._read(io, ids[0]) if len(ids) == 1 else None
+        return found
 
-    async def named_alike(self, io: IO, name: str) -> Collection[str]:
-        """Return the ids of the documents with a file name; none if the store can't list them."""
-        _, by_file_name = await self._listed(io)
-        return by_file_name.get(file_name(name), [])
+    async def named_alike(self, io: IO, name: str) -> list[DocumentText]:
+        """Return the documents with a file name; none if the store can't list them."""
+        ids = (await self._listed(io)).get(("file name", file_name(name)), [])
+        found = [await self._read(io, doc_id) for doc_id in ids]
+        return [document for document in found if document is not None]
 
     async def _read(self, io: IO, doc_id: str) -> DocumentText | None:
-        if not STORABLE_ID.fullmatch(doc_id):
-            return None
-        try:
-            sentences, is_whole = await read_sentences(io, self._scope, doc_id)
-        except (IncompleteWindowError, InvalidInputError) as error:
-            raise UnreadableError(str(error)) from error
-        return document_text(sentences, is_whole=is_whole) if sentences else None
+        if doc_id not in self._texts and STORABLE_ID.fullmatch(doc_id):
+            try:
+                sentences, is_whole = await read_sentences(io, self._scope, doc_id)
+            except (IncompleteWindowError, InvalidInputError) as error:
+                raise UnreadableError(str(error)) from error
+            self._texts[doc_id] = document_text(sentences, is_whole=is_whole) if sentences else None
+        return self._texts.get(doc_id)
 
-    async def _listed(self, io: IO) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    async def _listed(self, io: IO) -> Mapping[tuple[str, str], list[str]]:
         """Return the ids of documents by source, and by file name."""
         if self._ids is None:
             documents: Sequence[IndexedDocument] = ()
             with suppress(InvalidInputError):  # the store can't list them
                 documents = await self._scope.adapter.list_documents(io, self._scope.filter)
-            by_source, by_file_name = defaultdict[str, list[str]](list), defaultdict[str, list[str]](list)
+            self._ids = {}
             for each in documents:
-                if each.source is not None:
-                    by_source[each.source].append(each.doc_id)
-                for name in {file_name(each.doc_id), file_name(each.source or "")}:
-                    by_file_name[name].append(each.doc_id)
-            self._ids = by_source, by_file_name
+                source = each.source or ""
+                for key in {
+                    ("source", source),
+                    ("file name", file_name(each.doc_id)),
+                    ("file name", file_name(source)),
+                }:
+                    self._ids.setdefault(key, []).append(each.doc_id)
         return self._ids
 
 
@@ -251,23 +272,23 @@ class GivenCorpus:
     def __init__(self, documents: Iterable[Document]) -> None:
         """Seek in documents."""
         self._texts: dict[str, DocumentText] = {}  # by each name of a document
-        self._alike = defaultdict[str, dict[str, None]](dict)  # by file name, the ids
+        self._alike = defaultdict[str, dict[str, DocumentText]](dict)  # by file name and id
         for group in group_by_name(checked_documents(documents), join=True):
             whole = group.joined().text if group.is_one_document else None
             for part in group.parts:
                 text = part.text if whole is None else whole
-                found = DocumentText(group.doc_id, [TextRun(0, text, ())])
+                document = DocumentText(group.doc_id, [TextRun(0, text, ())])
                 for name in (group.doc_id, *source_names(part.document)):
-                    self._texts.setdefault(name, found)
-                    self._alike[file_name(name)][group.doc_id] = None
+                    known = self._texts.setdefault(name, document)
+                    self._alike[file_name(name)].setdefault(group.doc_id, known)
 
     async def read(self, io: IO, name: str) -> DocumentText | None:
         """Return the document of a name."""
         return self._texts.get(name)
 
-    async def named_alike(self, io: IO, name: str) -> Collection[str]:
-        """Return the ids of the documents with a file name."""
-        return self._alike.get(file_name(name), ())
+    async def named_alike(self, io: IO, name: str) -> list[DocumentText]:
+        """Return the documents with a file name."""
+        return list(self._alike[file_name(name)].values())
 
 
 def file_name(name: str) -> str:
@@ -275,100 +296,50 @@ def file_name(name: str) -> str:
     return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-@dataclass(frozen=True, slots=True)
-class FoundGold:
-    """What became of the gold of questions.
-
-    Attributes:
-        results: For each question, itself with its gold as it is now, or why that isn't found.
-        documents: The documents that hold gold, by their ids.
-        sources: The sources of documents that questions name, as far as they have any.
-        unread: The documents that the store can't read. Questions about them are as they were.
-    """
-
-    results: list[Question | LostGold] = field(default_factory=list)
-    documents: dict[str, DocumentText] = field(default_factory=dict)
-    sources: dict[str, str] = field(default_factory=dict)
-    unread: set[str] = field(default_factory=set)
-
-    def note(self, document: DocumentText, *, holds: bool) -> None:
-        """Note a document that was read, and whether it holds gold."""
-        if document.source is not None:
-            self.sources[document.doc_id] = document.source
-        if holds:
-            self.documents.setdefault(document.doc_id, document)
-
-    @property
-    def questions(self) -> list[Question]:
-        """Those that can be asked."""
-        return [each for each in self.results if isinstance(each, Question)]
-
-    @property
-    def lost(self) -> tuple[LostGold, ...]:
-        """Those that can't."""
-        return tuple(each for each in self.results if isinstance(each, LostGold))
-
-
-async def find_gold(io: IO, corpora: Sequence[Corpus], questions: Sequence[Question]) -> FoundGold:
-    """Find the gold of questions in the first corpus that has it.
+async def find_gold(io: IO, corpora: Sequence[Corpus], questions: Iterable[Question]) -> list[FoundGold]:
+    """Find the gold of each question in the first corpus that has it.
 
     Args:
         io: Makes the calls.
-        corpora: Where to seek, such as a store with each of the filters under which it is asked; at least one.
+        corpora: Where to seek, such as a store with each of the filters under which it is asked.
         questions: The questions.
     """
-    found = FoundGold()
-    for question in questions:
-        lost = LostGold(question, "missing")
-        for corpus in corpora:
-            here = await _find(io, corpus, question, found)
-            if isinstance(here, Question):
-                found.results.append(here)
-                break
-            if lost.reason == "missing":
-                lost = here
-        else:
-            found.results.append(lost)
-    return found
+    return [await _find(io, corpora, question) for question in questions]
 
 
-async def _find(io: IO, corpus: Corpus, question: Question, found: FoundGold) -> Question | LostGold:
+async def _find(io: IO, corpora: Sequence[Corpus], question: Question) -> FoundGold:
+    found = [FoundGold(None, LostGold(question, "missing"), None)]
+    for corpus in corpora:
+        found.append(await _find_within(io, corpus, question))
+        if found[-1].question is not None:
+            return found[-1]
+    return next((each for each in found if each.lost and each.lost.reason != "missing"), found[-1])
+
+
+async def _find_within(io: IO, corpus: Corpus, question: Question) -> FoundGold:
+    """Find gold in the document of its name, or else in the only one of the same file name that says it."""
     try:
         document = await corpus.read(io, question.doc_id)
+        if document is not None:
+            return await io.in_thread(find_in, question, document)
+        alike = await corpus.named_alike(io, question.doc_id) if question.texts else []
     except UnreadableError:
-        found.unread.add(question.doc_id)
-        return question
-    if document is None:
-        return await _find_moved(io, corpus, question, found)
-    here = await io.in_thread(find_in, question, document)
-    found.note(document, holds=isinstance(here, Question))
-    return here
-
-
-async def _find_moved(io: IO, corpus: Corpus, question: Question, found: FoundGold) -> Question | LostGold:
-    """Find gold in the only document of the same file name that says it."""
-    if not question.texts:
-        return LostGold(question, "missing")
-    moved: list[tuple[Question, DocumentText]] = []
-    for doc_id in await corpus.named_alike(io, question.doc_id):
-        document = await corpus.read(io, doc_id)
-        here = None if document is None else await io.in_thread(find_in, question, document)
-        if document is not None and isinstance(here, Question):
-            moved.append((here, document))
+        return FoundGold(question, None, None)
+    found = [await io.in_thread(find_in, question, each) for each in alike]
+    moved = [each for each in found if each.question is not None]
     if len(moved) == 1:
-        found.note(moved[0][1], holds=True)
-        return moved[0][0]
-    ids = tuple(document.doc_id for _, document in moved)
-    return LostGold(question, "ambiguous" if moved else "missing", question.texts[0], ids)
+        return moved[0]
+    ids = tuple(each.question.doc_id for each in moved if each.question is not None)
+    sought = question.texts[0] if question.texts else ""
+    return FoundGold(None, LostGold(question, "ambiguous" if moved else "missing", sought, ids), None)
 
 
-def check_any_left(found: FoundGold) -> None:
+def check_any_left(lost: Sequence[LostGold], count: int) -> None:
     """Warn of questions whose gold isn't found.
 
     Raises:
-        InvalidInputError: None is left.
+        InvalidInputError: It is that of all ``count`` questions.
     """
-    lost, count = found.lost, len(found.results)
     if not lost:
         return
     more = f"; and {len(lost) - 1:,} more" if len(lost) > 1 else ""

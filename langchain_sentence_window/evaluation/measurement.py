@@ -5,8 +5,7 @@ Each function writes its options out, so that notebooks and ``help()`` show them
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from inspect import signature
 from itertools import product
 from typing import Any, TypeAlias
@@ -35,7 +34,7 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWa
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.retrieval.settings import RELATED_NAMES
 
-from .gold import Corpus, DocumentText, FoundGold, GivenCorpus, StoredCorpus, check_any_left, find_gold
+from .gold import DocumentText, FoundGold, GivenCorpus, StoredCorpus, check_any_left, find_gold
 from .metrics import Count, Passage, is_wrong_section, score, within_budget
 from .questions import Question, checked_questions
 from .report import Comparison, QuestionResult, Report
@@ -217,49 +216,57 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
     on_progress: OnProgress | None = None,
 ) -> Comparison:
     """Ask each retriever all questions and score the passages; see `evaluate` and `compare`."""
-    _check_order(retrievers, questions)
+    _check_retrievers(retrievers)
     questions = checked_questions(questions)
     if not questions:
         raise InvalidInputError("there are no questions; give at least one, e.g. from read_questions(path)")
     budgets = checked_budgets(budgets)
-    _check_retrievers(retrievers)
-    unit = "characters" if count_tokens is None else "tokens"
-    count: Callable[[str], int] = len
+    if on_progress is not None:
+        checked_callback("on_progress", on_progress, "the number of steps done", "the number of all steps")
+    unit: str = "characters"
+    count: Count = len
     if count_tokens is not None:
+        unit = "tokens"
         count = checking_counter("count_tokens", checked_function("count_tokens", count_tokens))
-    gold = await _find_gold(io, retrievers.values(), questions, documents)
-    check_any_left(gold)
-    sources: Mapping[str, DocumentText] = {} if gold.unread else gold.documents
-    reports: dict[str, Report] = {}
-    total = len(retrievers) * len(gold.questions)
-    with counted(total, "Asking", show_progress=show_progress, on_progress=on_progress) as step:
-        for name, retriever in retrievers.items():
-            is_ours = isinstance(retriever, SentenceWindowRetriever)
-            best_first = retriever.model_copy(update={"order": "relevance"}) if is_ours else retriever
-            results: list[QuestionResult] = []
-            for question in gold.questions:
-                found: object = await io.call(best_first.invoke, best_first.ainvoke, question.question)
-                passages = [_passage(document) for document in checked_documents(found)]
-                source = sources.get(question.doc_id)
-                results.append(await io.in_thread(_result, question, passages, budgets, count, source))
-                step()
-            reports[name] = Report(budgets, unit, tuple(results), count, gold.lost)
+    found = await _find_gold(io, retrievers.values(), questions, documents)
+    lost = tuple(each.lost for each in found if each.lost is not None)
+    check_any_left(lost, len(found))
+    gold = [(each.question, each.document) for each in found if each.question is not None]
+    asked = list(product(retrievers, gold))
+    askable = {name: _best_first(retriever) for name, retriever in retrievers.items()}
+    results: dict[str, list[QuestionResult]] = {name: [] for name in retrievers}
+    if on_progress is not None:
+        on_progress(0, len(asked))
+    with tqdm(total=len(asked), desc="Asking", disable=not show_progress) as bar:
+        for done, (name, (question, document)) in enumerate(asked, 1):
+            returned: object = await io.call(askable[name].invoke, askable[name].ainvoke, question.question)
+            passages = [_passage(each) for each in checked_documents(returned)]
+            results[name].append(await io.in_thread(_result, question, passages, budgets, count, document))
+            bar.update()
+            if on_progress is not None:
+                on_progress(done, len(asked))
+    reports = {name: Report(budgets, unit, tuple(each), count, lost) for name, each in results.items()}
     _warn_of_other_texts(reports.values())
     return Comparison(reports)
 
 
+def _best_first(retriever: BaseRetriever) -> BaseRetriever:
+    """Return the retriever with windows in the order of their scores, whatever order it has."""
+    is_ours = isinstance(retriever, SentenceWindowRetriever)
+    return retriever.model_copy(update={"order": "relevance"}) if is_ours else retriever
+
+
 async def _find_gold(
     io: IO, retrievers: Iterable[BaseRetriever], questions: Sequence[Question], documents: Iterable[Document] | None
-) -> FoundGold:
+) -> list[FoundGold]:
     """Find gold in the documents, else in the stores of the retrievers; without any, it is taken to be at its spans."""
-    corpora: list[Corpus] = []
     if documents is not None:
-        corpora = [await io.in_thread(GivenCorpus, documents)]
-    else:
-        windows = [each for each in retrievers if isinstance(each, SentenceWindowRetriever)]
-        scopes = {(id(each.vectorstore), repr(each.scope().filter)): each.scope() for each in windows}
-        corpora = [StoredCorpus(scope) for scope in scopes.values()]
-    return await find_gold(io, corpora, questions) if corpora else FoundGold([*questions])
+        return await find_gold(io, [await io.in_thread(GivenCorpus, documents)], questions)
+    windows = [each for each in retrievers if isinstance(each, SentenceWindowRetriever)]
+    scopes = {(id(each.vectorstore), repr(each.scope().filter)): each.scope() for each in windows}
+    if not scopes:
+        return [FoundGold(question, None, None) for question in questions]
+    return await find_gold(io, [StoredCorpus(scope) for scope in scopes.values()], questions)
 
 
 def _warn_of_other_texts(reports: Iterable[Report]) -> None:
@@ -308,37 +315,29 @@ def _result(
     passages: Sequence[Passage],
     budgets: Sequence[int],
     count: Count,
-    source: DocumentText | None,
+    document: DocumentText | None,
 ) -> QuestionResult:
     contexts = [within_budget(passages, budget, count) for budget in budgets]
-    starts = None if source is None else source.section_starts
-    first = passages[0] if passages else None
-    return QuestionResult(
-        question=question,
-        passages=tuple(passages),
-        scores=tuple(score(context, question.doc_id, question.spans, count) for context in contexts),
-        wrong_section=None if starts is None else is_wrong_section(first, question.doc_id, question.spans, starts),
-    )
-
-
-def _check_order(retrievers: object, questions: object) -> None:
-    first = next(iter(retrievers.values()), None) if isinstance(retrievers, Mapping) else retrievers
-    asked = next(iter(first), None) if isinstance(first, list | tuple) else first
-    if isinstance(asked, Question):
-        raise InvalidInputError(
-            f"the questions are given as the retriever, and {shown(questions)} as the questions; the retriever comes "
-            "first: evaluate(retriever, questions)"
-        )
+    scores = tuple(score(context, question.doc_id, question.spans, count) for context in contexts)
+    is_wrong = None
+    if document is not None:
+        first = passages[0] if passages else None
+        is_wrong = is_wrong_section(first, question.doc_id, question.spans, document.section_starts)
+    return QuestionResult(question, tuple(passages), scores, is_wrong)
 
 
 def _check_retrievers(retrievers: object) -> None:
+    order = "the retriever comes first: evaluate(retriever, questions)"
     if not isinstance(retrievers, Mapping):
-        raise InvalidInputError(f"retrievers is {shown(retrievers)}; give them by their names: {{'name': retriever}}")
+        raise InvalidInputError(
+            f"retrievers is {shown(retrievers)}; give them by their names: {{'name': retriever}}, and {order}"
+        )
     if not retrievers:
         raise InvalidInputError("there are no retrievers to evaluate; give at least one by its name")
     for retriever in retrievers.values():
         if not isinstance(retriever, Runnable):
-            cure = "write store.as_retriever()" if isinstance(retriever, VectorStore) else "give one of LangChain"
+            is_store = isinstance(retriever, VectorStore)
+            cure = "write store.as_retriever()" if is_store else f"give one of LangChain; {order}"
             raise InvalidInputError(f"the retriever is {shown(retriever)}; {cure}")
 
 
@@ -354,38 +353,3 @@ def checked_budgets(budgets: object) -> tuple[int, ...]:
     if not checked:
         raise InvalidInputError("there are no budgets; give at least one, such as [1600]")
     return checked
-
-
-@contextmanager
-def counted(
-    total: int, title: str, *, show_progress: bool, on_progress: OnProgress | None
-) -> Iterator[Callable[[], None]]:
-    """Count steps.
-
-    Args:
-        total: The number of all steps.
-        title: What the bar calls them.
-        show_progress: Whether to show a bar.
-        on_progress: Called before the first step, and after each.
-
-    Yields:
-        What to call after each step.
-    """
-    if on_progress is not None:
-        checked_callback("on_progress", on_progress, "the number of steps done", "the number of all steps")
-    done = 0
-
-    def tell() -> None:
-        if on_progress is not None:
-            on_progress(done, total)
-
-    with tqdm(total=total, desc=title, disable=not show_progress) as bar:
-
-        def step() -> None:
-            nonlocal done
-            done += 1
-            bar.update()
-            tell()
-
-        tell()
-        yield step

@@ -1,6 +1,5 @@
 """Questions with gold spans: read, checked and written."""
 
-import contextlib
 import csv
 import json
 import re
@@ -14,15 +13,11 @@ from typing import Any, TypeAlias
 from langchain_core.runnables import Runnable
 
 from langchain_sentence_window._arguments import checked_path
-from langchain_sentence_window._display import UPGRADE, shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import LONE_SURROGATE, Span
 from langchain_sentence_window._validation import checked_list, gathered
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
-VERSION = 1
-"""The version of a line of questions. It increases when a key gets another meaning, not when one is added."""
-
-_VERSION_KEY = "format_version"
 _FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …], "texts": ["…", …]}'
 
 
@@ -99,8 +94,7 @@ def read_questions(path: str | PathLike[str]) -> list[Question]:
 
     Args:
         path: A UTF-8 file with ``{"question": …, "doc_id": …, "spans": [[start, end], …], "texts": […]}`` on each line;
-            ``texts`` may be missing. Blank lines are ignored, and other keys are kept as `Question.others`. A line of a
-            later version of the package says so as ``format_version``: what can be read of it is read, with a warning.
+            ``texts`` may be missing. Blank lines are ignored, and other keys are kept as `Question.others`.
 
     Raises:
         InvalidInputError: The file doesn't exist or has no questions, or a line can't be read. The message says which
@@ -150,8 +144,7 @@ def parse_questions(text: str, where: str) -> list[Record]:
         where: Where they are from, for messages.
 
     Returns:
-        Each question, and all keys of its line. Blank lines are ignored. A question of a later version, with gold that
-        can't be read, counts as one without gold.
+        Each question, and all keys of its line. Blank lines are ignored.
 
     Raises:
         InvalidInputError: A line can't be read. The message says which one and why.
@@ -159,16 +152,7 @@ def parse_questions(text: str, where: str) -> list[Record]:
     # Not splitlines: a JSON string may hold U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines or lines[0][1].lstrip()[0] in "[{":
-        found = [_read(line, f"line {number} of {where}") for number, line in lines]
-        later = sum(_is_later(record) for _, record in found)
-        if later:
-            warnings.warn(
-                f"a later version of this package wrote {later:,} of {len(found):,} questions of {where}; what this "
-                f"version doesn't know of them is kept, and isn't used. To use it: {UPGRADE}",
-                SentenceWindowWarning,
-                stacklevel=2,
-            )
-        return found
+        return [_read(line, f"line {number} of {where}") for number, line in lines]
     return _read_table(text, where) or _read_paragraphs(text, where)
 
 
@@ -231,28 +215,20 @@ def _read(line: str, where: str) -> Record:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"{where} isn't JSON ({error}); write {_FORM}") from None
-    keys = record.keys() if isinstance(record, dict) else ()
-    is_open = "answer" in keys and not {"doc_id", "spans"} & set(keys)
+    keys = record.keys() if isinstance(record, dict) else set[str]()
+    is_open = "answer" in keys and not {"doc_id", "spans"} & keys
     needed = ("question",) if is_open else ("question", "doc_id", "spans")
     missing = [key for key in needed if key not in keys]
+    if missing:
+        raise InvalidInputError(f"{where}: it lacks {', '.join(map(repr, missing))}; write {_FORM}")
     try:
-        if missing:
-            raise InvalidInputError(f"it lacks {', '.join(map(repr, missing))}; write {_FORM}")
         if is_open:
             return OpenQuestion(record["question"], record["answer"]), record
         others = {key: value for key, value in record.items() if key not in (*needed, "texts")}
         texts = record.get("texts", ())
         return Question(record["question"], record["doc_id"], record["spans"], texts, others), record
     except InvalidInputError as error:
-        if "question" in keys and _is_later(record):
-            with contextlib.suppress(InvalidInputError):
-                return OpenQuestion(record["question"]), record
         raise InvalidInputError(f"{where}: {error}") from None
-
-
-def _is_later(record: Mapping[str, Any]) -> bool:
-    version = record.get(_VERSION_KEY)
-    return type(version) is int and version > VERSION
 
 
 _SEPARATORS = ",;\t|"
@@ -281,8 +257,7 @@ def _read_table(text: str, where: str) -> list[Record]:
     except csv.Error as error:
         raise InvalidInputError(f"{where} can't be read as a table ({error}); save it as CSV again") from None
     pairs = [_PAIR.fullmatch(line) for line in text.splitlines() if line.strip()]
-    found = [pair.groupdict() for pair in pairs if pair]
-    return [_opened(each, where) for each in found] if len(found) == len(pairs) else []
+    return [_opened(pair.groupdict(), where) for pair in pairs if pair] if all(pairs) else []
 
 
 def _read_paragraphs(text: str, where: str) -> list[Record]:
@@ -294,17 +269,20 @@ def _read_paragraphs(text: str, where: str) -> list[Record]:
         if line.strip():
             paragraphs[-1].append(line)
     found: list[Record] = []
-    for question, *answer in filter(None, paragraphs):
+    for question, *lines in filter(None, paragraphs):
         label = _QUESTION.match(question) or _NUMBER.match(question)
         if label is None and not _ASKS.search(question):
             raise InvalidInputError(
                 f"{shown(question)} of {where} isn't a question; write one that ends in a question mark, its answer "
                 f"on the lines below, or {_FORM} on each line"
             )
-        words = (
-            _ANSWER.sub("", "\n".join(answer), count=1) if answer and _ANSWER.match(answer[0]) else "\n".join(answer)
-        )
-        found.append(_opened({"question": question[label.end() if label else 0 :], "answer": words}, where))
+        answer = "\n".join(lines)
+        answer_label = _ANSWER.match(answer)
+        row = {
+            "question": question[label.end() if label else 0 :],
+            "answer": answer[answer_label.end() if answer_label else 0 :],
+        }
+        found.append(_opened(row, where))
     return found
 
 

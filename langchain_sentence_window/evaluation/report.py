@@ -193,19 +193,21 @@ class Report:
     ) -> list[dict[str, Any]]:
         """Return question, context and gold of each question by names."""
         optional_count("budget", budget)
-        unknown = [result.question for result in self.results if not result.question.texts]
-        found = run(find_gold(BLOCKING, [GivenCorpus([] if documents is None else documents)], unknown))
-        if found.lost:
-            raise InvalidInputError(
-                f"the text of gold isn't known; pass the documents that it is from: {found.lost[0]}"
-            )
-        texts = {asked: each.texts for asked, each in zip(unknown, found.questions, strict=True)}
+        corpus = GivenCorpus([] if documents is None else documents)
         samples: list[dict[str, Any]] = []
         for result in self.results:
             question, passages = result.question, result.passages
-            kept = passages if budget is None else metrics.within_budget(passages, budget, self.count)
-            gold = list(question.texts or texts[question])
-            samples.append(dict(zip(names, (question.question, [each.text for each in kept], gold), strict=True)))
+            if not question.texts:
+                (found,) = run(find_gold(BLOCKING, [corpus], [question]))
+                if found.question is None:
+                    raise InvalidInputError(
+                        f"the text of gold isn't known; pass the documents that it is from: {found.lost}"
+                    )
+                question = found.question
+            if budget is not None:
+                passages = tuple(metrics.within_budget(passages, budget, self.count))
+            values = question.question, [each.text for each in passages], list(question.texts)
+            samples.append(dict(zip(names, values, strict=True)))
         return samples
 
     @property

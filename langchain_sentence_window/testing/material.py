@@ -2,9 +2,9 @@
 
 import re
 import zlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -12,14 +12,14 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window._io import ASYNC, BLOCKING, IN_STEPS, run
-from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 
+T = TypeVar("T")
+
 DIMENSION = 64
 """Numbers of each vector."""
-
 
 Way = Callable[..., Awaitable[Any]]
 """Calls a method by its name, in its sync or its async form: ``await way(retriever, "invoke", "query")``."""
@@ -141,36 +141,27 @@ def find_abilities(retriever: SentenceWindowRetriever, tenant_filter: Any) -> St
     """
     retriever.add_documents([source("mine", "One kiwi. Two kiwi.", "acme"), source("theirs", "One fig.", "umbra")])
     adapter = retriever.scope().adapter
+    ids = [sentence_id("mine", 0), sentence_id("theirs", 0)]
+    has_filters = tenant_filter is not None
+    within = _unless_refused(adapter.fetch(BLOCKING, ids, adapter.join([tenant_filter]))) if has_filters else None
+    listed = _unless_refused(adapter.list_documents(BLOCKING))
+    replaces = adapter.replace_documents(BLOCKING, [], [], contexts=None, within=None, show_progress=False)
     return StoreAbilities(
-        filters=tenant_filter is not None,
-        fetches=run(adapter.fetch(BLOCKING, [sentence_id("mine", 0)])) is not None,
-        fetches_within=tenant_filter is not None and _fetches_within(adapter, tenant_filter),
-        lists=_lists(adapter),
+        filters=has_filters,
+        fetches=run(adapter.fetch(BLOCKING, ids)) is not None,
+        fetches_within=[each.page_content for each in within or ()] == ["One kiwi."],
+        lists=listed is not None and len(listed) == 2,  # noqa: PLR2004 - as many as were added
         searches_words=run(adapter.lexical_search(BLOCKING, "kiwi", {"k": 1})) is not None,
-        in_one_transaction=_replaces(adapter),
+        in_one_transaction=run(replaces),
         metadata=", ".join(kind for kind, value in _KINDS.items() if adapter.holds("key", value)),
     )
 
 
-def _fetches_within(adapter: StoreAdapter, tenant_filter: Any) -> bool:
-    ids = [sentence_id("mine", 0), sentence_id("theirs", 0)]
+def _unless_refused(flow: Coroutine[Any, Any, T]) -> T | None:
     try:
-        found = run(adapter.fetch(BLOCKING, ids, adapter.join([tenant_filter])))
+        return run(flow)
     except InvalidInputError:
-        return False
-    return found is not None and [each.page_content for each in found] == ["One kiwi."]
-
-
-def _lists(adapter: StoreAdapter) -> bool:
-    try:
-        return len(run(adapter.list_documents(BLOCKING))) == 2  # noqa: PLR2004 - as many as were added
-    except InvalidInputError:
-        return False
-
-
-def _replaces(adapter: StoreAdapter) -> bool:
-    settings: dict[str, Any] = {"contexts": None, "within": None, "show_progress": False}
-    return run(adapter.replace_documents(BLOCKING, [], [], **settings))
+        return None
 
 
 _NO_ROUND_TRIPS = {"embed_query"}

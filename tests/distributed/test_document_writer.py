@@ -14,8 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import NeighborMixedEmbeddings, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.distributed import DocumentRows, DocumentWriter
-from langchain_sentence_window.distributed import bulk_writer as open_store
+from langchain_sentence_window.distributed import DocumentRows, DocumentWriter, store_connection
 from langchain_sentence_window.documents.keys import INGEST_STATE, sentence_id
 from langchain_sentence_window.documents.source_documents import IngestState, with_state
 from langchain_sentence_window.errors import InvalidInputError, StoreUnavailableError
@@ -156,7 +155,7 @@ def test_one_odd_document_keeps_no_other_out(store: InMemoryVectorStore) -> None
 def test_a_store_that_is_away_is_waited_for_then_the_rest_is_stopped(
     monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    monkeypatch.setattr(open_store, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(store_connection, "PAUSES", (0.0, 0.0))
     failing = [True] * 3
 
     def open_after_failures() -> VectorStore:
@@ -177,7 +176,7 @@ def test_a_store_that_is_away_is_waited_for_then_the_rest_is_stopped(
 def test_a_store_that_goes_away_while_it_is_written_loses_nothing(
     store: InMemoryVectorStore, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    monkeypatch.setattr(open_store, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(store_connection, "PAUSES", (0.0, 0.0))
     add, failures = store.add_documents, [error("gone")] * 2
 
     def add_or_fail(documents: list[Document], **keywords: Any) -> list[str]:
@@ -195,7 +194,7 @@ def test_a_store_that_goes_away_while_it_is_written_loses_nothing(
 def test_a_mistake_in_code_is_not_tried_again(
     store: InMemoryVectorStore, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
-    monkeypatch.setattr(open_store, "PAUSES", (0.0, 0.0))
+    monkeypatch.setattr(store_connection, "PAUSES", (0.0, 0.0))
     calls = []
 
     def open_wrongly() -> VectorStore:

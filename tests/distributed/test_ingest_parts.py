@@ -1,5 +1,6 @@
 """The parts of an ingest that need no engine: files, documents as bytes, fingerprints, counts, and what is missing."""
 
+import json
 import subprocess
 import sys
 from datetime import date
@@ -17,21 +18,10 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_sentence_window import NeighborMixedEmbeddings, SentenceWindowRetriever
 from langchain_sentence_window.distributed import DocumentWriter, IngestSummary, Outcome
 from langchain_sentence_window.distributed.document_rows import fingerprint
-from langchain_sentence_window.distributed.document_writer import Tally
 from langchain_sentence_window.distributed.ingest_files import find_files, load_path
-from langchain_sentence_window.distributed.ray_ingest import (
-    BUCKET,
-    ROW,
-    ReadRows,
-    WriteDocuments,
-    document_of,
-    gather,
-    pack,
-    pack_outcome,
-    packed_table,
-    unpack,
-)
+from langchain_sentence_window.distributed.ray_stages import ROW, WriteDocuments, gather, pack, read_row, unpack
 from langchain_sentence_window.documents.part_groups import Group
+from langchain_sentence_window.documents.source_documents import JSON, MetadataFitter
 from langchain_sentence_window.documents.source_parts import part_of
 from langchain_sentence_window.errors import (
     DocumentReadError,
@@ -58,8 +48,8 @@ class Failing(UUID):
         raise RuntimeError("no text")
 
 
-def unpacked(packed: bytes) -> Group:
-    group = unpack(packed, join=True)
+def travelled(name: str, documents: list[Document]) -> Group:
+    group = unpack(pack(name, documents, MetadataFitter(JSON))[ROW], join=True)
     assert isinstance(group, Group)
     return group
 
@@ -67,60 +57,51 @@ def unpacked(packed: bytes) -> Group:
 @given(st.text(), st.dictionaries(st.text(), values, max_size=4), st.text(min_size=1))
 def test_documents_travel_unchanged(text: str, metadata: dict[str, Any], name: str) -> None:
     given_ = [Document(page_content=text, metadata=metadata, id=name)]
-    group = unpacked(pack(name, given_))
+    group = travelled(name, given_)
     assert (group.doc_id, [part.document for part in group.parts]) == (name, given_)
-    # The same, as a lone surrogate may be anywhere.
-    outcome = Outcome(name, "failed", 1, len(text), error=text)
-    assert unpack(pack_outcome(outcome), join=True) == outcome
 
 
 def test_rows_go_through_all_stages(words: WordEmbeddings) -> None:
-    """Two pages of a document, in any order; a document that fails, and one that isn't one."""
-    rows = [
+    """Two pages of a document, in any order; a document that fails, and one whose text no UTF-8 can hold."""
+    rows: list[dict[str, Any]] = [
         {"text": "The second page.", "source": "a", "page": 1},
         {"text": "The first page.", "source": "a", "page": 0},
-        {"text": "A card.", "source": "b", "page": None},
+        {"text": "A card \ud800.", "source": "b", "page": None},
         {"text": None, "source": "c", "page": None},
     ]
-    pyarrow = pytest.importorskip("pyarrow")
-    read = ReadRows(True, buckets=1)(pyarrow.Table.from_pylist(rows))
-    assert read.column_names == [ROW, BUCKET]
-    packed = gather(read, True)
-    groups = [row for row in (unpack(row, join=True) for row in packed[ROW].to_pylist()) if isinstance(row, Group)]
-    assert [[part.text for part in group.parts] for group in groups] == [
+    by_name: dict[str, list[str]] = {}
+    for row in rows:
+        read = read_row(row, True)
+        by_name.setdefault(read["name"], []).append(read[ROW])
+    gathered = [gather({ROW: packed}, True)[ROW] for packed in by_name.values()]
+    groups = [row for packed in gathered for row in (unpack(each, join=True) for each in packed)]
+    assert [[part.text for part in group.parts] for group in groups if isinstance(group, Group)] == [
         ["The first page.", "The second page."],
-        ["A card."],
+        ["A card \ud800."],
     ]
     store = InMemoryVectorStore(NeighborMixedEmbeddings(words))
-    (written,) = WriteDocuments(DocumentWriter(lambda: store), True)(packed)
-    outcomes = [unpack(row, join=True) for row in written[ROW].to_pylist()]
-    assert [(each.doc_id, each.status) for each in outcomes if isinstance(each, Outcome)][1:] == [
-        ("a", "written"),
-        ("b", "written"),
-    ]
-    assert isinstance(outcomes[0], Outcome)
-    assert (outcomes[0].status, "a row has text None" in outcomes[0].error) == ("failed", True)
+    written = WriteDocuments(DocumentWriter(lambda: store), True)({ROW: [row for packed in gathered for row in packed]})
+    failed, *outcomes = [Outcome(**json.loads(row)) for row in written[ROW]]
+    assert [(each.doc_id, each.status) for each in outcomes] == [("a", "written"), ("b", "written")]
+    assert (failed.status, "a row has text None" in failed.error) == ("failed", True)
     assert len(store.store) == 3
-    assert packed_table([]).num_rows == 0
 
 
 def test_metadata_that_json_cannot_hold_is_left_out() -> None:
-    packed = pack("a", [document("One.", path=Path("x"), other=object(), number=float("nan"))])
-    assert unpacked(packed).parts[0].document.metadata == {"doc_id": "a", "path": "x"}
+    group = travelled("a", [document("One.", path=Path("x"), other=object(), number=float("nan"))])
+    assert group.parts[0].document.metadata == {"doc_id": "a", "path": "x"}
 
 
 def test_metadata_travels_as_a_retriever_stores_it(words: WordEmbeddings) -> None:
     own: dict[Any, Any] = {"day": date(2026, 5, 1), "tags": {"b", "a"}, 7: 1, "text": Failing(), "flag": np.bool_(1)}
     source = Document("A card.", id="a", metadata=own)
-    (travelled,) = unpacked(pack("a", [source])).parts
-    with pytest.warns(SentenceWindowWarning, match="can't hold it: 7, 'text'"):
-        row = document_of({"text": "A card.", "metadata": own})
-    assert row.metadata == travelled.document.metadata == {"day": "2026-05-01", "tags": ["a", "b"], "flag": True}
+    (part,) = travelled("a", [source]).parts
+    assert part.document.metadata == {"day": "2026-05-01", "tags": ["a", "b"], "flag": True}
     retriever = SentenceWindowRetriever(vectorstore=InMemoryVectorStore(words), lexical_weight=0)
     with pytest.warns(SentenceWindowWarning, match="can't hold it: 7, 'text'"):
         retriever.add_documents([source])
-    assert retriever.get(["a"])[0].metadata.items() >= row.metadata.items()
-    assert fingerprint("", "a", [part_of(source)]) == fingerprint("", "a", [travelled])
+    assert retriever.get(["a"])[0].metadata.items() >= part.document.metadata.items()
+    assert fingerprint("", "a", [part_of(source)]) == fingerprint("", "a", [part])
 
 
 @given(st.text(), st.text(), st.text(), st.text())
@@ -168,11 +149,10 @@ def test_files_are_found_in_folders_and_read(tmp_path: Path) -> None:
 
 
 def test_a_summary_says_what_it_takes_to_finish() -> None:
-    tally = Tally()
-    tally.add(Outcome("a", "written", sentences=10, characters=1_000))
-    tally.add(Outcome("b", "unchanged", characters=500))
-    tally.add(Outcome("c", "failed", characters=3_000, error="ValueError: no"))
-    summary = tally.summary(seconds=2, workers=2, deleted=1)
+    summary = IngestSummary(seconds=2, workers=2, deleted=1)
+    summary.add(Outcome("a", "written", sentences=10, characters=1_000))
+    summary.add(Outcome("b", "unchanged", characters=500))
+    summary.add(Outcome("c", "failed", characters=3_000, error="ValueError: no"))
     assert (summary.documents, summary.written, summary.unchanged, summary.pending) == (3, 1, 1, 1)
     assert (summary.sentences_per_second, summary.seconds_to_finish) == (5.0, 6.0)
     assert str(summary) == (

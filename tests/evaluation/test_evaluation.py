@@ -467,31 +467,6 @@ def test_what_else_a_line_holds_is_written_back(tmp_path: Path) -> None:
     assert json.loads(path.read_text()) == line | {"doc_id": "policy.md"}
 
 
-def test_lines_of_a_later_version_are_read_as_far_as_this_one_can(tmp_path: Path) -> None:
-    path = tmp_path / "questions.jsonl"
-    line = {"question": "How long?", "doc_id": "policy", "spans": [[0, 5]], "weight": 2, "format_version": 2}
-    others = {"question": "Why?", "doc_id": ["policy", "terms"], "spans": {"policy": "0-5"}, "format_version": 3}
-    path.write_text(f"{json.dumps(line)}\n{json.dumps(others)}\n")
-    with pytest.warns(SentenceWindowWarning) as warned:
-        questions = read_questions(path)
-    later, left_out = (str(each.message) for each in warned)
-    assert "wrote 2 of 2 questions" in later
-    assert "pip install --upgrade" in later
-    assert left_out.startswith("1 of 2 questions")
-    write_questions(path, questions)
-    assert json.loads(path.read_text()) == line
-
-
-@pytest.mark.parametrize("version", [1, "2026-11", None, True])
-def test_lines_of_this_version_and_marks_of_others_are_no_later_version(tmp_path: Path, version: object) -> None:
-    path = tmp_path / "questions.jsonl"
-    path.write_text(json.dumps({"question": "Why?", "doc_id": "a", "spans": [[0, 1]], "format_version": version}))
-    assert read_questions(path) == [Question("Why?", "a", ((0, 1),))]
-    path.write_text(json.dumps({"question": "Why?", "doc_id": "a", "spans": "x", "format_version": version}))
-    with pytest.raises(InvalidInputError, match=r"line 1 of .*spans is 'x'"):
-        read_questions(path)
-
-
 def test_questions_are_read_as_they_were_written(tmp_path: Path) -> None:
     questions = [Question("Was kostet’s?\u2028", "ä.md", ((5, 9), (0, 3))), question((1, 2))]
     write_questions(tmp_path / "questions.jsonl", questions)

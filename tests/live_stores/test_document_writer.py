@@ -9,7 +9,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window import NeighborMixedEmbeddings
 from langchain_sentence_window.distributed import DocumentWriter
-from langchain_sentence_window.distributed.distributed_ingest import IngestTarget
+from langchain_sentence_window.distributed.store_connection import StoreConnection
 from tests.live_stores import makers
 from tests.toys import WordEmbeddings, document
 
@@ -34,9 +34,7 @@ def test_only_what_changed_is_written(
         given = [document(TEXT, "a"), document(second, "b")]
         outcomes = write(given)
     assert [each.status for each in outcomes] == ["unchanged", "written"]
-    target = IngestTarget(lambda: store, {}, "", cleans=True, is_dry=False)
-    target.begin(rebuild_indexes=False)
-    target.saw("a")
-    target.end(keeps_all=False)
-    assert target.deleted == 1
+    connection = StoreConnection(lambda: store, {})
+    assert connection.call(lambda opened: opened.ingested("")) == {"a", "b"}
+    assert connection.call(lambda opened: opened.remove(["b", "c"])) == ["b"]
     assert [each.status for each in write(given)] == ["unchanged", "written"]

@@ -13,8 +13,7 @@ from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window import SentenceWindowRetriever
 from langchain_sentence_window.adapters.registry import adapter_of
-from langchain_sentence_window.distributed import DocumentRows, IngestSummary, ingest
-from langchain_sentence_window.distributed import bulk_writer as open_store
+from langchain_sentence_window.distributed import DocumentRows, IngestSummary, ingest, store_connection
 from langchain_sentence_window.errors import IngestError, InvalidInputError
 from tests.ray.factories import HashEmbeddings, make_table, postgres_store
 from tests.ray.kills import stored_rows
@@ -128,7 +127,7 @@ def test_rows_that_cannot_be_documents_fail_alone(ray: Any, store: Store) -> Non
 def test_what_cannot_be_used_is_refused(
     ray: Any, store: Store, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_store, "PAUSES", ())
+    monkeypatch.setattr(store_connection, "PAUSES", ())
     lock: Any = Lock()
     wrong: list[tuple[Any, dict[str, Any], str]] = [
         (ray.data.from_items([{"title": "One"}]), {}, "give one with the column text"),

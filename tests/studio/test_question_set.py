@@ -314,18 +314,6 @@ def test_keys_of_other_programs_stay(path: Path) -> None:
     assert list(json.loads(line)) == ["note", "question", "doc_id", "spans", "level"]
 
 
-def test_lines_of_a_later_version_stay_as_they_are(path: Path) -> None:
-    path.parent.mkdir()
-    line = json.dumps({"question": "Why?", "doc_id": ["a", "b"], "spans": {"a": "0-5"}, "format_version": 2}) + "\n"
-    path.write_text(line, encoding="utf-8")
-    client = client_of(path)
-    with pytest.warns(UserWarning, match="later version of this package wrote 1 of 1 questions"):
-        (row,) = listed(client)["questions"]
-    assert (row["question"], row["state"]) == ("Why?", "open")
-    call(client, "/api/questions/add", ASKED)
-    assert path.read_text(encoding="utf-8").splitlines(keepends=True)[0] == line
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [

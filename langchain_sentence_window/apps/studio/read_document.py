@@ -18,7 +18,7 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, TITLE, page_of, source_of, total_pages
 from langchain_sentence_window.documents.window_documents import TextRun, source_document, text_runs
 from langchain_sentence_window.errors import SentenceWindowError
-from langchain_sentence_window.evaluation.gold import FoundGold, LostGold, Reason, StoredCorpus, find_gold
+from langchain_sentence_window.evaluation.gold import FoundGold, Reason, StoredCorpus, find_gold
 from langchain_sentence_window.evaluation.questions import AnyQuestion, Question
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.loaders.markup.light_markup import FORMATS
@@ -249,8 +249,8 @@ class GoldTexts:
         wanted = [each for each in asked if isinstance(each, Question) and _key(each) not in self._known]
         if wanted:
             found = await find_gold(ASYNC, [StoredCorpus(retriever.scope())], wanted)
-            for given, result in zip(wanted, found.results, strict=True):
-                self._known[_key(given)] = _gold(given, result, found)
+            for given, each in zip(wanted, found, strict=True):
+                self._known[_key(given)] = _gold(given, each)
         known = {_key(each): self._known[_key(each)] for each in asked if isinstance(each, Question)}
         return [known[_key(each)] if isinstance(each, Question) else Gold(each, "", "open") for each in asked]
 
@@ -259,11 +259,12 @@ def _key(question: Question) -> tuple[object, ...]:
     return question.question, question.doc_id, question.spans, question.texts
 
 
-def _gold(given: Question, result: Question | LostGold, found: FoundGold) -> Gold:
-    if isinstance(result, LostGold):
-        return Gold(given, found.sources.get(given.doc_id, given.doc_id), result.reason, str(result))
-    state: State = "unknown" if given.doc_id in found.unread else "ok"
-    return Gold(result, found.sources.get(result.doc_id, result.doc_id), state)
+def _gold(given: Question, found: FoundGold) -> Gold:
+    question = found.question or given
+    name = None if found.document is None else found.document.source
+    if found.lost is not None:
+        return Gold(given, name or given.doc_id, found.lost.reason, str(found.lost))
+    return Gold(question, name or question.doc_id, "unknown" if found.document is None else "ok")
 
 
 async def _listed(retriever: SentenceWindowRetriever) -> Mapping[str, object] | None:

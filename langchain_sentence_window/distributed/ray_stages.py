@@ -1,0 +1,138 @@
+"""The stages of an ingest on Ray Data, which Ray sends to its workers.
+
+    read files or rows -> gather the parts of each document -> write
+
+Between stages a row is a document with all of its parts, or why it can't be read; at the end it is an `Outcome`. It is
+written as JSON, which any text fits into, also one that UTF-8 can't encode. So no document is split over workers,
+however the rows are cut into blocks.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from langchain_core.documents import Document
+
+from langchain_sentence_window._display import shown
+from langchain_sentence_window.documents.part_groups import (
+    Group,
+    JoinParts,
+    document_ids,
+    group_by_name,
+    group_documents,
+)
+from langchain_sentence_window.documents.source_documents import JSON, MetadataFitter
+from langchain_sentence_window.errors import InvalidInputError
+
+from .document_writer import DocumentWriter, describe_error
+from .ingest_files import load_bytes, load_path
+from .ingest_summary import Outcome
+
+ROW, NAME = "row", "name"
+"""Columns between stages: a packed document or outcome, and the name that brings the parts of a document together."""
+
+PATH, ROOT, BYTES = "path", "root", "bytes"
+TEXT, METADATA, ID = "text", "metadata", "id"
+"""Columns of what is given."""
+
+Row = dict[str, Any]
+
+
+def read_file(row: Row, join: JoinParts) -> Row:
+    """Read a file, of which a row has the path, and its root or its bytes. One that can't be read becomes a failure."""
+    path = str(row[PATH])
+    try:
+        documents = load_bytes(row[BYTES], path) if BYTES in row else load_path(path, row[ROOT])
+        (group,) = group_documents(documents, True if join is False else join)
+    except Exception as error:  # noqa: BLE001 - one odd file mustn't keep the others out
+        return pack_failure(path, error)
+    return pack_group(group, MetadataFitter(JSON))
+
+
+def read_row(row: Row, join: JoinParts) -> Row:
+    """Make a document, or a part of one, of a row: ``text``, maybe ``id`` and ``metadata``; the rest is metadata."""
+    try:
+        document = document_of(row)
+        name = document_ids([document], join)[0]
+        packed = pack(name, [document], MetadataFitter(JSON))
+    except Exception as error:  # noqa: BLE001
+        name = str(row.get(ID) or shown(row))
+        packed = pack_failure(name, error)
+    return {**packed, NAME: json.dumps(name)}
+
+
+def gather(rows: Mapping[str, Iterable[str]], join: JoinParts) -> dict[str, list[str]]:
+    """Bring the parts of a document together, in an order that doesn't depend on the blocks that they were in."""
+    found = [unpack(each, join) for each in sorted(set(rows[ROW]))]
+    made = [pack_failure(each.doc_id, each.error) for each in found if isinstance(each, Outcome)]
+    parts = [part.document for each in found if isinstance(each, Group) for part in each.parts]
+    try:
+        made += [pack_group(group, MetadataFitter(JSON)) for group in group_documents(parts, join)]
+    except InvalidInputError as error:
+        made.append(pack_failure(document_ids(parts, join)[0], error))
+    return {ROW: [each[ROW] for each in made]}
+
+
+class WriteDocuments:
+    """Writes documents in an actor, which opens the store and loads the embedder once."""
+
+    def __init__(self, writer: DocumentWriter, join: JoinParts) -> None:
+        """Take the writer."""
+        self._writer, self._join = writer, join
+
+    def __call__(self, rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+        """Write documents; return their outcomes."""
+        found = [unpack(each, self._join) for each in rows[ROW]]
+        outcomes = [each for each in found if isinstance(each, Outcome)]
+        groups = [each for each in found if isinstance(each, Group)]
+        try:
+            outcomes += self._writer.write(groups)
+        except InvalidInputError as error:  # of the store or a setting, not of a document
+            outcomes += [Outcome(each.doc_id, "stopped", error=describe_error(error)) for each in groups]
+        return {ROW: [json.dumps(asdict(each)) for each in outcomes]}
+
+
+def document_of(row: Row) -> Document:
+    """Make a Document of a row.
+
+    Raises:
+        InvalidInputError: There is no text, or the metadata isn't a mapping.
+    """
+    text, metadata, id_ = row.get(TEXT), row.get(METADATA), row.get(ID)
+    if not isinstance(text, str):
+        raise InvalidInputError(f"a row has text {shown(text)}; give rows with the text as a string in the column text")
+    if isinstance(metadata, str):
+        metadata = json.loads(metadata)
+    if not isinstance(metadata, Mapping | None):
+        raise InvalidInputError(f"a row has metadata {shown(metadata)}; give a mapping, or one written as JSON")
+    others = {key: value for key, value in row.items() if key not in (TEXT, METADATA, ID)}
+    own = {key: value for key, value in {**others, **(metadata or {})}.items() if value is not None}
+    return Document(id=None if id_ is None else str(id_), page_content=text, metadata=own)
+
+
+def pack_group(group: Group, fitter: MetadataFitter) -> Row:
+    """Write a document with all of its parts; metadata that JSON can't hold is left out."""
+    return pack(group.doc_id, [part.document for part in group.parts], fitter)
+
+
+def pack(name: str, parts: Sequence[Document], fitter: MetadataFitter) -> Row:
+    """Write a document, or a part of one; metadata that JSON can't hold is left out."""
+    fitted = [(part.id, part.page_content, part.metadata) for part in fitter.fit(parts)]
+    return {ROW: json.dumps([name, fitted])}
+
+
+def pack_failure(name: str, error: Exception | str) -> Row:
+    """Write the outcome of a document that can't be read."""
+    why = error if isinstance(error, str) else describe_error(error)
+    return {ROW: json.dumps(asdict(Outcome(name, "failed", error=why)))}
+
+
+def unpack(packed: str, join: JoinParts) -> Group | Outcome:
+    """Read a document or an outcome."""
+    row = json.loads(packed)
+    if isinstance(row, dict):
+        return Outcome(**row)
+    name, parts = row
+    documents = [Document(id=id_, page_content=text, metadata=metadata) for id_, text, metadata in parts]
+    return group_by_name(documents, join, [name] * len(documents))[0]
