@@ -90,9 +90,9 @@ async def replace_documents(
     if scope.filter is not None:
         await _check_writable(io, scope, sentences, doc_ids)
     adapter = scope.adapter
-    if await adapter.replace_documents(
-        io, sentences, doc_ids, contexts=contexts, within=scope.filter, show_progress=show_progress
-    ):
+    replacement = await adapter.prepare_replacement(io, sentences, doc_ids, contexts, scope.filter)
+    if replacement is not None:
+        await replacement.make(io, show_progress=show_progress)
         return None
     stored = await fetch_sentences(io, adapter, doc_ids)
     if stored is None:

@@ -147,7 +147,7 @@ def find_abilities(retriever: SentenceWindowRetriever, tenant_filter: Any) -> St
         fetches_within=tenant_filter is not None and _fetches_within(adapter, tenant_filter),
         lists=_lists(adapter),
         searches_words=run(adapter.lexical_search(BLOCKING, "kiwi", {"k": 1})) is not None,
-        in_one_transaction=_replaces(adapter),
+        in_one_transaction=run(adapter.prepare_replacement(BLOCKING, [], [], None)) is not None,
         metadata=", ".join(kind for kind, value in _KINDS.items() if adapter.holds("key", value)),
     )
 
@@ -166,11 +166,6 @@ def _lists(adapter: StoreAdapter) -> bool:
         return len(run(adapter.list_documents(BLOCKING))) == 2  # noqa: PLR2004 - as many as were added
     except InvalidInputError:
         return False
-
-
-def _replaces(adapter: StoreAdapter) -> bool:
-    settings: dict[str, Any] = {"contexts": None, "within": None, "show_progress": False}
-    return run(adapter.replace_documents(BLOCKING, [], [], **settings))
 
 
 _NO_ROUND_TRIPS = {"embed_query"}

@@ -12,6 +12,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import RELEVANCE_SCORE
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence
 from langchain_sentence_window.documents.window_documents import shown_lead_ins, shown_text
@@ -138,10 +139,10 @@ async def found_by_meaning(io: IO, request: Request, depth: int) -> Hits:
     """Search by meaning alone."""
     alone = replace(request, lexical_weight=0.0, ranking=None, bm25_index=None, names=False, min_relevance=None)
 
-    async def find(io: IO, scope: Scope) -> Hits:
-        return await find_hits(io, scope, alone, depth)
+    async def find(io: IO, adapter: StoreAdapter) -> Hits:
+        return await find_hits(io, replace(request.scope, adapter=adapter), alone, depth)
 
-    return await request.scope.in_search(io, request.query, find, has_words=False)
+    return await request.scope.adapter.in_search(io, request.query, find, has_words=False)
 
 
 async def scored_by_words(
