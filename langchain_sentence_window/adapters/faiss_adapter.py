@@ -13,7 +13,7 @@ from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._primitives import SentenceKey, Vectors
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
-from langchain_sentence_window.documents.source_parts import filter_of_source
+from langchain_sentence_window.documents.source_metadata import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.store.filters import compile_filter
 from langchain_sentence_window.store.state import IndexState

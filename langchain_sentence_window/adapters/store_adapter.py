@@ -22,7 +22,7 @@ from langchain_sentence_window.documents.sentence_documents import (
     by_key,
     read_sentence,
 )
-from langchain_sentence_window.documents.source_parts import source_of
+from langchain_sentence_window.documents.source_metadata import source_of
 from langchain_sentence_window.embedding.contextual_vectors import CarriedVectors, NeighborMixedEmbeddings
 from langchain_sentence_window.embedding.embedder import embed_texts
 from langchain_sentence_window.errors import InvalidInputError

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows
-from langchain_sentence_window.documents.source_parts import names_in
+from langchain_sentence_window.documents.source_metadata import names_in
 from langchain_sentence_window.ranking.names import MAX_SHARED, name_keys
 
 from .reading import are_in
