@@ -60,6 +60,7 @@ def sentence_documents(
     own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
     spans = joined.spans
     has_lines = not spans and all(is_text_file(part.document.metadata) for part in joined.parts)
+    last = len(sentences) - 1
     line, counted = 1, 0  # the line of a position up to which line breaks were counted
     documents: list[Document] = []
     for index, sentence in enumerate(sentences):
@@ -73,7 +74,7 @@ def sentence_documents(
             keys.SECTION_START: sentence.section_start,
             keys.SECTION_END: sentence.section_end,
         }
-        separator = text[end : sentences[index + 1].start] if index + 1 < len(sentences) else " "
+        separator = " " if index == last else text[end : sentences[index + 1].start]
         values |= _unusual_values(sentence, separator)
         if spans:
             if sentence.level:
