@@ -1,6 +1,6 @@
 """From documents to sentences, and into a vector store that knows only sentences: split, replace, delete, copy.
 
-A store may replace documents in one transaction, see `StoreAdapter.replace_documents`. In the others a document's
+A store may replace documents in one transaction, see `StoreAdapter.prepare_replacement`. In the others a document's
 sentences are written from first to last and deleted from last to first. A call that is cut short leaves no gap, and
 calling it again completes it.
 
