@@ -84,7 +84,7 @@ def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[D
 
     Returns:
         The Documents. Their metadata holds ``source``, ``content_type``, ``file_state``, see
-        `langchain_sentence_window.documents.part_blocks`, and ``title`` if the file says one. Those of a PDF's pages
+        `langchain_sentence_window.documents.file_state`, and ``title`` if the file says one. Those of a PDF's pages
         hold what `PDFLoader` writes, too.
 
     Raises:
