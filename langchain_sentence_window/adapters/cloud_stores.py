@@ -8,8 +8,8 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 
-from .families import FilteredByMappings, with_whole_numbers
-from .store_adapter import Scored, StoreAdapter, batches
+from .families import BlockingAdapter, FilteredByMappings, with_whole_numbers
+from .store_adapter import Scored, batches
 from .traits import has_only
 
 _FETCHED = 100
@@ -32,20 +32,24 @@ class PineconeAdapter(FilteredByMappings):
             return all(isinstance(each, str) for each in value)
         return isinstance(value, str | float) or (isinstance(value, int) and abs(value) <= _EXACT)
 
-    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        """Let the store search, in a thread: its async searches close each other's connection."""
-        return self._best_highest(await io.in_thread(self.store.similarity_search_with_score, query, **settings))
+    def nearest(self, vector: list[float], k: int, filter: Any) -> Scored:
+        """Let the store search."""
+        return self._best_highest(self.store.similarity_search_by_vector_with_score(vector, k=k, filter=filter))
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Fetch documents by id, then leave out those that the filter forbids."""
-        return self.matching(await io.in_thread(self._fetched, ids), filter)
+    def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
+        """Fetch documents by id, or by all ids, which only serverless indexes list; then apply the filter."""
+        store, found = self.store, list[Document]()
+        if ids is None:
+            ids = [id_ for page in store.index.list(namespace=store._namespace) for id_ in page]
+        for batch in batches(ids, _FETCHED):
+            for id_, vector in store.index.fetch(ids=list(batch), namespace=store._namespace).vectors.items():
+                metadata = dict(vector.metadata or {})
+                text = metadata.pop(store._text_key, None)
+                if text is not None:
+                    found.append(with_whole_numbers(Document(id=id_, page_content=text, metadata=metadata)))
+        return self.matching(found, filter)
 
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Go through all ids, which only serverless indexes list, and fetch what they name."""
-        ids = await io.in_thread(self._all_ids)
-        return await self.get(io, ids, filter) or []
-
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write documents with their vectors, in place of those with the same ids."""
         text = self.store._text_key
         records = [
@@ -54,30 +58,11 @@ class PineconeAdapter(FilteredByMappings):
         ]
         size = max(1, _NUMBERS // max(map(len, vectors), default=1))
         for batch in batches(records, size):
-            await io.in_thread(self.store.index.upsert, vectors=batch, namespace=self.store._namespace)
-
-    async def remove(self, io: IO, ids: Sequence[str]) -> None:
-        """Delete documents, in a thread too."""
-        if ids:
-            await io.in_thread(self.store.delete, list(ids))
+            self.store.index.upsert(vectors=batch, namespace=self.store._namespace)
 
     def read(self, document: Document) -> StoredSentence:
         """Read a sentence Document, with numbers as they were before they became floats."""
         return super().read(with_whole_numbers(document))
-
-    def _fetched(self, ids: Sequence[str]) -> list[Document]:
-        store, found = self.store, list[Document]()
-        for batch in batches(ids, _FETCHED):
-            for id_, vector in store.index.fetch(ids=list(batch), namespace=store._namespace).vectors.items():
-                metadata = dict(vector.metadata or {})
-                text = metadata.pop(store._text_key, None)
-                if text is not None:
-                    found.append(with_whole_numbers(Document(id=id_, page_content=text, metadata=metadata)))
-        return found
-
-    def _all_ids(self) -> list[str]:
-        store = self.store
-        return [id_ for page in store.index.list(namespace=store._namespace) for id_ in page]
 
 
 _ID = "_id"
@@ -85,7 +70,7 @@ _OVERSAMPLING = 10
 _MOST_CANDIDATES = 10_000
 
 
-class MongoDBAdapter(StoreAdapter):
+class MongoDBAdapter(BlockingAdapter):
     """MongoDB filters by its own query language; metadata stands beside the text, and the vector, in one document.
 
     The store's own ``get_by_ids`` knows only its usual names of fields, and it embeds in batches while it writes; so
@@ -94,6 +79,9 @@ class MongoDBAdapter(StoreAdapter):
 
     filter_names = ("pre_filter",)
     filter_form = "a query such as {'tenant': {'$eq': 'a'}}"
+    one_key_filters = True
+    filters_by_doc_id = False  # the fields that the index filters by aren't known
+    gives_distances = False
     added_keys = frozenset({_ID})
     away_errors = frozenset({"pymongo.errors.ConnectionFailure"})
     holds_json = True
@@ -109,38 +97,28 @@ class MongoDBAdapter(StoreAdapter):
         """Whether documents are embedded here, not by the server."""
         return self.store._embedding_key is not None
 
-    def reads_filter(self, filter: Any) -> bool:
-        """Return whether it is a mapping."""
-        return isinstance(filter, Mapping)
-
-    def combine(self, filters: Sequence[Any]) -> Any:
-        """Return one query."""
-        return filters[0] if len(filters) == 1 else {"$and": list(filters)}
-
-    def of_documents(self, doc_ids: Sequence[str]) -> Any:
-        """Return ``None``, as the fields that the index filters by aren't known."""
-        return None
-
     def matcher(self, filter: Any) -> None:
         """Return ``None``: only MongoDB reads its queries."""
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search among as many candidates as the index takes; the store itself asks for too many."""
         most = max(1, min(_OVERSAMPLING, _MOST_CANDIDATES // settings["k"]))
-        search = self.store.similarity_search_with_score
-        found: Scored = await io.in_thread(search, query, **{"oversampling_factor": most, **settings})
-        return [(document, float(score)) for document, score in found]
+        return await super().search(io, query, {"oversampling_factor": most, **settings})
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Query ids within the filter."""
-        by_id = {_ID: {"$in": list(ids)}}
-        return await io.in_thread(self._found, by_id if filter is None else {"$and": [by_id, filter]})
+    def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
+        """Query them within the filter."""
+        text, embedding = self.store._text_key, self.store._embedding_key
+        queries = ([] if ids is None else [{_ID: {"$in": list(ids)}}]) + ([] if filter is None else [filter])
+        found: list[Document] = []
+        for row in self.store.collection.find(
+            {"$and": queries} if queries else {}, None if embedding is None else {embedding: 0}
+        ):
+            content = row.pop(text, None)
+            if content is not None:
+                found.append(Document(id=str(row.pop(_ID)), page_content=content, metadata=row))
+        return found
 
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Query all within the filter."""
-        return await io.in_thread(self._found, filter or {})
-
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write documents with their vectors, in place of those with the same ids."""
         from pymongo import ReplaceOne
 
@@ -149,18 +127,7 @@ class MongoDBAdapter(StoreAdapter):
             {_ID: each.id, **each.metadata, text: each.page_content, embedding: list(vector)}
             for each, vector in zip(documents, vectors, strict=True)
         ]
-        writes = [ReplaceOne({_ID: row[_ID]}, row, upsert=True) for row in rows]
-        await io.in_thread(self.store.collection.bulk_write, writes)
-
-    def _found(self, query: Mapping[str, Any]) -> list[Document]:
-        text, embedding = self.store._text_key, self.store._embedding_key
-        without = None if embedding is None else {embedding: 0}
-        found: list[Document] = []
-        for row in self.store.collection.find(query, without):
-            content = row.pop(text, None)
-            if content is not None:
-                found.append(Document(id=str(row.pop(_ID)), page_content=content, metadata=row))
-        return found
+        self.store.collection.bulk_write([ReplaceOne({_ID: row[_ID]}, row, upsert=True) for row in rows])
 
 
 def _names_are_plain(value: Any) -> bool:

@@ -13,7 +13,7 @@ from langchain_sentence_window._io import BLOCKING, IO, run
 from langchain_sentence_window._primitives import SentenceKey, Vectors
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
-from langchain_sentence_window.documents.source_parts import filter_of_source
+from langchain_sentence_window.documents.source_metadata import filter_of_source
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.names import DocumentNames
 from langchain_sentence_window.store.filters import compile_filter
@@ -48,7 +48,7 @@ class FaissStoreAdapter(StoreAdapter):
 
     store: "FaissStore"
     holds_json = True
-    is_hybrid = True
+    finds_words = True
     mixes_neighbors = True
     is_whole_index = True
     read_batch_size = sys.maxsize  # one call reads one state
@@ -123,19 +123,16 @@ class FaissStoreAdapter(StoreAdapter):
         """Search by words."""
         return await io.call(self.store.lexical_search, self.store.alexical_search, query, **settings)
 
-    async def replace_documents(
-        self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], *, show_progress: bool, **keywords: Any
-    ) -> bool:
-        """Replace them in one transaction, which checks the filter too."""
-        replacement = await self.store.prepare_replacement(io, sentences, doc_ids, **keywords)
-        await replacement.make(io, show_progress=show_progress)
-        return True
-
     async def prepare_replacement(
-        self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], contexts: Sequence[str]
+        self,
+        io: IO,
+        sentences: Sequence[Document],
+        doc_ids: Sequence[str],
+        contexts: Sequence[str] | None,
+        within: Any = None,
     ) -> Any:
-        """Prepare a replacement, whose transaction another thread makes."""
-        return await self.store.prepare_replacement(io, sentences, doc_ids, contexts)
+        """Prepare a replacement, whose transaction checks the filter too."""
+        return await self.store.prepare_replacement(io, sentences, doc_ids, contexts, within)
 
     async def list_documents(self, io: IO, filter: Any = None, source: str | None = None) -> list[IndexedDocument]:
         """List them without reading their sentences."""
@@ -195,7 +192,6 @@ class _NotEmbedded(Exception):  # noqa: N818 - not an error
 class _StateAdapter(FaissStoreAdapter):
     """A `FaissStore` at the state that a search reads."""
 
-    gives_candidates = True
     reads_one_state = True
 
     def __init__(self, store: "FaissStore", state: IndexState, vectors: Mapping[str, Vectors]) -> None:

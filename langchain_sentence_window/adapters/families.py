@@ -1,7 +1,7 @@
 """Base classes with what the adapters of several stores have in common."""
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -11,23 +11,53 @@ from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
 
 from .matchers import mapping_matcher
-from .store_adapter import Scored, StoreAdapter
+from .store_adapter import Scored, StoreAdapter, batches
 
 
-class VectorAdapter(StoreAdapter):
+class BlockingAdapter(StoreAdapter):
+    """Uses a store whose client only blocks: each call of it runs in a thread."""
+
+    def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
+        """Read Documents; see `select`."""
+        raise NotImplementedError
+
+    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Write a batch of documents with their vectors, in place of those with the same ids; if `takes_vectors`."""
+        raise NotImplementedError
+
+    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
+        """Let the store search."""
+        return self._best_highest(await io.in_thread(self.store.similarity_search_with_score, query, **settings))
+
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
+        """Call `rows`."""
+        return await io.in_thread(self.rows, ids, filter)
+
+    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Call `write`."""
+        await io.in_thread(self.write, documents, vectors)
+
+    async def remove(self, io: IO, ids: Sequence[str]) -> None:
+        """Delete documents that the store holds."""
+        for batch in batches(ids, self.write_batch_size):
+            await io.in_thread(self.store.delete, list(batch))
+
+
+class VectorAdapter(BlockingAdapter):
     """Embeds queries and documents with the store's embedder, then searches and writes with the vectors."""
 
     takes_vectors = True
 
+    def nearest(self, vector: list[float], k: int, filter: Any) -> Scored:
+        """Search by a vector: return the ``k`` closest documents that a filter lets through, the closest first."""
+        raise NotImplementedError
+
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        """Embed the query, then search; see `search_vector`."""
+        """Embed the query, then search; see `nearest`."""
         if self.embedding is None:
             raise InvalidInputError(f"{self.name} was made without an embedder; give it one")
-        return await self.search_vector(io, await embed_query(io, self.embedding, query), settings)
-
-    async def search_vector(self, io: IO, vector: list[float], settings: Mapping[str, Any]) -> Scored:
-        """Search by a vector; ``settings`` and result are those of `search`."""
-        raise NotImplementedError
+        vector = await embed_query(io, self.embedding, query)
+        return await io.in_thread(self.nearest, vector, settings["k"], settings.get(self.filter_names[0]))
 
 
 class FilteredByMappings(VectorAdapter):

@@ -29,30 +29,38 @@ class JsonTextAdapter(FilteredByMappings):
 
     holds_json = True
 
-    async def search_vector(self, io: IO, vector: list[float], settings: Mapping[str, Any]) -> Scored:
+    def scan(
+        self,
+        ids: Sequence[str] | None,
+        texts: Sequence[Sequence[str]],
+        vector: Sequence[float] | None = None,
+        limit: int | None = None,
+    ) -> list[tuple[Document, Any]]:
+        """Read rows of the table.
+
+        Args:
+            ids: Their ids; ``None`` for any.
+            texts: Their JSON has one of each of these; see `required_texts`.
+            vector: They are the closest to this vector, the closest first; ``None`` for the order of the table.
+            limit: The most rows; ``None`` for all.
+
+        Returns:
+            Documents, each with its distance from the vector if there is one.
+        """
+        raise NotImplementedError
+
+    def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
+        """Read rows, and leave out those that turn out not to match the filter."""
+        scanned = self.scan(ids, list(required_texts(filter or {})))
+        return self.matching([document for document, _ in scanned], filter)
+
+    def nearest(self, vector: list[float], k: int, filter: Any) -> Scored:
         """Search, and search for more where rows turn out not to match the filter."""
-        return await io.in_thread(self._search, vector, settings["k"], settings.get("filter"))
-
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Read all rows."""
-        return self.matching(await io.in_thread(self.rows, filter or {}), filter)
-
-    def nearest(self, vector: list[float], k: int, filter: Mapping[str, Any]) -> Scored:
-        """Return the ``k`` closest rows that have the `required_texts` of a filter."""
-        raise NotImplementedError
-
-    def rows(self, filter: Mapping[str, Any]) -> list[Document]:
-        """Return all rows that have the `required_texts` of a filter."""
-        raise NotImplementedError
-
-    def _search(self, vector: list[float], k: int, filter: Any) -> Scored:
-        if filter is None:
-            return self.nearest(vector, k, {})
-        matches, limit = mapping_matcher(filter), k
+        texts, matches, limit = list(required_texts(filter or {})), mapping_matcher(filter or {}), k
         while True:
-            scored = self.nearest(vector, limit, filter)
-            found = [pair for pair in scored if matches(pair[0])]
-            if len(found) >= k or len(scored) < limit:
+            scanned = self.scan(None, texts, vector, limit)
+            found = [(document, -float(distance)) for document, distance in scanned if matches(document)]
+            if len(found) >= k or len(scanned) < limit:
                 return found[:k]
             limit *= _WIDER
 
@@ -83,9 +91,6 @@ def _wanted(key: str, value: Any) -> Sequence[str]:
     return value if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value) else []
 
 
-_COLUMNS = ["id", "text", "metadata"]
-
-
 class LanceDBAdapter(JsonTextAdapter):
     """The store has no filters, returns no ids, and writes its address over ``source``; so its table is used here."""
 
@@ -97,78 +102,65 @@ class LanceDBAdapter(JsonTextAdapter):
         found: Embeddings | None = self.store._embedding_function
         return found
 
-    def nearest(self, vector: list[float], k: int, filter: Mapping[str, Any]) -> Scored:
-        """Search the table."""
-        table = self._table
-        if table is None:
-            return []
-        search, condition = table.search(vector).select([*_COLUMNS, "_distance"]), _condition(filter)
-        rows = (search.where(condition, prefilter=True) if condition else search).limit(k).to_list()
-        return [(_document(row), -float(row["_distance"])) for row in rows]
+    def scan(
+        self,
+        ids: Sequence[str] | None,
+        texts: Sequence[Sequence[str]],
+        vector: Sequence[float] | None = None,
+        limit: int | None = None,
+    ) -> list[tuple[Document, Any]]:
+        """Search the table, or read it."""
+        conditions = [" OR ".join(f"strpos(metadata, {_quoted(text)}) > 0" for text in each) for each in texts]
+        if ids is not None:
+            conditions.append(_with_ids(ids))
+        condition = " AND ".join(f"({each})" for each in conditions)
+        rows = self._read(condition, ["id", "text", "metadata"], vector, limit)
+        return [(_document(row), row.get("_distance")) for row in rows]
 
-    def rows(self, filter: Mapping[str, Any]) -> list[Document]:
-        """Read the table."""
-        return self._where(_condition(filter))
-
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Read the rows of ids."""
-        return self.matching(await io.in_thread(self._where, _with_ids(ids)), filter)
-
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Add rows in place of those with the same ids, in one version of the table."""
         rows = [
             {"vector": vector, "text": each.page_content, "metadata": json.dumps(each.metadata), "id": each.id}
             for each, vector in zip(documents, vectors, strict=True)
         ]
-        await io.in_thread(self._upsert, rows)
-
-    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
-        """Read the table page by page."""
-        table = await io.in_thread(lambda: self._table)
-        for offset in count(step=PAGE_SIZE) if table is not None else ():
-            search = table.search().select(_COLUMNS).limit(PAGE_SIZE).offset(offset)
-            rows = await io.in_thread(search.to_list)
-            yield list(map(_document, rows))
-            if len(rows) < PAGE_SIZE:
-                return
-
-    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
-        """Read the rows of ids."""
-        rows = await io.in_thread(self._rows, _with_ids(ids), ["id", "vector"])
-        return {row["id"]: row["vector"] for row in rows}
-
-    def _upsert(self, rows: list[dict[str, Any]]) -> None:
         table, is_new = self.store._get_or_create_table(rows)
         if not is_new:  # a new one is made of the rows
             table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all().execute(rows)
 
-    def _where(self, condition: str) -> list[Document]:
-        return list(map(_document, self._rows(condition, _COLUMNS)))
+    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
+        """Read the table page by page."""
+        columns, page = ["id", "text", "metadata"], list[dict[str, Any]]()
+        for offset in count(step=PAGE_SIZE):
+            page = await io.in_thread(self._read, "", columns, limit=PAGE_SIZE, offset=offset)
+            yield list(map(_document, page))
+            if len(page) < PAGE_SIZE:
+                return
 
-    def _rows(self, condition: str, columns: list[str]) -> list[dict[str, Any]]:
-        table = self._table
-        if table is None:
-            return []
-        search = table.search().select(columns).limit(table.count_rows())
-        rows: list[dict[str, Any]] = (search.where(condition) if condition else search).to_list()
-        return rows
+    async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
+        """Read the rows of ids."""
+        rows = await io.in_thread(self._read, _with_ids(ids), ["id", "vector"])
+        return {row["id"]: row["vector"] for row in rows}
 
-    @property
-    def _table(self) -> Any:
-        """The table, with what others wrote; ``None`` before it is made, when the first document comes."""
+    def _read(
+        self,
+        condition: str,
+        columns: list[str],
+        vector: Sequence[float] | None = None,
+        limit: int | None = None,
+        offset: int = 0,
+    ) -> list[dict[str, Any]]:
         table, _ = self.store._get_or_create_table()
-        if table is not None:
-            table.checkout_latest()  # one that is open stays at its version otherwise
-        return table
+        if table is None:  # made when the first document comes
+            return []
+        table.checkout_latest()  # one that is open stays at its version otherwise
+        search = table.search(vector).select(columns if vector is None else [*columns, "_distance"])
+        search = search.limit(limit or table.count_rows()).offset(offset)
+        rows: list[dict[str, Any]] = (search.where(condition, prefilter=True) if condition else search).to_list()
+        return rows
 
 
 def _document(row: Mapping[str, Any]) -> Document:
     return Document(id=row["id"], page_content=row["text"], metadata=json.loads(row["metadata"]))
-
-
-def _condition(filter: Mapping[str, Any]) -> str:
-    found = [[f"strpos(metadata, {_quoted(text)}) > 0" for text in texts] for texts in required_texts(filter)]
-    return " AND ".join(f"({' OR '.join(each)})" for each in found)
 
 
 def _with_ids(ids: Sequence[str]) -> str:
@@ -192,47 +184,50 @@ class MariaDBAdapter(JsonTextAdapter):
         """Return whether MariaDB takes the JSON of a value: no lone surrogates, and no more levels than it reads."""
         return has_only([key, value], is_plain_text) and _levels(value) < _MOST_LEVELS
 
-    def nearest(self, vector: list[float], k: int, filter: Mapping[str, Any]) -> Scored:
-        """Search the table of the store."""
-        store = self.store
-        distance = f"VEC_DISTANCE_{store._distance_strategy.value.upper()}({store._embedding_emb_col_name}, ?)"
-        packed = store._embedding_to_binary(vector)
-        found = self._select(f", {distance} AS distance", [packed], filter, " ORDER BY distance LIMIT ?", [k])
-        return [(document, -float(distance)) for document, distance in found]
-
-    def rows(self, filter: Mapping[str, Any]) -> list[Document]:
-        """Read the table of the store."""
-        return [document for document, _ in self._select("", [], filter, "", [])]
-
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
-        """Add documents in place of those with the same ids."""
-        texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
-        ids = [each.id for each in documents]
-        await io.in_thread(self.store.add_embeddings, texts, list(vectors), metadata, ids)
-
-    def _select(
-        self, column: str, before: Sequence[Any], filter: Mapping[str, Any], end: str, after: Sequence[Any]
+    def scan(
+        self,
+        ids: Sequence[str] | None,
+        texts: Sequence[Sequence[str]],
+        vector: Sequence[float] | None = None,
+        limit: int | None = None,
     ) -> list[tuple[Document, Any]]:
-        """Return documents of the store's collection, each with the value of one more column, if there is one."""
+        """Search the table of the store for documents of its collection, or read it."""
         store = self.store
         if store._collection_id is None:
             store._ensure_collection_ready()
         if store._collection_id is None:  # made when the first document comes
             return []
-        names = store._embedding_id_col_name, store._embedding_content_col_name, store._embedding_meta_col_name
-        texts = list(required_texts(filter))
-        conditions = ["collection_id = ?"]
-        conditions += [f"({' OR '.join([f'INSTR({names[2]}, ?) > 0'] * len(each))})" for each in texts]
+        names = [store._embedding_id_col_name, store._embedding_content_col_name, store._embedding_meta_col_name]
+        conditions, values = ["collection_id = ?"], [store._collection_id]
+        if ids is not None:
+            conditions.append(f"{names[0]} IN ({', '.join('?' * len(ids))})")
+            values += ids
+        for each in texts:
+            conditions.append(f"({' OR '.join([f'INSTR({names[2]}, ?) > 0'] * len(each))})")
+            values += each
+        distance, order = "NULL", ""
+        if vector is not None:
+            function = f"VEC_DISTANCE_{store._distance_strategy.value.upper()}"
+            distance, order = (
+                f"{function}({store._embedding_emb_col_name}, ?) AS distance",
+                " ORDER BY distance LIMIT ?",
+            )
+            values = [store._embedding_to_binary(vector), *values, limit]
         # Names of columns and tables are quoted by the store.
-        query = f"SELECT {', '.join(names)}{column} FROM {store._embedding_table_name} WHERE {' AND '.join(conditions)}"  # noqa: S608
-        values = (*before, store._collection_id, *(text for each in texts for text in each), *after)
+        query = f"SELECT {', '.join(names)}, {distance} FROM {store._embedding_table_name} "  # noqa: S608
+        query += f"WHERE {' AND '.join(conditions)}{order}"
         with closing(store._datasource.raw_connection()) as connection, closing(connection.cursor()) as cursor:
-            cursor.execute(query + end, values)
+            cursor.execute(query, tuple(values))
             rows = cursor.fetchall()
         return [
-            (Document(id=str(id_), page_content=text, metadata=json.loads(metadata)), rest[0] if rest else None)
-            for id_, text, metadata, *rest in rows
+            (Document(id=str(id_), page_content=text, metadata=json.loads(metadata)), last)
+            for id_, text, metadata, last in rows
         ]
+
+    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Add documents in place of those with the same ids."""
+        texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
+        self.store.add_embeddings(texts, list(vectors), metadata, [each.id for each in documents])
 
 
 def _levels(value: Any) -> int:

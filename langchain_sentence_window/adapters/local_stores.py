@@ -12,6 +12,7 @@ from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.store.filters import filter_keys
 
+from .families import BlockingAdapter
 from .matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
 from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
 from .traits import StoreTraits, has_only
@@ -34,8 +35,10 @@ class InMemoryAdapter(StoreAdapter):
             return {"filter": inspect.Parameter("filter", inspect.Parameter.KEYWORD_ONLY)}
         return super().search_parameters()
 
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
         """Look at all documents, as they are in memory."""
+        if ids is not None:
+            return await super().select(io, ids, filter)
         held = [
             Document(id=each["id"], page_content=each["text"], metadata=each["metadata"])
             for each in list(self.store.store.values())
@@ -68,7 +71,7 @@ class InMemoryAdapter(StoreAdapter):
         return [key for key in keys if held and not any(key in metadata for metadata in held)]
 
 
-class CommunityFaissAdapter(StoreAdapter):
+class CommunityFaissAdapter(BlockingAdapter):
     """The store filters by functions of metadata or by mappings that it reads itself, after the search."""
 
     lists_in_order = True
@@ -80,20 +83,13 @@ class CommunityFaissAdapter(StoreAdapter):
         wider = {"fetch_k": self.store.index.ntotal} if "filter" in settings else {}
         return await super().search(io, query, wider | dict(settings))
 
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Look at all documents, if they are in memory."""
-        held = getattr(self.store.docstore, "_dict", None)
-        if held is None:
-            return await super().list_sentences(io, filter)
-        return self.matching(list(held.values()), filter)
-
-    async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
-        """Yield all at once, as they are in memory, with the ids that those of older releases lack."""
-        yield self._named(list(self.store.index_to_docstore_id.values()))
-
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Look them up."""
-        return self.matching(self._named(ids), filter)
+    def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
+        """Look them up, with the ids that those of older releases lack."""
+        store = self.store
+        names = list(store.index_to_docstore_id.values()) if ids is None else ids
+        found = ((id_, store.docstore.search(id_)) for id_ in names)  # a message for one that doesn't exist
+        named = [each.model_copy(update={"id": id_}) for id_, each in found if isinstance(each, Document)]
+        return self.matching(named, filter)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Read them from the index, which gives back about what it was given if it holds codes.
@@ -110,12 +106,13 @@ class CommunityFaissAdapter(StoreAdapter):
                 "texts with read_chunks, and embed them anew"
             ) from error
 
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Delete documents with the same ids, which the store refuses, then add the new ones."""
         ids = [str(document.id) for document in documents]
-        await self.remove(io, sorted({*ids}.intersection(self.store.index_to_docstore_id.values())))
-        pairs = list(zip([each.page_content for each in documents], vectors, strict=True))
-        await io.in_thread(self.store.add_embeddings, pairs, [each.metadata for each in documents], ids=ids)
+        if known := sorted({*ids}.intersection(self.store.index_to_docstore_id.values())):
+            self.store.delete(known)
+        pairs = zip([each.page_content for each in documents], vectors, strict=True)
+        self.store.add_embeddings(list(pairs), [each.metadata for each in documents], ids=ids)
 
     def combine(self, filters: Sequence[Any]) -> Any:
         """Return a mapping if all are, else a function. The store skips keys beside ``$and``, so keys are split."""
@@ -129,11 +126,6 @@ class CommunityFaissAdapter(StoreAdapter):
         function = self._function(filter)
         return lambda document: function(document.metadata)
 
-    def _named(self, ids: Sequence[str]) -> list[Document]:
-        """Return the documents of the docstore that exist, each with its id."""
-        found = ((id_, self.store.docstore.search(id_)) for id_ in ids)
-        return [each.model_copy(update={"id": id_}) for id_, each in found if isinstance(each, Document)]
-
     def _function(self, filter: Any) -> Callable[[Any], bool]:
         if not isinstance(filter, Mapping):
             checked_function(self.name, filter, "the metadata")
@@ -141,7 +133,7 @@ class CommunityFaissAdapter(StoreAdapter):
         return function
 
 
-class ChromaAdapter(StoreAdapter):
+class ChromaAdapter(BlockingAdapter):
     """Chroma filters by mappings of its own, also what it gets by id."""
 
     lists_in_order = True
@@ -166,18 +158,14 @@ class ChromaAdapter(StoreAdapter):
             return False
         return True
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
+    def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
         """Get documents within the filter."""
-        return await self._get(io, ids=list(ids), where=filter)
-
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Get all documents within the filter."""
-        return await self._get(io, where=filter)
+        return self._got(ids=ids and list(ids), where=filter)
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Get them page by page."""
         for offset in count(step=PAGE_SIZE):
-            page = await self._get(io, limit=PAGE_SIZE, offset=offset)
+            page = await io.in_thread(self._got, limit=PAGE_SIZE, offset=offset)
             yield page
             if len(page) < PAGE_SIZE:
                 return
@@ -187,7 +175,7 @@ class ChromaAdapter(StoreAdapter):
         got = await io.in_thread(self.store.get, ids=list(ids), include=["embeddings"])
         return dict(zip(got["ids"], got["embeddings"], strict=True))
 
-    async def _get(self, io: IO, **settings: Any) -> list[Document]:
-        got = await io.in_thread(self.store.get, **settings)
+    def _got(self, **settings: Any) -> list[Document]:
+        got = self.store.get(**settings)
         rows = zip(got["documents"], got["metadatas"], got["ids"], strict=True)
         return [Document(page_content=text or "", metadata=metadata or {}, id=id_) for text, metadata, id_ in rows]

@@ -69,15 +69,6 @@ class AnsweringAtOnce:
         """Return the function's name, as a trace shows it."""
         return described(self.__wrapped__)
 
-    def __eq__(self, other: object) -> bool:
-        """Check whether it is the same function."""
-        own = self.__wrapped__
-        return other is own or (isinstance(other, AnsweringAtOnce) and other.__wrapped__ is own)
-
-    def __hash__(self) -> int:
-        """Return the function's hash."""
-        return hash(self.__wrapped__)
-
 
 def answering_at_once(filter: Any) -> Any:
     """Wrap a filter that is a function in `AnsweringAtOnce`; return others unchanged."""

@@ -13,7 +13,7 @@ from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.errors import InvalidInputError
 
-from .store_adapter import BulkLoader, StoreAdapter
+from .store_adapter import PAGE_SIZE, BulkLoader, StoreAdapter
 from .traits import has_only
 
 
@@ -29,7 +29,6 @@ class MilvusLoader(BulkLoader):
 
 _QUOTED = re.compile(r"""r?"(?:\\.|[^"\\])*"|r?'(?:\\.|[^'\\])*'""", re.DOTALL)
 _PLAIN_NAME = re.compile(r"[\w./:@ #-]+")
-_PAGE_SIZE = 1_000
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
@@ -68,11 +67,13 @@ class MilvusAdapter(StoreAdapter):
         quoted = ", ".join(f'"{name}"' for name in doc_ids)
         return f"{DOC_ID} in [{quoted}]"
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Query ids within an expression."""
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
+        """Query ids within an expression, or go through all that is within it; an iterator only blocks."""
         store = self.store
         if store.col is None:  # made when the first document comes
             return []
+        if ids is None:
+            return await io.in_thread(self._all_within, filter or "")
         # Ids of this package hold nothing that an expression would have to escape.
         expression = f"{store._primary_field} in [{', '.join(map(repr, ids))}]"
         if filter is not None:
@@ -84,15 +85,9 @@ class MilvusAdapter(StoreAdapter):
 
         return self._documents(await io.call(store.client.query, query, store.collection_name, **settings))
 
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Go through all that is within an expression; an iterator only blocks."""
-        if self.store.col is None:
-            return []
-        return await io.in_thread(self._all_within, filter or "")
-
     def _all_within(self, expression: str) -> list[Document]:
         store, found = self.store, list[Document]()
-        settings = {"filter": expression, "output_fields": store._get_output_fields(), "batch_size": _PAGE_SIZE}
+        settings = {"filter": expression, "output_fields": store._get_output_fields(), "batch_size": PAGE_SIZE}
         rows = store.client.query_iterator(store.collection_name, **settings)
         try:
             while part := rows.next():

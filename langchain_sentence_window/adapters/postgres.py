@@ -69,7 +69,7 @@ class PostgresAdapter(StoreAdapter):
         condition = "ctid > CAST(CAST(:place AS text) AS tid) ORDER BY ctid LIMIT :most"
         place, has_more = "(0,0)", True
         while has_more:
-            rows = await self.select(
+            rows = await self.query(
                 io, condition, {"place": place, "most": PAGE_SIZE}, more="CAST(ctid AS text) AS place"
             )
             yield self.documents(rows)
@@ -79,7 +79,7 @@ class PostgresAdapter(StoreAdapter):
         """Read the column of vectors."""
         condition, more = f"{self.id} = ANY (:ids)", f"CAST({self.vector} AS text)"
         return {
-            str(row[0]): json.loads(row[-1]) for row in await self.select(io, condition, {"ids": list(ids)}, more=more)
+            str(row[0]): json.loads(row[-1]) for row in await self.query(io, condition, {"ids": list(ids)}, more=more)
         }
 
     def documents(self, rows: Rows) -> list[Document]:
@@ -88,7 +88,7 @@ class PostgresAdapter(StoreAdapter):
         own = [{**(row[2] or {}), **dict(zip(self.columns, row[3:end], strict=True))} for row in rows]
         return [Document(row[1], id=str(row[0]), metadata=each) for row, each in zip(rows, own, strict=True)]
 
-    async def select(self, io: IO, where: str, values: Mapping[str, Any], *, more: str = "NULL") -> Rows:
+    async def query(self, io: IO, where: str, values: Mapping[str, Any], *, more: str = "NULL") -> Rows:
         """Select rows, with more columns at their end, for which a condition holds."""
         raise NotImplementedError
 
@@ -100,12 +100,12 @@ class PGVectorAdapter(PostgresAdapter):
         """Return whether JSONB can hold a value, which has no NUL in a string."""
         return has_only([key, value], lambda each: not isinstance(each, str) or _can_be_stored(each))
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Get documents by id, then leave out those that the filter forbids."""
-        found = self.documents(await self.select(io, "id = ANY (:ids)", {"ids": list(ids)}))
-        return self.matching(found, filter)
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
+        """Read rows, then leave out those that the filter forbids."""
+        where, values = ("true", {}) if ids is None else ("id = ANY (:ids)", {"ids": list(ids)})
+        return self.matching(self.documents(await self.query(io, where, values)), filter)
 
-    async def select(self, io: IO, where: str, values: Mapping[str, Any], *, more: str = "NULL") -> Rows:
+    async def query(self, io: IO, where: str, values: Mapping[str, Any], *, more: str = "NULL") -> Rows:
         """Select rows of the collection."""
         from sqlalchemy import text
 
@@ -168,17 +168,12 @@ class PGVectorStoreAdapter(PostgresAdapter):
         rows = await self._nearest(io, await embed_query(io, self.embedding, query), settings)
         return self._best_highest(zip(self.documents(rows), (row.distance for row in rows), strict=True))
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Get documents by ids, which are one parameter, so that one plan serves any number, and within a filter."""
-        if filter is None and not self._searches_plainly({}):
-            return await super().get(io, ids, None)  # a subclass may get them in its own way
-        within, values = self._condition(filter)
-        where = f"{within} AND {self.id} = ANY (:ids)"
-        return self.documents(await self.select(io, where, {**values, "ids": list(ids)}))
-
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Read all rows within a filter."""
-        return self.documents(await self.select(io, *self._condition(filter)))
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
+        """Read rows within a filter; ids are one parameter, so that one plan serves any number."""
+        where, values = self._condition(filter)
+        if ids is not None:
+            where, values["ids"] = f"{where} AND {self.id} = ANY (:ids)", list(ids)
+        return self.documents(await self.query(io, where, values))
 
     @property
     def finds_words(self) -> bool:
@@ -204,18 +199,10 @@ class PGVectorStoreAdapter(PostgresAdapter):
         strategy = table.distance_strategy
         more = f"{strategy.search_function}({self.vector}, :vector) AS distance, {_BM25.format(**names)} AS score"
         where = f"{self.id} IN (SELECT id FROM wanted)"  # noqa: S608 - a name is quoted
-        rows = await self.select(io, where, values, more=more, before=_BEST.format(**names))
+        rows = await self.query(io, where, values, more=more, before=_BEST.format(**names))
         sign = 1.0 if strategy.search_function == "inner_product" else -1.0
         scores = [(sign * row.distance, row.score or 0.0) for row in rows]
         return [(document, *both) for document, both in zip(self.documents(rows), scores, strict=True)]
-
-    async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
-        """Return the best of `search_both` by words, if `enable_full_text` was called for the store."""
-        if not self.finds_words:
-            return None
-        both = await self.search_both(io, query, settings)
-        scored = [(document, words) for document, _, words in both if words]
-        return sorted(scored, key=lambda pair: -pair[1])[: settings["k"]]
 
     async def use_full_text(self, io: IO, language: str) -> None:
         """Make an index of words, and let the store search by it; see `enable_full_text`."""
@@ -262,7 +249,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
         with self.reached(OSError):  # any error of the network there is the database's
             return await io.call(blocking, waiting)
 
-    async def select(
+    async def query(
         self,
         io: IO,
         where: str,
@@ -304,7 +291,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
         values |= {"vector": _as_text(vector), "k": settings["k"]}
         where = f"{within} ORDER BY {self.vector} {strategy.operator} :vector LIMIT :k"
         distance = f"{strategy.search_function}({self.vector}, :vector) AS distance"
-        return await self.select(io, where, values, more=distance, options=options)
+        return await self.query(io, where, values, more=distance, options=options)
 
     def _searches_plainly(self, settings: Mapping[str, Any]) -> bool:
         """Return whether SQL of our own finds what the store's own search would."""

@@ -48,6 +48,7 @@ class QdrantAdapter(StoreAdapter):
 
     added_keys = frozenset({"_id", "_collection_name"})
     filter_form = "qdrant_client.models.Filter"
+    filter_class = "qdrant_client.", "Filter"
     holds_json = True
     write_batch_size = 256  # Qdrant advises 64 to 256
     away_errors = frozenset({"qdrant_client.http.exceptions.ResponseHandlingException", "grpc.RpcError"})
@@ -63,10 +64,6 @@ class QdrantAdapter(StoreAdapter):
     def holds(self, key: str, value: Any) -> bool:
         """Return whether JSON in UTF-8, with numbers of 64 bits, can hold a value."""
         return has_only([key, value])
-
-    def reads_filter(self, filter: Any) -> bool:
-        """Return whether it is an object of the client."""
-        return type(filter).__name__ == "Filter" and type(filter).__module__.startswith("qdrant_client")
 
     def combine(self, filters: Sequence[Any]) -> Any:
         """Return a filter with all of them as conditions."""
@@ -96,15 +93,16 @@ class QdrantAdapter(StoreAdapter):
         scores = (point.score for point in found.points)
         return self._best_highest(zip(self._documents(found.points), scores, strict=True))
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Retrieve the points of the ids; within a filter, scroll through them."""
-        if filter is None:
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
+        """Retrieve the points of the ids; within a filter, or for all, scroll through them."""
+        if ids is not None and filter is None:
             return self._documents(await self._call(io, "retrieve", ids=list(ids), with_payload=True))
-        from qdrant_client.models import HasIdCondition
+        within = filter
+        if ids is not None:
+            from qdrant_client.models import HasIdCondition
 
-        within = type(filter)(must=[filter, HasIdCondition(has_id=list(ids))])
-        points, _ = await self._call(io, "scroll", scroll_filter=within, limit=len(ids), with_payload=True)
-        return self._documents(points)
+            within = type(filter)(must=[filter, HasIdCondition(has_id=list(ids))])
+        return [document async for page in self._pages(io, within) for document in page]
 
     def _searches_plainly(self, settings: Mapping[str, Any]) -> bool:
         """Return whether there is an async client, and it finds what the store's own search would."""
@@ -136,14 +134,15 @@ class QdrantAdapter(StoreAdapter):
 
     async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write points, and wait until they are stored."""
+        await io.in_thread(self._write, documents, vectors)
+
+    def _write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         from qdrant_client.models import PointStruct, SparseVector
 
         store, named = self.store, list[dict[str, Any]]({self.store.vector_name: vector} for vector in vectors)
         if store.retrieval_mode.value == "hybrid":
             texts = [each.page_content for each in documents]
-            for vector, sparse in zip(
-                named, await io.in_thread(store.sparse_embeddings.embed_documents, texts), strict=True
-            ):
+            for vector, sparse in zip(named, store.sparse_embeddings.embed_documents(texts), strict=True):
                 vector[store.sparse_vector_name] = SparseVector(values=sparse.values, indices=sparse.indices)
         points = [
             PointStruct(
@@ -153,16 +152,12 @@ class QdrantAdapter(StoreAdapter):
             )
             for each, vector in zip(documents, named, strict=True)
         ]
-        await io.in_thread(store.client.upsert, store.collection_name, points=points, wait=True)
+        store.client.upsert(store.collection_name, points=points, wait=True)
 
     def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
         """Return a loader that leaves the graph of an empty collection for the end, see `QdrantLoader`."""
         super().bulk_loader({})  # checks
         return QdrantLoader(self, settings)
-
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Scroll through all points within the filter."""
-        return [document async for page in self._pages(io, filter) for document in page]
 
     def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Scroll through all points, which stand in the order of their ids."""

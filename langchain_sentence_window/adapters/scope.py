@@ -1,9 +1,9 @@
 """`Scope`: a store, and the filter that binds everything that a query reads of it."""
 
 import warnings
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from langchain_core.documents import Document
 from langchain_core.vectorstores import VectorStore
@@ -19,8 +19,6 @@ from langchain_sentence_window.store.state import unknown_keys
 from .matchers import Matcher, answering_at_once, key_of, own_copy
 from .registry import adapter_of
 from .store_adapter import StoreAdapter
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +63,6 @@ class Scope:
         """Read sentences by document and index, as `fetch` does."""
         return await self.adapter.sentences(io, keys, own_copy(self.filter))
 
-    async def in_search(self, io: IO, query: str, work: Callable[[IO, "Scope"], Awaitable[T]], *, has_words: bool) -> T:
-        """Run what searches and reads around what it found, with the scope that it is given; see `in_search`."""
-
-        async def within(io: IO, adapter: StoreAdapter) -> T:
-            return await work(io, replace(self, adapter=adapter))
-
-        return await self.adapter.in_search(io, query, within, has_words=has_words)
-
     async def find(self, io: IO, keys: Sequence[SentenceKey], text: str) -> list[Document]:
         """Find sentences as `fetch` does, in a store that can't fetch by id, by a search among them alone.
 
@@ -103,7 +93,8 @@ class Scope:
         """
         if self.filter is None:
             return
-        self.check_any(documents)
+        if not documents and (unknown := self.adapter.unknown_keys(self.filters)):
+            warnings.warn(unknown_keys(unknown), stacklevel=2)
         matches = self.matcher if self.adapter.rechecks_hits else None
         if matches is not None and not all(map(matches, documents)):
             raise InvalidInputError(
@@ -111,11 +102,6 @@ class Scope:
                 f"{self.filter_name!r}, or reads it otherwise than this package; use a store that applies filters, "
                 "or a subclass whose search does and that has a method get_by_ids_within(ids, filter)"
             )
-
-    def check_any(self, found: Sequence[object]) -> None:
-        """Warn if a search found nothing because no document has the filter's keys."""
-        if self.filter is not None and not found and (unknown := self.adapter.unknown_keys(self.filters)):
-            warnings.warn(unknown_keys(unknown), stacklevel=3)
 
 
 def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any) -> Scope:

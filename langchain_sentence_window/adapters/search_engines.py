@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
-from operator import and_
 from typing import Any
 
 from langchain_core.documents import Document
@@ -13,10 +11,10 @@ from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.errors import InvalidInputError
 
-from .store_adapter import Scored, StoreAdapter
+from .families import BlockingAdapter
+from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
 from .traits import has_only
 
-_PAGE_SIZE = 1_000
 _KEPT_OPEN = "1m"
 _MOST_CANDIDATES = 10_000
 _MAX_KEYWORD = 256
@@ -26,6 +24,7 @@ class ElasticsearchAdapter(StoreAdapter):
     """Elasticsearch filters by clauses of its query language, and gives each key of metadata a type of its own."""
 
     filter_form = "clauses such as {'term': {'metadata.tenant.keyword': 'a'}}"
+    gives_distances = False
     away_errors = frozenset({"elastic_transport.ConnectionError", "elastic_transport.ConnectionTimeout"})
 
     def holds(self, key: str, value: Any) -> bool:
@@ -69,19 +68,17 @@ class ElasticsearchAdapter(StoreAdapter):
             found = await self._call(io, getattr(self.store, name), **given)
         except self._not_found:
             return []
-        return [(document, float(score)) for document, score in found]
+        return self._best_highest(found)
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Search for the ids within the filter, so that what is read is as fresh as the hits are."""
-        query = {"bool": {"filter": [{"ids": {"values": list(ids)}}, *(filter or [])]}}
-        found = await self._call(io, self.store.client.search, query=query, size=len(ids), **self._source)
-        return [self._document(hit) for hit in found["hits"]["hits"]]
-
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Scroll through all that matches the filter."""
-        client, documents = self.store.client, list[Document]()
-        query = {"bool": {"filter": filter or []}}
-        settings = {"scroll": _KEPT_OPEN, "sort": "_doc", "size": _PAGE_SIZE}
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
+        """Search for the ids, so that what is read is as fresh as the hits are; scroll through all."""
+        client, conditions = self.store.client, filter or []
+        if ids is not None:
+            query = {"bool": {"filter": [{"ids": {"values": list(ids)}}, *conditions]}}
+            found = await self._call(io, client.search, query=query, size=len(ids), **self._source)
+            return list(map(self._document, found["hits"]["hits"]))
+        documents, query = list[Document](), {"bool": {"filter": conditions}}
+        settings = {"scroll": _KEPT_OPEN, "sort": "_doc", "size": PAGE_SIZE}
         found = await self._call(io, client.search, query=query, **self._source, **settings)
         try:
             while hits := found["hits"]["hits"]:
@@ -148,7 +145,7 @@ _METADATA = "_metadata_json"
 _INDEX_NAME = "_index_name"
 
 
-class RedisAdapter(StoreAdapter):
+class RedisAdapter(BlockingAdapter):
     """Redis filters by expressions of redisvl, over the fields that the store was told of as ``metadata_schema``.
 
     The store keeps metadata as JSON, and each value in a field of its own too, where a value named ``text`` would take
@@ -156,6 +153,8 @@ class RedisAdapter(StoreAdapter):
     """
 
     filter_form = "an expression of redisvl, such as Tag('tenant') == 'a'"
+    filter_class = "redisvl.", "FilterExpression"
+    gives_distances = True
     holds_json = True
     takes_vectors = True
     away_errors = frozenset({"redis.exceptions.ConnectionError", "redis.exceptions.TimeoutError"})
@@ -164,14 +163,6 @@ class RedisAdapter(StoreAdapter):
         """Return whether a field can hold a value; what is only in the JSON can be anything."""
         return key not in self._fields or has_only(value)
 
-    def reads_filter(self, filter: Any) -> bool:
-        """Return whether it is an expression."""
-        return type(filter).__name__ == "FilterExpression" and type(filter).__module__.startswith("redisvl")
-
-    def combine(self, filters: Sequence[Any]) -> Any:
-        """Return one expression with all of them."""
-        return reduce(and_, filters)
-
     def of_documents(self, doc_ids: Sequence[str]) -> Any:
         """Return an expression; ``None`` if documents' names aren't a field."""
         from redisvl.query.filter import Tag
@@ -179,28 +170,21 @@ class RedisAdapter(StoreAdapter):
         field = self.store.index.schema.fields.get(DOC_ID)
         return Tag(DOC_ID) == list(doc_ids) if field is not None and field.type == "tag" else None
 
-    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        """Search; the store gives distances."""
-        store = self.store
-        search, asearch = store.similarity_search_with_score, store.asimilarity_search_with_score
-        found: Scored = await io.call(search, asearch, query, **settings)
-        return [(document, -float(distance)) for document, distance in found]
+    def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
+        """Search among the keys of ids, or go through all that is within the filter with a cursor."""
+        from redisvl.query import FilterQuery
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Get documents, with a filter by a search among their keys."""
-        if filter is None:
-            return await super().get(io, ids, None)
-        return await io.in_thread(self._within, [self._key(each) for each in ids], filter)
+        if ids is None:
+            return self._all_within(filter)
+        query = FilterQuery(filter, [self.store.config.content_field, _METADATA], num_results=len(ids))
+        query.limit_ids(*map(self._key, ids))
+        return [self._document(row["id"], row) for row in self.store.index.query(query)]
 
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Go through all that is within the filter with a cursor."""
-        return await io.in_thread(self._all_within, filter)
-
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
         """Write documents with their vectors."""
         records = [self._record(each, vector) for each, vector in zip(documents, vectors, strict=True)]
         keys = [self._key(str(each.id)) for each in documents]
-        await io.in_thread(self.store.index.load, records, keys=keys, ttl=self.store.ttl)
+        self.store.index.load(records, keys=keys, ttl=self.store.ttl)
 
     def _record(self, document: Document, vector: Sequence[float]) -> dict[str, Any]:
         from redisvl.redis.utils import array_to_buffer
@@ -217,20 +201,13 @@ class RedisAdapter(StoreAdapter):
             **{key: value for key, value in fields.items() if value is not None},
         }
 
-    def _within(self, keys: Sequence[str], filter: Any) -> list[Document]:
-        from redisvl.query import FilterQuery
-
-        query = FilterQuery(filter, [self.store.config.content_field, _METADATA], num_results=len(keys))
-        query.limit_ids(*keys)
-        return [self._document(row["id"], row) for row in self.store.index.query(query)]
-
     def _all_within(self, filter: Any) -> list[Document]:
         from redis.commands.search.aggregation import AggregateRequest
 
         config, index = self.store.config, self.store.index
         own = f"@{_INDEX_NAME}:({config.index_name})"
         request = AggregateRequest(own if filter is None else f"({filter}) ({own})")
-        request = request.load("@__key", f"@{config.content_field}", f"@{_METADATA}").dialect(2).cursor(_PAGE_SIZE)
+        request = request.load("@__key", f"@{config.content_field}", f"@{_METADATA}").dialect(2).cursor(PAGE_SIZE)
         search, found = index.client.ft(index.name), list[Document]()
         page = search.aggregate(request)
         while True:

@@ -22,7 +22,7 @@ from langchain_sentence_window.documents.sentence_documents import (
     by_key,
     read_sentence,
 )
-from langchain_sentence_window.documents.source_parts import source_of
+from langchain_sentence_window.documents.source_metadata import source_of
 from langchain_sentence_window.embedding.contextual_vectors import CarriedVectors, NeighborMixedEmbeddings
 from langchain_sentence_window.embedding.embedder import embed_texts
 from langchain_sentence_window.errors import InvalidInputError
@@ -84,14 +84,10 @@ class StoreAdapter(StoreTraits):
             Documents with their scores, best first. A higher score is better.
         """
         store = self.store
-        found: Scored = await io.call(
+        found = await io.call(
             store.similarity_search_with_score, store.asimilarity_search_with_score, query, **settings
         )
         return self._best_highest(found)
-
-    async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        """Search by meaning and words together; ``settings`` hold ``lexical_weight`` too, see `search`."""
-        raise NotImplementedError
 
     async def in_search(self, io: IO, query: str, work: SearchWork[T], *, has_words: bool) -> T:
         """Run what searches, and reads around what it found, in one state of the store if that is possible.
@@ -114,8 +110,8 @@ class StoreAdapter(StoreTraits):
         *,
         lexical_weight: float,
         spreads: bool,
-    ) -> SearchedCandidates:
-        """Search by meaning and words; works if `gives_candidates`.
+    ) -> SearchedCandidates | None:
+        """Search by meaning and words, and return what a ranking looks at.
 
         Args:
             io: Makes the calls.
@@ -124,11 +120,14 @@ class StoreAdapter(StoreTraits):
             filter: A filter, in the store's form; ``None`` for no filter.
             lexical_weight: How much words count.
             spreads: Whether the words of its neighbors count for a sentence, see `spread`.
+
+        Returns:
+            ``None`` if the store can't. Then candidates are made of what `search` or `search_both` finds.
         """
-        raise NotImplementedError
+        return None
 
     async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:
-        """Search by meaning and by words, see `search`; works if `finds_words`.
+        """Search by meaning and by words, see `search`, if `finds_words` and there are no `candidates`.
 
         Returns:
             Documents that either finds, each with its score by meaning and its BM25 score, 0 for one without a word
@@ -138,7 +137,11 @@ class StoreAdapter(StoreTraits):
 
     async def lexical_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored | None:
         """Search by words alone, see `search`; return ``None`` if the store can't."""
-        return None
+        if not self.finds_words:
+            return None
+        both = await self.search_both(io, query, settings)
+        scored = [(document, words) for document, _, words in both if words]
+        return sorted(scored, key=lambda pair: -pair[1])[: settings["k"]]
 
     async def document_names(
         self, io: IO, keys: Sequence[str], metadata_keys: Sequence[str], filter: Any
@@ -158,14 +161,6 @@ class StoreAdapter(StoreTraits):
         """
         return None
 
-    async def unrelated_to(self, io: IO, query: str) -> Unrelated | None:
-        """Look how close sentences of the store are that have little to do with a query, whatever the filter.
-
-        Returns:
-            See `judge_relevance`; ``None`` if the store can't say, or its scores by meaning aren't cosines.
-        """
-        return None
-
     def _best_highest(self, found: Iterable[tuple[T, Any]]) -> list[tuple[T, float]]:
         """Return what was found, best first, with scores of which a higher one is better."""
         scored = [(each, float(score)) for each, score in found]
@@ -178,6 +173,8 @@ class StoreAdapter(StoreTraits):
         Results come best first, so rising scores are distances. Where all are equal, the function that makes
         relevance scores of them tells, if the store has one.
         """
+        if self.gives_distances is not None:
+            return self.gives_distances
         if scores and scores[0] != scores[-1]:
             return scores[0] < scores[-1]
         try:
@@ -192,7 +189,7 @@ class StoreAdapter(StoreTraits):
         Returns:
             ``None`` if it isn't known how the store filters.
         """
-        if type(self) is StoreAdapter:  # a store that nobody wrote an adapter for
+        if type(self) is StoreAdapter or not self.filters_by_doc_id:  # nobody wrote an adapter for it
             return None
         return {DOC_ID: doc_ids[0] if len(doc_ids) == 1 else {"$in": list(doc_ids)}}
 
@@ -208,20 +205,43 @@ class StoreAdapter(StoreTraits):
             InvalidInputError: The filter can't be enforced when documents are fetched by id.
             StoreUnavailableError: The store's server doesn't answer.
         """
-        get = self.get if filter is None or not hasattr(self.store, "get_by_ids_within") else self._get_within
         found: list[Document] = []
         for batch in batches(ids, self.read_batch_size):
             with self.reached():
-                part = await get(io, batch, filter)
+                part = await self.select(io, batch, filter)
             if part is None:
                 return None
             found += part
         return found
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Fetch one batch of documents, as `fetch` does."""
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
+        """Read Documents with some ids, or all of them, that a filter lets through.
+
+        Args:
+            io: Makes the calls.
+            ids: No more than `read_batch_size`; ``None`` for all Documents, in the order in which they were added if
+                that is possible.
+            filter: The filter, in the store's form; ``None`` for no filter.
+
+        Returns:
+            ``None`` if the store can't fetch by id.
+
+        Raises:
+            InvalidInputError: The store can't list what it holds, or the filter can't be enforced.
+        """
+        store = self.store
+        if ids is None:
+            raise InvalidInputError(
+                f"{self.name} can't list what it holds, so its documents can't be listed, nor found by their source or "
+                "a filter; name them by their ids, or write an adapter with the method select"
+            )
+        if filter is not None and hasattr(store, "get_by_ids_within"):  # it enforces filters itself
+            get, aget = store.get_by_ids_within, getattr(store, "aget_by_ids_within", None)
+            given = list(ids), filter
+            within: list[Document] = await (io.in_thread(get, *given) if aget is None else io.call(get, aget, *given))
+            return within
         try:
-            found = await io.call(self.store.get_by_ids, self.store.aget_by_ids, list(ids))
+            found = await io.call(store.get_by_ids, store.aget_by_ids, list(ids))
         except NotImplementedError:
             return None
         return self.matching(found, filter)
@@ -265,15 +285,12 @@ class StoreAdapter(StoreTraits):
         return None
 
     async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
-        """Return all sentence Documents that a filter lets through, in the order in which they were added, if possible.
+        """Return all sentence Documents that a filter lets through.
 
         Raises:
             InvalidInputError: The store can't list what it holds.
         """
-        raise InvalidInputError(
-            f"{self.name} can't list what it holds, so its documents can't be listed, nor found by their source or a "
-            "filter; name them by their ids, or write an adapter with the method list_sentences"
-        )
+        return await self.select(io, None, filter) or []
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Yield all Documents that the store holds, with their ids, as many at a time as one call reads.
@@ -324,13 +341,6 @@ class StoreAdapter(StoreTraits):
             )
         return [document for document in documents if matches(document)]
 
-    async def _get_within(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document]:
-        """Ask a store that enforces filters by id itself."""
-        get, aget = self.store.get_by_ids_within, getattr(self.store, "aget_by_ids_within", None)
-        given = list(ids), filter
-        found: list[Document] = await (io.in_thread(get, *given) if aget is None else io.call(get, aget, *given))
-        return found
-
     # Writing
 
     @property
@@ -360,17 +370,15 @@ class StoreAdapter(StoreTraits):
         for batch in batches(ids, self.write_batch_size):
             await io.call(self.store.delete, self.store.adelete, list(batch))
 
-    async def replace_documents(
+    async def prepare_replacement(
         self,
         io: IO,
         sentences: Sequence[Document],
         doc_ids: Sequence[str],
-        *,
         contexts: Sequence[str] | None,
-        within: Any,
-        show_progress: bool,
-    ) -> bool:
-        """Replace all sentences of the source documents in one transaction, if the store can.
+        within: Any = None,
+    ) -> Any:
+        """Prepare to replace all sentences of source documents in one transaction, which another thread may make.
 
         Args:
             io: Makes the calls.
@@ -378,17 +386,11 @@ class StoreAdapter(StoreTraits):
             doc_ids: Source documents to replace; those without a new sentence are deleted.
             contexts: Text to put before each sentence when it is embedded.
             within: A filter that the old and the new sentences must match; ``None`` for no filter.
-            show_progress: Whether to show a progress bar.
 
         Returns:
-            Whether it was done. If not, sentences are written with `put`, then old ones are deleted with `remove`.
+            A `Replacement` of `FaissStore`; ``None`` if the store has no such transactions. Then sentences are written
+            with `put`, and old ones deleted with `remove`.
         """
-        return False
-
-    async def prepare_replacement(
-        self, io: IO, sentences: Sequence[Document], doc_ids: Sequence[str], contexts: Sequence[str]
-    ) -> Any:
-        """Prepare a replacement that embeds first and is written by another thread, if the store can; else ``None``."""
         return None
 
     async def delete_documents(

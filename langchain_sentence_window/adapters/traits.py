@@ -6,6 +6,8 @@ Nothing here calls the store in a way that may block; the methods that do are th
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
+from operator import and_
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -38,14 +40,16 @@ class StoreTraits:
     """Whether Documents are listed in the order in which they were added, whatever was deleted before."""
     filter_form: ClassVar[str] = "a mapping such as {'tenant': 'a'}"
     """What the store filters by, for messages; see `reads_filter`."""
+    filter_class: ClassVar[tuple[str, str] | None] = None
+    """The package and the name of the class of its filters, which ``&`` joins; ``None`` for other filters."""
+    filters_by_doc_id: ClassVar[bool] = True
+    """Whether the store can look for the sentences of a document."""
+    gives_distances: ClassVar[bool | None] = None
+    """Whether a lower score is better; ``None`` if that is seen from the scores."""
     one_key_filters: ClassVar[bool] = False
     """Whether the store filters by mappings of its own with one key, as it takes no other keys next to ``$and``."""
     holds_json: ClassVar[bool] = False
     """Whether the store gives back lists, dicts and ``None`` in metadata as they were given; see `holds`."""
-    is_hybrid: ClassVar[bool] = False
-    """Whether `hybrid_search` works."""
-    gives_candidates = False
-    """Whether `candidates` works."""
     mixes_neighbors: ClassVar[bool] = False
     """Whether the store mixes vectors with their neighbors' itself, and `add_vectors` works."""
     is_whole_index: ClassVar[bool] = False
@@ -71,7 +75,7 @@ class StoreTraits:
 
     @property
     def finds_words(self) -> bool:
-        """Whether `search_both` and `lexical_search` work for a store whose ``hybrid_search`` doesn't."""
+        """Whether the store searches by words."""
         return False
 
     @property
@@ -193,10 +197,15 @@ class StoreTraits:
 
     def reads_filter(self, filter: Any) -> bool:
         """Return whether a filter is in the store's form; for a store that isn't known, any may be."""
-        return not self.one_key_filters or isinstance(filter, Mapping)
+        if self.filter_class is None:
+            return not self.one_key_filters or isinstance(filter, Mapping)
+        package, name = self.filter_class
+        return any(each.__name__ == name and each.__module__.startswith(package) for each in type(filter).__mro__)
 
     def combine(self, filters: Sequence[Any]) -> Any:
         """Return one filter, as `join` does, for filters in the store's form."""
+        if self.filter_class is not None:
+            return reduce(and_, filters)
         is_one = len(filters) == 1 and not (self.one_key_filters and len(filters[0]) > 1)
         return filters[0] if is_one else self._in_one_mapping(filters)
 

@@ -13,8 +13,8 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
 
-from .families import VectorAdapter, with_whole_numbers
-from .store_adapter import Scored, StoreAdapter
+from .families import BlockingAdapter, VectorAdapter, with_whole_numbers
+from .store_adapter import Scored
 from .traits import has_only
 
 _NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
@@ -38,6 +38,8 @@ class WeaviateAdapter(VectorAdapter):
     read_batch_size = _PAGE_SIZE
     write_batch_size = 100
     filter_form = "weaviate.classes.query.Filter"
+    filter_class = "weaviate.", "_Filters"
+    filters_by_doc_id = False  # by default names are indexed word by word
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a property can hold a value: numbers become floats, and text that looks like a time a time."""
@@ -47,52 +49,47 @@ class WeaviateAdapter(VectorAdapter):
             return bool(value) and len(set(map(type, value))) == 1 and all(map(_comes_back, value))
         return _comes_back(value)
 
-    def reads_filter(self, filter: Any) -> bool:
-        """Return whether it is an object of the client."""
-        return type(filter).__module__.startswith("weaviate.")
-
-    def combine(self, filters: Sequence[Any]) -> Any:
-        """Return a filter of all of them."""
-        return reduce(and_, filters)
-
-    def of_documents(self, doc_ids: Sequence[str]) -> Any:
-        """Return ``None``, as by default names are indexed word by word."""
-        return None
-
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search the vectors, or let the store do a hybrid search if there are settings for it."""
         if settings.keys() - {"k", *self.filter_names}:
-            return await StoreAdapter.search(self, io, query, settings)
+            return await BlockingAdapter.search(self, io, query, settings)
         return await super().search(io, query, settings)
 
-    async def search_vector(self, io: IO, vector: list[float], settings: Mapping[str, Any]) -> Scored:
+    def nearest(self, vector: list[float], k: int, filter: Any) -> Scored:
         """Search the vectors."""
-        near = self._collection.query.near_vector
-        given = {"limit": settings["k"], "filters": settings.get("filters"), "return_metadata": ["distance"]}
-        found = await io.in_thread(near, vector, **given)
+        found = self._collection.query.near_vector(vector, limit=k, filters=filter, return_metadata=["distance"])
         return [(self._document(each), -float(each.metadata.distance)) for each in found.objects]
 
-    async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-        """Fetch documents by id, within the filter."""
-        return await io.in_thread(self._by_ids, ids, filter)
-
-    async def list_sentences(self, io: IO, filter: Any) -> list[Document]:
+    def rows(self, ids: Sequence[str] | None, filter: Any) -> list[Document]:
         """Go through all documents; within a filter, no more than the server's limit of results can be listed."""
-        return await io.in_thread(self._all if filter is None else self._all_within, filter)
+        from weaviate.classes.query import Filter
 
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
-        """Write documents with their vectors, in place of those with the same ids.
-
-        Raises:
-            InvalidInputError: Weaviate refused some.
-        """
-        await io.in_thread(self._insert, documents, vectors)
+        if ids is None and filter is None:
+            return list(map(self._document, self._collection.iterator()))
+        within = [] if ids is None else [Filter.by_id().contains_any(list(ids))]
+        within = reduce(and_, within if filter is None else [*within, filter])
+        found: list[Document] = []
+        while True:
+            page = self._collection.query.fetch_objects(filters=within, limit=_PAGE_SIZE, offset=len(found)).objects
+            found += map(self._document, page)
+            if len(page) < _PAGE_SIZE:
+                return found
+            if len(found) >= _MOST_RESULTS:
+                raise InvalidInputError(
+                    f"{self.name} can't list what it holds within this filter, as that is more than "
+                    f"{_MOST_RESULTS:,} sentences; name documents by their ids"
+                )
 
     def read(self, document: Document) -> StoredSentence:
         """Read a sentence Document, with values as they were before they were given types."""
         return super().read(_as_given(document))
 
-    def _insert(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+        """Write documents with their vectors, in place of those with the same ids.
+
+        Raises:
+            InvalidInputError: Weaviate refused some.
+        """
         from weaviate.classes.data import DataObject
         from weaviate.exceptions import WeaviateInsertManyAllFailedError
 
@@ -113,30 +110,6 @@ class WeaviateAdapter(VectorAdapter):
             f"{self.name} refused {count} of {of} sentences: {reason.rstrip('.')}; give each key of metadata values of "
             "one type, or leave the key out"
         )
-
-    def _by_ids(self, ids: Sequence[str], filter: Any) -> list[Document]:
-        from weaviate.classes.query import Filter
-
-        wanted = Filter.by_id().contains_any(list(ids))
-        within = wanted if filter is None else wanted & filter
-        page = self._collection.query.fetch_objects(filters=within, limit=len(ids))
-        return list(map(self._document, page.objects))
-
-    def _all(self, _: None) -> list[Document]:
-        return list(map(self._document, self._collection.iterator()))
-
-    def _all_within(self, filter: Any) -> list[Document]:
-        found: list[Document] = []
-        while True:
-            page = self._collection.query.fetch_objects(filters=filter, limit=_PAGE_SIZE, offset=len(found))
-            found += map(self._document, page.objects)
-            if len(page.objects) < _PAGE_SIZE:
-                return found
-            if len(found) >= _MOST_RESULTS:
-                raise InvalidInputError(
-                    f"{self.name} can't list what it holds within this filter, as that is more than "
-                    f"{_MOST_RESULTS:,} sentences; name documents by their ids"
-                )
 
     def _document(self, found: Any) -> Document:
         properties = dict(found.properties)

@@ -18,7 +18,7 @@ from langchain_sentence_window._primitives import Span, grown
 from langchain_sentence_window._validation import as_number
 from langchain_sentence_window.documents import keys
 from langchain_sentence_window.documents.metadata_values import is_index
-from langchain_sentence_window.documents.source_parts import PAGE_LABEL, ROW, SHEET, SLIDE, TITLE
+from langchain_sentence_window.documents.source_metadata import PAGE_LABEL, ROW, SHEET, SLIDE, TITLE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_documents import narrowed_window, read_lead_ins, window_slice
 from langchain_sentence_window.documents.window_fields import places_in

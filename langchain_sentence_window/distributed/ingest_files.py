@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window.documents.file_state import FileState
 from langchain_sentence_window.documents.keys import SOURCE
-from langchain_sentence_window.documents.source_parts import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
 from langchain_sentence_window.loaders.file_bytes import EmptyFileError, FileBytes, Root, read_file
 from langchain_sentence_window.loaders.file_loader import SUFFIXES, check_suffix, convert

@@ -9,11 +9,13 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window.splitting.blocks import MAX_LEVEL, PROSE, TABLE_ROW, Block
 
-from .joined_document import PartSpan, read_part_spans, shared_metadata
 from .joining import BLANK_LINE
 from .metadata_values import own_values
+from .part_blocks import Continuation
+from .part_spans import PART
 from .sentence_documents import StoredSentence
-from .source_parts import PART, TITLE, Continuation, Part, page_of, part_of, source_of
+from .source_metadata import TITLE, page_of, source_of
+from .source_parts import Part, part_of, shared_metadata
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,7 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
         gap = before.separator if before else ""
         block = Block(0, 1, sentence.kind, min(sentence.level, MAX_LEVEL), _is_header(sentence, headers))
         end = sentence.start
-        for number, span in enumerate(_spans(sentence)):
+        for number, span in enumerate(sentence.spans):
             if PART in span.identity:
                 return []
             name = tuple(span.identity.items())
@@ -202,13 +204,6 @@ def _as_part(name: _Name, part: _StoredPart, shared: dict[str, Any], key: str | 
         blocks=tuple(part.blocks) if with_blocks else None,
         continues=part.continues if with_blocks else "",
     )
-
-
-def _spans(sentence: StoredSentence) -> list[PartSpan]:
-    """Return where a sentence stands in parts."""
-    if not sentence.part_spans:
-        return []
-    return read_part_spans(sentence.part_spans, sentence.source, sentence.text, sentence.start)
 
 
 def _is_header(sentence: StoredSentence, headers: Collection[int | None]) -> bool | None:

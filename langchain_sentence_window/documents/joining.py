@@ -29,10 +29,11 @@ from langchain_sentence_window.splitting.blocks import (
 from langchain_sentence_window.splitting.rules import MARKER
 from langchain_sentence_window.splitting.subtitles import between_lines, between_stretches, ends_with_times, stretches
 
-from .joined_document import JoinedDocument, Piece, Segment
 from .part_headings import heading_levels, part_headings
+from .part_spans import PartSpan
 from .running_lines import body_spans
-from .source_parts import SHEET, SLIDE, SPEAKER, Part, docling_headings
+from .source_metadata import SHEET, SLIDE, SPEAKER, docling_headings
+from .source_parts import JoinedDocument, Part, Segment
 
 MAX_WHITE_SPACE = 20
 """Characters of the widest gap between two chunks that is taken for the white space that a splitter strips."""
@@ -74,7 +75,7 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
         doc_id,
         "".join(joiner.texts),
         tuple(ordered),
-        tuple(joiner.pieces),
+        tuple(joiner.spans),
         tuple(joiner.segments),
         (*remarks, *joiner.remarks),
     )
@@ -141,7 +142,7 @@ class _Joiner:
 
     def __init__(self, parts: Sequence[Part], headings: Sequence[tuple[Title, ...]]) -> None:
         self.texts: list[str] = []
-        self.pieces: list[Piece] = []
+        self.spans: list[PartSpan] = []
         self.segments: list[Segment] = []
         self.remarks: list[str] = []
         self._parts = parts
@@ -158,14 +159,14 @@ class _Joiner:
             start, end = trim(part.text, start, end)
         if start >= end:
             return
-        joint = self._joint(index, start) if self.pieces else _Joint("", begins=True)
+        joint = self._joint(index, start) if self.spans else _Joint("", begins=True)
         start += joint.skipped
         if start >= end:
             return
         self.texts += [joint.separator, part.text[start:end]]
         at = self._length + len(joint.separator)
         self._length = at + end - start
-        self.pieces.append(Piece(at, self._length, index, start + part.offset))
+        self.spans.append(part.span(index, start, end, at))
         blocks = None if part.blocks is None else _within(part.blocks, start, end)
         self._add_to_segments(Segment(at, self._length, blocks, self._headings[index]), joint)
         self._last, self._ending = part.text[start:end], part.text[:end]
@@ -184,7 +185,7 @@ class _Joiner:
             last.blocks.extend(moved)
 
     def _joint(self, index: int, start: int) -> _Joint:
-        earlier = self.pieces[-1].part
+        earlier = self.spans[-1].number
         part, before, headings = self._parts[index], self._parts[earlier], self._headings[index]
         is_apart = part.row is not None or before.row is not None or headings != self._headings[earlier]
         if is_apart or SLIDE in part.identity or SHEET in part.identity:
@@ -263,8 +264,7 @@ class _Joiner:
         """Join two lines of subtitles, in one paragraph for as long as one speaks."""
         text = part.text[start : start + MAX_HEADING_CHARS]  # a cue may have very many lines
         if part is before:
-            last = self.pieces[-1]
-            end = last.own_start - part.offset + last.end - last.start
+            end = self.spans[-1].end - part.offset
             return _Joint(between_stretches(part.text, end, start, self._last, text))
         if part.document.metadata.get(SPEAKER) != before.document.metadata.get(SPEAKER):
             return _Joint()

@@ -30,10 +30,11 @@ from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block, trim
 
-from .joined_document import PartSpan, cut_parts
 from .keys import END_INDEX, HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
 from .metadata_values import is_index
-from .source_parts import LAYOUT, PAGE, PAGE_LABEL, TOTAL_PAGES, Continuation, write_layout
+from .part_blocks import LAYOUT, Continuation, write_layout
+from .part_spans import PartSpan, cut_parts
+from .source_metadata import PAGE, PAGE_LABEL, TOTAL_PAGES
 from .window_runs import parts_of_window, placed_entries, read_span, read_spans
 
 _OURS = frozenset({SOURCE, PAGE, PAGE_LABEL, TOTAL_PAGES, LAYOUT})
@@ -176,8 +177,10 @@ def sentence_found_on_pages(
         if len(matches) == 1:
             place, start, end = matches[0]
             shift = place.source_start - place.start
-            piece = _piece(place._replace(start=start, end=end), text)
-            return PagedSentence(start + shift, end + shift, text, is_hit=False, pieces=(piece,))
+            span = start + shift, end + shift
+            return PagedSentence(
+                *span, text, is_hit=False, pieces=(_piece(PartSpan(place.identity, start, *span), text),)
+            )
     return None
 
 
@@ -205,7 +208,7 @@ def _places_on_pages(metadata: Mapping[str, Any], start: int, end: int) -> list[
         InvalidInputError: The metadata doesn't say it, or is invalid.
     """
     parts = parts_of_window(metadata)
-    places = parts or [PartSpan(metadata, start, end, start)]
+    places = parts or [PartSpan(metadata, start, start, end)]
     edges = [start, *(edge for place in places for edge in (place.source_start, place.source_end)), end]
     if parts is None or any(low > high for low, high in pairwise(edges)):
         raise _invalid(metadata, PARTS)

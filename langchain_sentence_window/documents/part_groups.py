@@ -21,11 +21,11 @@ from langchain_sentence_window._primitives import STORABLE_ID
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.splitting.subtitles import Cue, find_cues
 
-from .joined_document import JoinedDocument, Piece, Segment
 from .joining import join_parts
 from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, START_INDEX, checked_id, storable_text
 from .part_headings import heading_levels, part_headings
-from .source_parts import CUE_END, CUE_START, SHEET, SPEAKER, Part, part_of, source_of, total_pages
+from .source_metadata import CUE_END, CUE_START, SHEET, SPEAKER, source_of, total_pages
+from .source_parts import JoinedDocument, Part, Segment, part_of
 
 JoinParts: TypeAlias = bool | str
 """Whether the parts of a source are joined; a metadata key that numbers them, if loaders don't."""
@@ -66,11 +66,11 @@ class Group(NamedTuple):
         (part,) = self.parts
         text = part.text
         is_part = part.is_numbered and part.start != 0
-        pieces = (Piece(0, len(text), 0, part.offset),) if is_part else ()
+        spans = (part.span(0, 0, len(text), 0),) if is_part else ()
         headings = part_headings(part, heading_levels(self.parts))
         blocks = None if part.blocks is None else list(part.blocks)
         segment = Segment(0, len(text), [] if part.is_furniture else blocks, headings)
-        return JoinedDocument(self.doc_id, text, (part,), pieces, (segment,))
+        return JoinedDocument(self.doc_id, text, (part,), spans, (segment,))
 
 
 def _cue_parts(subtitles: JoinedDocument, cues: Iterable[Cue]) -> list[Part]:

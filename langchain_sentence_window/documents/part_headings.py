@@ -25,7 +25,8 @@ from langchain_sentence_window.splitting.blocks import (
 )
 
 from .keys import CONTRACT_KEYS
-from .source_parts import NAMING_KEYS, Part, docling_headings
+from .source_metadata import NAMING_KEYS, docling_headings
+from .source_parts import Part
 
 _NUMBERED = re.compile(
     r"(?:h|head(?:er|ing|line|ings|ers)?|title|(?:zwischen)?überschrift|titre|intertitre|t[íi]tulo|titolo|encabezado"

@@ -18,9 +18,9 @@ from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.windows.geometry import Hit
 
 from . import keys
-from .joined_document import PartSpan, cut_spans, read_part_spans
 from .metadata_values import checked, checked_values, number, numbers
-from .source_parts import line_breaks
+from .part_spans import PartSpan, cut_spans, read_part_spans
+from .source_metadata import line_breaks
 
 _TEXTS = (keys.DOC_ID, keys.SEPARATOR, keys.KIND, keys.HEADING, keys.PART_SPANS)
 _NUMBERS = (keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END)
@@ -82,6 +82,15 @@ class StoredSentence:
     def key(self) -> SentenceKey:
         """The key of the sentence."""
         return self.doc_id, self.index
+
+    @property
+    def spans(self) -> list[PartSpan]:
+        """Its places in the parts of the document.
+
+        Raises:
+            ValueError: ``part_spans`` can't be what `write_part_spans` wrote.
+        """
+        return read_part_spans(self.part_spans, self.source, self.text, self.start) if self.part_spans else []
 
 
 SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]

@@ -14,10 +14,8 @@ be replaced in part by one version, and then in part by another.
 
 import re
 import warnings
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
 from langchain_core.documents import Document
@@ -27,9 +25,10 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWa
 from langchain_sentence_window.splitting.blocks import PROSE
 
 from . import keys
-from .joined_document import JoinedDocument, first_piece, write_part_spans
 from .metadata_values import SCALARS, json_item
-from .source_parts import NAMING_KEYS, is_text_file, line_breaks
+from .part_spans import span_at, write_part_spans
+from .source_metadata import NAMING_KEYS, is_text_file, line_breaks
+from .source_parts import JoinedDocument
 
 if TYPE_CHECKING:
     from langchain_sentence_window.splitting.front_matter import FrontMatter
@@ -59,42 +58,35 @@ def sentence_documents(
         values = {key: value for key, value in front_matter.values.items() if key not in NAMING_KEYS}
         carried = [each.model_copy(update={"metadata": {**values, **each.metadata}}) for each in carried]
     own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
-    first_pieces, parts = [0] * len(sentences), [0] * len(sentences)
-    if joined.pieces:
-        starts = [piece.start for piece in joined.pieces]
-        first_pieces = [max(0, bisect_right(starts, each.start) - 1) for each in sentences]
-        parts = [joined.pieces[first].part for first in first_pieces]
-    separators = [text[one.end : two.start] for one, two in pairwise(sentences)] + [" "]
-    metadata = [
-        {
-            **own[part],
+    spans = joined.spans
+    has_lines = not spans and all(is_text_file(part.document.metadata) for part in joined.parts)
+    last = len(sentences) - 1
+    line, counted = 1, 0  # the line of a position up to which line breaks were counted
+    documents: list[Document] = []
+    for index, sentence in enumerate(sentences):
+        start, end = sentence.start, sentence.end
+        values = {
+            **own[span_at(spans, start).number if spans else 0],
             keys.DOC_ID: doc_id,
             keys.SENTENCE_INDEX: index,
-            keys.START_INDEX: sentence.start,
-            keys.END_INDEX: sentence.end,
+            keys.START_INDEX: start,
+            keys.END_INDEX: end,
             keys.SECTION_START: sentence.section_start,
             keys.SECTION_END: sentence.section_end,
-            **_unusual_values(sentence, separators[index]),
         }
-        for index, (sentence, part) in enumerate(zip(sentences, parts, strict=True))
-    ]
-    if joined.pieces:
-        for sentence, values, first in zip(sentences, metadata, first_pieces, strict=True):
+        separator = " " if index == last else text[end : sentences[index + 1].start]
+        values |= _unusual_values(sentence, separator)
+        if spans:
             if sentence.level:
                 values[keys.HEADING_LEVEL] = sentence.level
-            values[keys.PART_SPANS] = write_part_spans(joined, first, sentence.start, sentence.end)
-    elif all(is_text_file(part.document.metadata) for part in joined.parts):
-        line, counted = 1, 0
-        for sentence, values in zip(sentences, metadata, strict=True):
-            line, counted = line + line_breaks(text, counted, sentence.start), sentence.start
+            values[keys.PART_SPANS] = write_part_spans(text, spans, start, end)
+        if has_lines:
+            line, counted = line + line_breaks(text, counted, start), start
             values[keys.START_LINE] = line
-    if inline_window is not None:
-        for index, values in enumerate(metadata):
+        if inline_window is not None:
             values |= _inline_window(joined, sentences, index, inline_window)
-    return [
-        Document(id=keys.sentence_id(doc_id, index), page_content=text[sentence.start : sentence.end], metadata=values)
-        for index, (sentence, values) in enumerate(zip(sentences, metadata, strict=True))
-    ]
+        documents.append(Document(id=keys.sentence_id(doc_id, index), page_content=text[start:end], metadata=values))
+    return documents
 
 
 def _unusual_values(sentence: "Sentence", separator: str) -> dict[str, Any]:
@@ -134,8 +126,8 @@ def _inline_window(
     separator = joined.text[stop : sentences[end].start] if end < sentence.section_end else " "
     if separator != " ":
         values[keys.WINDOW_SEPARATOR] = separator
-    if joined.pieces:
-        values[keys.WINDOW_PARTS] = write_part_spans(joined, first_piece(joined, start), start, stop, names_first=True)
+    if joined.spans:
+        values[keys.WINDOW_PARTS] = write_part_spans(joined.text, joined.spans, start, stop, names_first=True)
     return values
 
 

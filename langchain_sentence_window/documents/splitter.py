@@ -23,16 +23,16 @@ from langchain_sentence_window.splitting.engines import Engine, Ruleset, knows, 
 from langchain_sentence_window.splitting.parsers import STRUCTURES, Structure
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
-from .joined_document import first_piece
 from .keys import SOURCE
+from .part_spans import span_at
 from .source_documents import ANY_STORE, MetadataFitter, StoreLimits, sentence_documents
 
 if TYPE_CHECKING:
     from langchain_sentence_window.splitting.sentences import Sentence
     from langchain_sentence_window.splitting.source_code import Syntax
 
-    from .joined_document import JoinedDocument
     from .part_groups import JoinParts
+    from .source_parts import JoinedDocument
 
 
 MAX_CHARS = 2_000
@@ -299,10 +299,10 @@ def _subtitles(text: str) -> "JoinedDocument | None":
 
 def _in_parts(joined: "JoinedDocument", sentence: "Sentence") -> "Sentence":
     """Return a sentence at its place in the text that the parts of a document were cut from."""
-    first, last = (joined.pieces[first_piece(joined, at)] for at in (sentence.start, sentence.end - 1))
+    first, last = (span_at(joined.spans, at) for at in (sentence.start, sentence.end - 1))
     return sentence._replace(
-        start=sentence.start - first.start + first.own_start,
-        end=sentence.end - last.start + last.own_start,
+        start=sentence.start - first.source_start + first.start,
+        end=sentence.end - last.source_start + last.start,
     )
 
 

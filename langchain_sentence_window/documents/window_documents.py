@@ -23,10 +23,11 @@ from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.windows.geometry import Window
 
 from . import keys
-from .joined_document import as_entries, cut_parts, shared_metadata
 from .metadata_values import SCALARS, own_values
+from .part_spans import as_entries, cut_parts
 from .sentence_documents import SentencesByKey, StoredSentence
-from .source_parts import line_breaks
+from .source_metadata import line_breaks
+from .source_parts import shared_metadata
 from .window_fields import (
     FIELDS,
     CountTokens,

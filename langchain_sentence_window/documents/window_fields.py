@@ -57,18 +57,10 @@ from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.windows.geometry import Hit, Window
 
 from . import keys
-from .joined_document import (
-    PartSpan,
-    as_entries,
-    joined_spans,
-    page_labels_of,
-    pages_of,
-    read_part_spans,
-    times_of,
-)
 from .metadata_values import own_values
+from .part_spans import PartSpan, as_entries, joined_spans
 from .sentence_documents import SentencesByKey, StoredSentence
-from .source_parts import line_breaks
+from .source_metadata import PAGE_LABEL, line_breaks, page_of, time_of
 from .window_runs import RunHit, WindowRun, lines_touched, placed_entries, read_spans
 
 CountTokens: TypeAlias = Callable[[str], int]
@@ -227,11 +219,14 @@ def _values_of_parts(parts: Sequence[PartSpan]) -> dict[str, Any]:
     """Return the fields that say where a window stands in the parts of its document."""
     if not parts:
         return dict.fromkeys((keys.PARTS, keys.PAGES, keys.PAGE_LABELS, keys.TIMES))
+    pages = {page for part in parts if (page := page_of(part.identity)) is not None}
+    labels = [str(label) for part in parts if (label := part.identity.get(PAGE_LABEL)) is not None]
+    times = [time for part in parts if (time := time_of(part.identity)) is not None]
     return {
         keys.PARTS: as_entries(parts),
-        keys.PAGES: pages_of(parts) or None,
-        keys.PAGE_LABELS: page_labels_of(parts) or None,
-        keys.TIMES: times_of(parts) or None,
+        keys.PAGES: sorted(pages) or None,
+        keys.PAGE_LABELS: list(dict.fromkeys(labels)) or None,
+        keys.TIMES: [min(begins for begins, _ in times), max(ends for _, ends in times)] if times else None,
     }
 
 
@@ -297,14 +292,12 @@ def part_spans(held: Sequence[StoredSentence]) -> list[PartSpan]:
     Raises:
         IncompleteWindowError: What the store says of that can't be right.
     """
-    in_parts = [each for each in held if each.part_spans]
     try:
-        spans = [read_part_spans(each.part_spans, each.source, each.text, each.start) for each in in_parts]
+        return joined_spans([span for each in held if each.part_spans for span in each.spans])
     except ValueError as error:
         raise IncompleteWindowError(
             f"the metadata of a sentence can't be right, as {error}; delete its document and add it again"
         ) from None
-    return joined_spans([span for of_sentence in spans for span in of_sentence])
 
 
 def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:

@@ -16,8 +16,8 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError
 
-from .joined_document import cut_parts, joined_spans
 from .keys import DOC_ID, END_INDEX, START_INDEX, WINDOW_ID
+from .part_spans import cut_parts, joined_spans
 from .window_documents import unite_equal, with_new_counts
 from .window_fields import CountTokens, estimate_tokens, merged_values
 from .window_runs import WindowRun, read_run

@@ -15,9 +15,9 @@ from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, as_number
 
 from . import keys
-from .joined_document import SPAN, PartSpan
 from .metadata_values import SCALARS, is_index
-from .source_parts import page_of
+from .part_spans import SPAN, PartSpan
+from .source_metadata import page_of
 
 _PLACE = (keys.START_INDEX, keys.END_INDEX, SPAN)
 
@@ -139,7 +139,7 @@ def parts_of_window(metadata: Mapping[str, Any]) -> list[PartSpan] | None:
         identity = {key: value for key, value in entry.items() if key not in _PLACE}
         is_flat = all(value is None or isinstance(value, SCALARS) for value in identity.values())
         if place is not None and own[1] - own[0] == place[1] - place[0] and is_flat:
-            parts.append(PartSpan(identity, *own, place[0]))
+            parts.append(PartSpan(identity, own[0], *place))
     return parts if parts and len(parts) == len(metadata[keys.PARTS]) else None
 
 

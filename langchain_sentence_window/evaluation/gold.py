@@ -24,7 +24,7 @@ from langchain_sentence_window.documents.indexed_documents import IndexedDocumen
 from langchain_sentence_window.documents.part_groups import group_by_name
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.documents.source_documents import source_names
-from langchain_sentence_window.documents.source_parts import source_of
+from langchain_sentence_window.documents.source_metadata import source_of
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_documents import TextRun, text_runs
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from langchain_sentence_window.documents.source_parts import FileState
+from langchain_sentence_window.documents.file_state import FileState
 from langchain_sentence_window.errors import DocumentReadError
 
 MAX_FILE_BYTES = 256 * 1024 * 1024

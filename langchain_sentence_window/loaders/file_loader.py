@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window.documents.file_state import FILE_STATE
 from langchain_sentence_window.documents.keys import SOURCE
-from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, FILE_STATE, LAYOUT, TITLE, write_layout
+from langchain_sentence_window.documents.part_blocks import LAYOUT, write_layout
+from langchain_sentence_window.documents.source_metadata import CONTENT_TYPE, TITLE
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.splitting.front_matter import read_front_matter
 
@@ -82,7 +84,7 @@ def load_file(path: str | PathLike[str], *, source: str | None = None) -> list[D
 
     Returns:
         The Documents. Their metadata holds ``source``, ``content_type``, ``file_state``, see
-        `langchain_sentence_window.documents.source_parts`, and ``title`` if the file says one. Those of a PDF's pages
+        `langchain_sentence_window.documents.file_state`, and ``title`` if the file says one. Those of a PDF's pages
         hold what `PDFLoader` writes, too.
 
     Raises:

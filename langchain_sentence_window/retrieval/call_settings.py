@@ -124,7 +124,7 @@ class QueryMethods(RetrieverSettings):
         super().__init__(*given, **settings)
         adapter = adapter_of(self.vectorstore)
         check_search_settings(adapter, self.search_kwargs, type(self).model_fields)
-        if self.bm25_index is not None and (adapter.is_hybrid or adapter.finds_words):
+        if self.bm25_index is not None and adapter.finds_words:
             raise InvalidInputError(f"{adapter.name} searches by words itself; leave out bm25_index")
         self.scope()
         check_binds(self.filter, *(self.search_kwargs.get(name) for name in adapter.filter_names))

@@ -38,11 +38,10 @@ async def find_candidates(io: IO, scope: Scope, request: Request, text: str, k: 
         text: The text to search for.
         k: The number of sentences that are enough. More are found if they are to be ranked.
     """
-    adapter, weight = scope.adapter, request.lexical_weight
-    if adapter.gives_candidates:
-        return await adapter.candidates(
-            io, text, k, scope.filter, lexical_weight=weight, spreads=request.ranking is None
-        )
+    adapter, weight, spreads = scope.adapter, request.lexical_weight, request.ranking is None
+    given = await adapter.candidates(io, text, k, scope.filter, lexical_weight=weight, spreads=spreads)
+    if given is not None:
+        return given
     index = request.bm25_index if weight else None
     looks_at_more = request.needs_candidates or index is not None or adapter.finds_words
     depth = max(k, CANDIDATES) if looks_at_more else k
@@ -51,16 +50,12 @@ async def find_candidates(io: IO, scope: Scope, request: Request, text: str, k: 
     if adapter.finds_words and weight:
         found, scores, lexical = await _by_meaning_and_words(io, scope, text, settings)
     else:
-        if adapter.is_hybrid and weight:
-            found, scores = _read(scope, await adapter.hybrid_search(io, text, settings | {"lexical_weight": weight}))
-        else:
-            found, scores = _read(scope, await adapter.search(io, text, settings))
+        found, scores = _read(scope, await adapter.search(io, text, settings))
         if index is not None:
             lexical = await _scored_by_index(io, scope, index, text, found)
-    unrelated = await adapter.unrelated_to(io, text) if request.needs_candidates else None
     candidates = _fused(found, scores, lexical, weight)[: max(k, CANDIDATES) if request.needs_candidates else k]
     taken = [candidate.sentence for candidate in candidates]
-    return _ReadCandidates(_columns(candidates, hides_inline=scope.filter is not None), unrelated, taken)
+    return _ReadCandidates(_columns(candidates, hides_inline=scope.filter is not None), None, taken)
 
 
 def _read(scope: Scope, scored: Scored) -> tuple[list[StoredSentence], list[float]]:

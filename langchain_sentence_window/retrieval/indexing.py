@@ -1,6 +1,6 @@
 """From documents to sentences, and into a vector store that knows only sentences: split, replace, delete, copy.
 
-A store may replace documents in one transaction, see `StoreAdapter.replace_documents`. In the others a document's
+A store may replace documents in one transaction, see `StoreAdapter.prepare_replacement`. In the others a document's
 sentences are written from first to last and deleted from last to first. A call that is cut short leaves no gap, and
 calling it again completes it.
 
@@ -90,9 +90,9 @@ async def replace_documents(
     if scope.filter is not None:
         await _check_writable(io, scope, sentences, doc_ids)
     adapter = scope.adapter
-    if await adapter.replace_documents(
-        io, sentences, doc_ids, contexts=contexts, within=scope.filter, show_progress=show_progress
-    ):
+    replacement = await adapter.prepare_replacement(io, sentences, doc_ids, contexts, scope.filter)
+    if replacement is not None:
+        await replacement.make(io, show_progress=show_progress)
         return None
     stored = await fetch_sentences(io, adapter, doc_ids)
     if stored is None:

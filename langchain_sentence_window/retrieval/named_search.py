@@ -16,7 +16,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.source_parts import names_in
+from langchain_sentence_window.documents.source_metadata import names_in
 from langchain_sentence_window.ranking.candidates import CANDIDATES, Candidates
 from langchain_sentence_window.ranking.names import (
     FIRST_LINES,

@@ -1,13 +1,13 @@
 """Search a question's sentences in any store: candidates, ranked, and what to read around the best of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.adapters.store_adapter import SearchedCandidates
+from langchain_sentence_window.adapters.store_adapter import SearchedCandidates, StoreAdapter
 from langchain_sentence_window.documents.sentence_documents import as_hit, by_key
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT
 from langchain_sentence_window.ranking.ranking import Reordered, reorder
@@ -49,18 +49,19 @@ async def search(io: IO, scope: Scope, request: Request, fetch_k: int) -> Search
         fetch_k: The most sentences to find in one search.
     """
 
-    async def find(io: IO, scope: Scope) -> SearchResult:
-        found = await find_hits(io, scope, request, fetch_k)
+    async def find(io: IO, adapter: StoreAdapter) -> SearchResult:
+        within = replace(scope, adapter=adapter)
+        found = await find_hits(io, within, request, fetch_k)
         hits = found.counting(request.min_score)
         are_all = len(found.hits) < fetch_k or len(hits) < len(found.hits)
         reader = WindowReader(by_key(found.sentences))
         expansion = expand_hits(hits, request.expansion, reader.sentences, are_all=are_all)
         expansion = await reader.read_around(
-            io, scope, expansion, surroundings(expansion, request.k, request.max_tokens)
+            io, within, expansion, surroundings(expansion, request.k, request.max_tokens)
         )
         return SearchResult(found, are_all, expansion, reader)
 
-    return await scope.in_search(io, request.query, find, has_words=bool(request.lexical_weight))
+    return await scope.adapter.in_search(io, request.query, find, has_words=bool(request.lexical_weight))
 
 
 async def find_hits(io: IO, scope: Scope, request: Request, k: int) -> Hits:

@@ -28,7 +28,6 @@ from langchain_sentence_window._validation import as_integer, listed
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter, batches
-from langchain_sentence_window.documents.joined_document import JoinedDocument, Piece, shared_metadata
 from langchain_sentence_window.documents.joining import by_number, in_overlap_order, overlap
 from langchain_sentence_window.documents.keys import (
     DOC_ID,
@@ -41,8 +40,10 @@ from langchain_sentence_window.documents.keys import (
 )
 from langchain_sentence_window.documents.part_groups import Group, JoinParts, document_ids
 from langchain_sentence_window.documents.part_headings import heading_levels
+from langchain_sentence_window.documents.part_spans import PartSpan
 from langchain_sentence_window.documents.source_documents import JSON, MetadataFitter, sentence_documents
-from langchain_sentence_window.documents.source_parts import IDENTITY_KEYS, Part, part_of, source_of
+from langchain_sentence_window.documents.source_metadata import IDENTITY_KEYS, source_of
+from langchain_sentence_window.documents.source_parts import JoinedDocument, Part, part_of, shared_metadata
 from langchain_sentence_window.embedding.contextual_vectors import NeighborMixedEmbeddings
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning, StoreChangedError
 from langchain_sentence_window.splitting.blocks import trim
@@ -248,7 +249,7 @@ class _Chunks(NamedTuple):
             return ordered, [str(each.id) for each in ordered]
         parts = [part for part in self.parts if part.text.strip()]
         joined = _joined(self.name, parts)
-        sentences = [Sentence(piece.start, piece.end, 0, len(parts)) for piece in joined.pieces]
+        sentences = [Sentence(span.source_start, span.source_end, 0, len(parts)) for span in joined.spans]
         return sentence_documents(joined, sentences, None, MetadataFitter(JSON)), [
             str(part.document.id) for part in parts
         ]
@@ -409,17 +410,17 @@ def _follows(before: Part, part: Part) -> bool:
 
 def _joined(name: str, parts: Sequence[Part]) -> JoinedDocument:
     """Put sentences one after the other, with the white space that their positions tell, or a space."""
-    texts, pieces, at = list[str](), list[Piece](), 0
+    texts, spans, at = list[str](), list[PartSpan](), 0
     for index, part in enumerate(parts):
         low, high = trim(part.text, 0, len(part.text))
-        if pieces:
+        if spans:
             gap = _gap(parts[index - 1], part)
             texts.append(gap)
             at += len(gap)
         texts.append(part.text[low:high])
-        pieces.append(Piece(at, at + high - low, index, part.offset + low))
+        spans.append(part.span(index, low, high, at))
         at += high - low
-    return JoinedDocument(name, "".join(texts), tuple(parts), tuple(pieces), ())
+    return JoinedDocument(name, "".join(texts), tuple(parts), tuple(spans), ())
 
 
 def _gap(before: Part, part: Part) -> str:

@@ -10,7 +10,7 @@ from itertools import compress
 import numpy as np
 
 from langchain_sentence_window._primitives import Rows
-from langchain_sentence_window.documents.source_parts import names_in
+from langchain_sentence_window.documents.source_metadata import names_in
 from langchain_sentence_window.ranking.names import MAX_SHARED, DocumentNames, name_keys
 
 from .reading import are_in

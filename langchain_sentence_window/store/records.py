@@ -28,7 +28,7 @@ from langchain_sentence_window.documents.keys import (
     checked_ids,
 )
 from langchain_sentence_window.documents.metadata_values import json_item, own_values
-from langchain_sentence_window.documents.source_parts import names_in
+from langchain_sentence_window.documents.source_metadata import names_in
 from langchain_sentence_window.embedding.contextual_vectors import fitted_headings, sentence_key
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.names import FIRST_LINES, keys_in, name_keys

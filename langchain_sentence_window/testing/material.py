@@ -145,14 +145,13 @@ def find_abilities(retriever: SentenceWindowRetriever, tenant_filter: Any) -> St
     has_filters = tenant_filter is not None
     within = _unless_refused(adapter.fetch(BLOCKING, ids, adapter.join([tenant_filter]))) if has_filters else None
     listed = _unless_refused(adapter.list_documents(BLOCKING))
-    replaces = adapter.replace_documents(BLOCKING, [], [], contexts=None, within=None, show_progress=False)
     return StoreAbilities(
         filters=has_filters,
         fetches=run(adapter.fetch(BLOCKING, ids)) is not None,
         fetches_within=[each.page_content for each in within or ()] == ["One kiwi."],
         lists=listed is not None and len(listed) == 2,  # noqa: PLR2004 - as many as were added
         searches_words=run(adapter.lexical_search(BLOCKING, "kiwi", {"k": 1})) is not None,
-        in_one_transaction=run(replaces),
+        in_one_transaction=run(adapter.prepare_replacement(BLOCKING, [], [], None)) is not None,
         metadata=", ".join(kind for kind, value in _KINDS.items() if adapter.holds("key", value)),
     )
 

@@ -52,8 +52,8 @@ def test_a_mapping_that_means_nothing_is_refused(adapter: type[StoreAdapter], fi
 def test_filters_are_joined_in_each_stores_form() -> None:
     a, b, c = ({"term": {key: "x"}} for key in "abc")
     assert ElasticsearchAdapter(STORE).join([a, [b, c]]) == [a, b, c]
-    assert MongoDBAdapter(STORE).join([{"a": 1, "b": 2}, {"c": 3}]) == {"$and": [{"a": 1, "b": 2}, {"c": 3}]}
-    assert MongoDBAdapter(STORE).join([{"a": 1, "b": 2}]) == {"a": 1, "b": 2}
+    assert MongoDBAdapter(STORE).join([{"a": 1, "b": 2}, {"c": 3}]) == {"$and": [{"a": 1}, {"b": 2}, {"c": 3}]}
+    assert MongoDBAdapter(STORE).join([{"a": 1}]) == {"a": 1}
     for adapter in (LanceDBAdapter, MariaDBAdapter, PineconeAdapter):
         assert adapter(STORE).join([{"a": 1}, {"b": 2}]) == {"$and": [{"a": 1}, {"b": 2}]}
 

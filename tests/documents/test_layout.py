@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from langchain_sentence_window.documents.source_parts import Continuation, read_layout, write_layout
+from langchain_sentence_window.documents.part_blocks import Continuation, read_layout, write_layout
 from langchain_sentence_window.splitting.blocks import Block
 
 

@@ -18,7 +18,7 @@ from langchain_sentence_window import (
     merge_windows,
     verify_quotes,
 )
-from langchain_sentence_window.documents.source_parts import is_text_file
+from langchain_sentence_window.documents.source_metadata import is_text_file
 from langchain_sentence_window.documents.window_documents import window_slice
 from langchain_sentence_window.loaders.file_loader import load_file
 from tests.toys import WordEmbeddings

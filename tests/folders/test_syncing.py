@@ -20,7 +20,7 @@ from langchain_core.vectorstores import InMemoryVectorStore
 import langchain_sentence_window.folders
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.apps.folders import file_sync as syncing_module
-from langchain_sentence_window.documents.source_parts import FileState
+from langchain_sentence_window.documents.file_state import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError
 from langchain_sentence_window.folders import SyncProgress, SyncResult, sync_files
 from tests.loaders.files.writing import docx, file, paragraph

@@ -54,10 +54,10 @@ def test_they_find_the_same(postgres: Any, words: WordEmbeddings, distance: Dist
             assert [document for document, _ in found] == [document for document, _ in own] != []
             assert [sign * score for _, score in found] == pytest.approx([score for _, score in own])
     ids = [str(each.id) for each in documents()]
-    got = run(adapter.get(BLOCKING, [*ids, ids[0], sentence_id("never", 0)], None))
+    got = run(adapter.select(BLOCKING, [*ids, ids[0], sentence_id("never", 0)], None))
     assert got is not None
     assert sorted(got, key=str) == sorted(store.get_by_ids(ids), key=str)
-    assert run(adapter.get(BLOCKING, [], None)) == []
+    assert run(adapter.select(BLOCKING, [], None)) == []
 
 
 class OtherOptions(HNSWQueryOptions):

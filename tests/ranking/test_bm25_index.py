@@ -140,7 +140,7 @@ class Unlistable(InMemoryVectorStore):
 class UnlistableAdapter(InMemoryAdapter):
     """Says that it can't."""
 
-    list_sentences = StoreAdapter.list_sentences
+    select = StoreAdapter.select
 
 
 @pytest.fixture(autouse=True)

@@ -181,7 +181,7 @@ async def test_a_store_that_cannot_list_says_so_and_deletes_by_name(way: Invoke,
     from langchain_sentence_window.adapters.local_stores import InMemoryAdapter
 
     class UnlistableAdapter(InMemoryAdapter):
-        list_sentences = StoreAdapter.list_sentences
+        select = StoreAdapter.select
 
     register(Unlistable, UnlistableAdapter)
     retriever = over(Unlistable(words))

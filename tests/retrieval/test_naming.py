@@ -11,6 +11,7 @@ from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO
 from langchain_sentence_window.adapters.scope import Scope, scope_of
+from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
 from langchain_sentence_window.ranking.names import FIRST_LINES, DocumentNames, keys_in
 from langchain_sentence_window.retrieval import named_search as searching
@@ -46,11 +47,11 @@ class Searches:
 
 
 async def named_search(io: IO, scope: Scope, query: str, find: Searches, **settings: Any) -> Hits:
-    async def work(io: IO, scope: Scope) -> Hits:
+    async def work(io: IO, adapter: StoreAdapter) -> Hits:
         find.io = io
-        return await searching.named_search(io, scope, query, find, **settings)
+        return await searching.named_search(io, replace(scope, adapter=adapter), query, find, **settings)
 
-    return await scope.in_search(io, query, work, has_words=True)
+    return await scope.adapter.in_search(io, query, work, has_words=True)
 
 
 @pytest.fixture(params=[FaissStore, InMemoryVectorStore])

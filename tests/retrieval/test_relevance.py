@@ -1,6 +1,6 @@
 """Questions on another subject return nothing: whatever the ranking, the store and the way of asking."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,6 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window._io import IO
-from langchain_sentence_window.adapters import StoreAdapter, register
-from langchain_sentence_window.adapters.store_adapter import Scored
 from langchain_sentence_window.answering.locations import MAY_NOT_ANSWER, doubt_about
 from langchain_sentence_window.documents.window_merging import merge_windows
 from langchain_sentence_window.errors import SentenceWindowWarning
@@ -31,23 +28,7 @@ ON_SUBJECT = "It says refund seat?"
 OFF_SUBJECT = "Whose dog barks here whenever passing trains whistle?"
 
 
-class Fused(InMemoryVectorStore):
-    """A store that searches by meaning and words, and returns one score."""
-
-
-class FusedAdapter(StoreAdapter):
-    is_hybrid = True
-    searched: list[Mapping[str, Any]] = []  # noqa: RUF012 - adapters are made for each query
-
-    async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        self.searched.append(settings)
-        return await self.search(io, query, {name: each for name, each in settings.items() if name != "lexical_weight"})
-
-
-register(Fused, FusedAdapter)
-
-
-@pytest.fixture(params=[FaissStore, InMemoryVectorStore, Fused])
+@pytest.fixture(params=[FaissStore, InMemoryVectorStore])
 def store(request: pytest.FixtureRequest, words: WordEmbeddings) -> VectorStore:
     made: VectorStore = request.param(words)
     SentenceWindowRetriever(vectorstore=made).add_documents(DOCUMENTS)
@@ -150,18 +131,6 @@ async def test_one_search_without_a_ranking_tells_similarities_and_judges(
     for window in windows:
         for hit in window.metadata["hits"]:
             assert hit["similarity"] == pytest.approx(cosines[window.metadata["doc_id"], hit["sentence_index"]])
-
-
-async def test_a_store_that_only_gives_scores_is_searched_once_and_deeper(way: Invoke, words: WordEmbeddings) -> None:
-    retriever = SentenceWindowRetriever(vectorstore=Fused(words), ranking=None, lexical_weight=0.5)
-    retriever.add_documents(DOCUMENTS)
-    for judging, least in ((None, 1), ("auto", 200)):
-        FusedAdapter.searched.clear()
-        assert await way(retriever, "invoke", ON_SUBJECT, k=1, min_relevance=judging)
-        (settings,) = FusedAdapter.searched
-        assert settings["k"] >= least
-        assert (settings["k"] >= 200) == (judging == "auto")
-        assert settings["lexical_weight"] == 0.5
 
 
 @pytest.mark.parametrize("ranking", [None, DEFAULT_RANKING])

@@ -15,8 +15,8 @@ from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
-from langchain_sentence_window.documents.joined_document import JoinedDocument
 from langchain_sentence_window.documents.source_documents import ANY_STORE, StoreLimits
+from langchain_sentence_window.documents.source_parts import JoinedDocument
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.retrieval.expansion import WindowSetting
 from tests.conftest import Invoke

@@ -304,9 +304,10 @@ def test_a_chunk_that_goes_away_meanwhile_is_no_gap() -> None:
         pass
 
     class LosingAdapter(InMemoryAdapter):
-        async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-            self.store.delete([ids[0]])
-            return await super().get(io, ids, filter)
+        async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
+            if ids is not None:
+                self.store.delete([ids[0]])
+            return await super().select(io, ids, filter)
 
     register(Losing, LosingAdapter)
     with pytest.raises(StoreChangedError, match="was deleted while the store was read; read it again"):
@@ -320,9 +321,9 @@ def test_no_more_than_some_documents_are_read_at_a_time() -> None:
         pass
 
     class CountingAdapter(InMemoryAdapter):
-        async def get(self, io: IO, ids: Sequence[str], filter: Any) -> list[Document] | None:
-            fetched.append(len(ids))
-            return await super().get(io, ids, filter)
+        async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
+            fetched.extend([] if ids is None else [len(ids)])
+            return await super().select(io, ids, filter)
 
     register(Counting, CountingAdapter)
     store = filled([Document(f"Card {n}.", metadata={"source": f"{n // 2}"}) for n in range(3_000)], Counting)

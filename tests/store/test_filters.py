@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
-from langchain_sentence_window.documents.source_parts import names_in
+from langchain_sentence_window.documents.source_metadata import names_in
 from langchain_sentence_window.errors import FilterError, InvalidInputError
 from langchain_sentence_window.ranking.candidates import Candidates
 from langchain_sentence_window.ranking.names import name_keys

@@ -11,9 +11,9 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._validation import checked_callback, checked_flag
+from langchain_sentence_window.documents.file_state import FILE_STATE, FileState
 from langchain_sentence_window.documents.part_groups import group_documents
 from langchain_sentence_window.documents.source_documents import StoreLimits
-from langchain_sentence_window.documents.source_parts import FILE_STATE, FileState
 from langchain_sentence_window.embedding.embedder import on_embedded_texts
 from langchain_sentence_window.errors import (
     DocumentReadError,

@@ -30,7 +30,7 @@ from langchain_sentence_window.answering.tools import (
 )
 from langchain_sentence_window.documents import keys
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey, StoredSentence, as_hit
-from langchain_sentence_window.documents.source_parts import names_in
+from langchain_sentence_window.documents.source_metadata import names_in
 from langchain_sentence_window.documents.window_documents import shown_lead_ins, unsearched
 from langchain_sentence_window.documents.window_merging import merge_windows
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever

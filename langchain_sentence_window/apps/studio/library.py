@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.folders.file_sync import SyncProgress, SyncResult, index_folder, sync_files
-from langchain_sentence_window.documents.source_parts import FileState
+from langchain_sentence_window.documents.file_state import FileState
 from langchain_sentence_window.embedding.embedder import on_embedded_texts
 from langchain_sentence_window.loaders.file_bytes import Root, read_file
 from langchain_sentence_window.loaders.file_loader import SUFFIXES, convert

@@ -22,8 +22,8 @@ from starlette.routing import BaseRoute
 
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window.apps.folders.found_files import served_below
+from langchain_sentence_window.documents.file_state import FileState
 from langchain_sentence_window.documents.page_documents import PagedSentence
-from langchain_sentence_window.documents.source_parts import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowError
 from langchain_sentence_window.loaders.file_bytes import Root, open_file
 from langchain_sentence_window.loaders.pdf.pdf_process import PdfBytes, PdfProcess

@@ -15,7 +15,7 @@ from langchain_sentence_window.answering.locations import name_of
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, PAGES, SENTENCE_SPANS, START_INDEX
 from langchain_sentence_window.documents.page_documents import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
-from langchain_sentence_window.documents.source_parts import CONTENT_TYPE, TITLE, page_of, source_of, total_pages
+from langchain_sentence_window.documents.source_metadata import CONTENT_TYPE, TITLE, page_of, source_of, total_pages
 from langchain_sentence_window.documents.window_documents import TextRun, source_document, text_runs
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation.gold import FoundGold, Reason, StoredCorpus, find_gold

@@ -26,7 +26,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
-from langchain_sentence_window.documents.source_parts import LAYOUT, SLIDE, TITLE, TOTAL_PAGES, write_layout
+from langchain_sentence_window.documents.part_blocks import LAYOUT, write_layout
+from langchain_sentence_window.documents.source_metadata import SLIDE, TITLE, TOTAL_PAGES
 from langchain_sentence_window.errors import DocumentReadError, SentenceWindowWarning
 from langchain_sentence_window.loaders.file_bytes import clean_text
 from langchain_sentence_window.splitting.blocks import HEADING, MAX_LEVEL

@@ -24,7 +24,8 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._primitives import Span
-from langchain_sentence_window.documents.source_parts import LAYOUT, ROW, SHEET, TITLE, write_layout
+from langchain_sentence_window.documents.part_blocks import LAYOUT, write_layout
+from langchain_sentence_window.documents.source_metadata import ROW, SHEET, TITLE
 from langchain_sentence_window.errors import DocumentReadError, SentenceWindowWarning
 from langchain_sentence_window.splitting.blocks import HEADING, PROSE, TABLE_ROW
 

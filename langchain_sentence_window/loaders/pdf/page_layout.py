@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from langchain_sentence_window.documents.source_parts import Continuation
+from langchain_sentence_window.documents.part_blocks import Continuation
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE, TABLE_ROW, Block
 
 from .characters import PageCharacters

@@ -28,7 +28,7 @@ from langchain_sentence_window.documents.page_documents import (
     sentence_found_on_pages,
     sentences_on_pages,
 )
-from langchain_sentence_window.documents.source_parts import PAGE
+from langchain_sentence_window.documents.source_metadata import PAGE
 from langchain_sentence_window.documents.window_runs import source_span
 from langchain_sentence_window.errors import InvalidInputError
 

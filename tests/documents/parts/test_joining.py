@@ -11,9 +11,9 @@ from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.documents.joined_document import JoinedDocument
 from langchain_sentence_window.documents.part_groups import group_documents
 from langchain_sentence_window.documents.sentence_documents import read_sentence
+from langchain_sentence_window.documents.source_parts import JoinedDocument
 from langchain_sentence_window.documents.window_fields import part_spans
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
@@ -37,14 +37,14 @@ def cut(documents: list[Document], **settings: Any) -> list[str]:
 
 
 def check_places(documents: list[Document], document: JoinedDocument) -> None:
-    """Each piece stands in its part character for character, and pieces are apart by white space alone."""
+    """Each span stands in its part character for character, and spans are apart by white space alone."""
     at = 0
-    for piece in document.pieces:
-        own = document.parts[piece.part]
-        start = piece.own_start - own.offset
-        assert document.text[piece.start : piece.end] == own.text[start : start + piece.end - piece.start]
-        assert not document.text[at : piece.start].strip()
-        at = piece.end
+    for span in document.spans:
+        own = document.parts[span.number]
+        start = span.start - own.offset
+        assert document.text[span.source_start : span.source_end] == own.text[start : span.end - own.offset]
+        assert not document.text[at : span.source_start].strip()
+        at = span.source_end
     assert at == len(document.text)
 
 
@@ -110,7 +110,7 @@ def test_pages_cut_at_spaces_have_the_sentences_of_the_whole_text(cuts: set[int]
 def test_whatever_loaders_write_each_piece_stands_in_its_part(given_parts: list[tuple[str, dict[str, Any]]]) -> None:
     documents = [part(text, **metadata) for text, metadata in given_parts]
     document = joined(documents)
-    if document.pieces:
+    if document.spans:
         check_places(documents, document)
     ends = [0, *(end for segment in document.segments for end in segment[:2]), len(document.text)]
     assert ends == sorted(ends)
@@ -120,7 +120,7 @@ def test_whatever_loaders_write_each_piece_stands_in_its_part(given_parts: list[
     for sentence in made:
         assert document.text[sentence.start : sentence.end] == sentence.text
         spans = part_spans([sentence])
-        assert bool(spans) == bool(document.pieces)
+        assert bool(spans) == bool(document.spans)
         assert "".join("".join(document.text[s.source_start : s.source_end] for s in spans).split()) in (
             "",
             "".join(sentence.text.split()),
@@ -160,7 +160,7 @@ def test_running_heads_are_left_out_and_offsets_hold() -> None:
     document = joined(pages)
     check_places(pages, document)
     assert cut(pages) == [f"Part {name} says something." for name in "abcd"]
-    assert document.pieces[2].own_start == len("ACME AGREEMENT\n")
+    assert document.spans[2].start == len("ACME AGREEMENT\n")
 
 
 def test_elements_become_blocks_and_titles_headings() -> None:
@@ -304,4 +304,4 @@ def test_nothing_is_written_into_what_was_given() -> None:
 @pytest.mark.slow
 def test_many_parts_take_time_linear_in_their_number() -> None:
     elements = [part("A fee.", category="ListItem", element_id=str(n), page_number=n // 50 + 1) for n in range(30_000)]
-    assert len(joined(elements).pieces) == 30_000
+    assert len(joined(elements).spans) == 30_000

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter
-from langchain_sentence_window.documents.source_parts import write_layout
+from langchain_sentence_window.documents.part_blocks import write_layout
 from langchain_sentence_window.errors import DocumentReadError
 from langchain_sentence_window.loaders.files.html_pages import HtmlPage, read_html
 from langchain_sentence_window.splitting.blocks import HEADING

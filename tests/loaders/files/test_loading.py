@@ -15,7 +15,8 @@ from langchain_core.documents import Document
 
 import langchain_sentence_window.loaders
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, format_context
-from langchain_sentence_window.documents.source_parts import FileState, names_in
+from langchain_sentence_window.documents.file_state import FileState
+from langchain_sentence_window.documents.source_metadata import names_in
 from langchain_sentence_window.errors import (
     DocumentReadError,
     InvalidInputError,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever, merge_windows
-from langchain_sentence_window.documents.source_parts import LAYOUT, read_layout
+from langchain_sentence_window.documents.part_blocks import LAYOUT, read_layout
 from langchain_sentence_window.loaders import load_file
 from langchain_sentence_window.loaders.markup.light_markup import ASCIIDOC, FORMATS, LATEX, ORG, RST, Format
 from langchain_sentence_window.splitting.engines import Ruleset

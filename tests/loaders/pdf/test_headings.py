@@ -7,7 +7,7 @@ from reportlab.pdfbase.cidfonts import UnicodeCIDFont
 from reportlab.pdfbase.pdfmetrics import registerFont
 from reportlab.pdfgen.canvas import Canvas
 
-from langchain_sentence_window.documents.source_parts import read_layout
+from langchain_sentence_window.documents.part_blocks import read_layout
 from langchain_sentence_window.loaders import load_pdf
 from tests.loaders.pdf.drawing import both, drawn, lines
 

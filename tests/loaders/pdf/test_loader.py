@@ -20,7 +20,7 @@ from pypdf.constants import PageLabelStyle
 from reportlab.pdfgen.canvas import Canvas
 
 import langchain_sentence_window.loaders
-from langchain_sentence_window.documents.source_parts import read_layout
+from langchain_sentence_window.documents.part_blocks import read_layout
 from langchain_sentence_window.errors import (
     DocumentReadError,
     InvalidInputError,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from reportlab.pdfgen.canvas import Canvas
 
-from langchain_sentence_window.documents.source_parts import read_layout
+from langchain_sentence_window.documents.part_blocks import read_layout
 from langchain_sentence_window.loaders import load_pdf
 from tests.loaders.pdf.drawing import both, drawn, lines, mapped, squeezed, turned
 

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from langchain_sentence_window import SentenceWindowRetriever
+from langchain_sentence_window.documents.file_state import FileState
 from langchain_sentence_window.documents.page_documents import sentences_on_pages
-from langchain_sentence_window.documents.source_parts import FileState
 from langchain_sentence_window.errors import DocumentReadError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.loaders import load_pdf, locate
 from langchain_sentence_window.loaders.file_bytes import FileBytes
