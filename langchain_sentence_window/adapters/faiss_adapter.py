@@ -82,9 +82,10 @@ class FaissStoreAdapter(StoreAdapter):
 
         return any(getattr(type(self.store), name) is not getattr(FaissStore, name) for name in _METHODS)
 
-    async def hybrid_search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        """Search by meaning and words."""
-        return await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
+    async def search_both(self, io: IO, query: str, settings: Mapping[str, Any]) -> list[tuple[Document, float, float]]:
+        """Search a masked store, whose hybrid search has one score for both."""
+        found = await io.call(self.store.hybrid_search, self.store.ahybrid_search, query, **settings)
+        return [(document, score, 0.0) for document, score in found]
 
     async def in_search(self, io: IO, query: str, work: SearchWork[T], *, has_words: bool) -> T:
         """Search and read in one state of the index, again from the beginning whenever a text is to be embedded."""

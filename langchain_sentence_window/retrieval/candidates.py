@@ -43,11 +43,11 @@ async def find_candidates(io: IO, scope: Scope, request: Request, text: str, k: 
     if given is not None:
         return given
     index = request.bm25_index if weight else None
-    looks_at_more = request.needs_candidates or index is not None or adapter.finds_words
-    depth = max(k, CANDIDATES) if looks_at_more else k
+    finds_words = bool(weight) and adapter.finds_words
+    depth = max(k, CANDIDATES) if request.needs_candidates or index is not None or finds_words else k
     settings = {"k": depth, **request.search_kwargs, **scope.search_settings}
     lexical: Mapping[int, float] = {}
-    if adapter.finds_words and weight:
+    if finds_words:
         found, scores, lexical = await _by_meaning_and_words(io, scope, text, settings)
     else:
         found, scores = _read(scope, await adapter.search(io, text, settings))

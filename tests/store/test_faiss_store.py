@@ -224,9 +224,9 @@ async def test_an_embedder_that_fails_half_way_leaves_the_store_as_it_was(
     [
         ([[1.0, 2.0]] * 2, r"vectors of 2 numbers don't fit an index of vectors of 11"),
         ([[0.0] * 11], r"shape \(2, dimension\)"),
-        ([[0.0] * 11, [1.0]], "all of one length"),
+        ([[0.0] * 11, [1.0]], "as long as the others"),
         ([[0.0] * 11, [float("nan")] * 11], "vector 1 of 2 holds NaN"),
-        ([["x"] * 11] * 2, "lists of numbers"),
+        ([["x"] * 11] * 2, "isn't a list of numbers"),
         ([[], []], r"shape \(2, dimension\)"),
     ],
 )
