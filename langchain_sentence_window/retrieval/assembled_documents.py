@@ -128,9 +128,8 @@ class Assembler:
             InvalidInputError: The budget is too small for any hit.
         """
         ranked = [self._ranked(each) for each in windows]
-        if (
-            self.request.k > MAX_JOINED and self.request.max_tokens is None
-        ):  # candidates to choose from, which are left as they are
+        are_candidates = self.request.k > MAX_JOINED and self.request.max_tokens is None
+        if are_candidates:  # to choose from: they are left as they are
             made = await self._made(io, windows, ranked, None)
         else:
             made = await self._each_text_once(io, windows, ranked)
@@ -162,7 +161,7 @@ class Assembler:
             made = made.without(equal, IS_EQUAL)
             made = replace(made, assembly=replace(made.assembly, equal={**made.assembly.equal, **equal}))
         others: dict[int, list[tuple[int, Window]]] = {}
-        for rank, left_out in sorted(made.assembly.equal.items()):
+        for rank, left_out in made.assembly.equal.items():
             others.setdefault(left_out.better, []).append((rank, left_out.window))
         documents = list[Document]()
         for each, document in zip(made.assembly.windows, made.documents, strict=True):
