@@ -204,7 +204,7 @@ class _StateAdapter(FaissStoreAdapter):
     ) -> SearchedCandidates:
         vector = self._vectors.get(text)
         if vector is None:
-            # Another read finds the same state only if nobody writes.
+            # Another read finds the same state only if there was no write in between.
             vector = self._state.origin.queries.cached(text)
         if vector is None:
             raise _NotEmbedded(text)

@@ -197,7 +197,7 @@ class QdrantLoader(BulkLoader):
     """Loads a collection of Qdrant.
 
     Its setting: ``defer_index``, whether the graph of an empty collection is built only at the end. After `finish`
-    Qdrant builds it in the background, and searches meanwhile compare all points.
+    Qdrant builds it in the background, and until it is done, searches compare all points.
     """
 
     settings: ClassVar[Mapping[str, Any]] = {"defer_index": True}

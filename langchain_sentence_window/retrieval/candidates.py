@@ -207,7 +207,7 @@ async def fill_bm25_index(
         message = f"{bm25_index!r} lacks {len(lacking)} of {len(found)} sentences that were found, and {error}"
         if len(lacking) == len(found):
             raise InvalidInputError(f"{message}; or add the documents again, or leave out bm25_index") from error
-        # Another thread may have replaced them meanwhile.
+        # Another thread may have replaced them since the search.
         warnings.warn(f"{message}; or add the documents again", SentenceWindowWarning, stacklevel=2)
     await io.in_thread(bm25_index.fill, _readable(adapter, stored), lacking)
 

@@ -36,7 +36,7 @@ WIDE_TOKENS = 100
 """About the tokens of a window that a budget widened: by these it is guessed how many windows a budget will hold."""
 
 REACH = 16
-"""Sentences on each side of a hit that are read if it is in a list or table, or needs what stands beside it.
+"""Sentences on each side of a hit that are read if it is in a list or table, or needs what is next to it.
 
 Rules go from row to row and from item to item. Read one at a time, manuals took six calls a question, and their long
 lists were still cut.

@@ -1,4 +1,4 @@
-"""`IndexSettings`: what an index on disk remembers of how it was made and is asked; the file beside its database.
+"""`IndexSettings`: what an index on disk remembers of how it was made and is asked; the file next to its database.
 
 It is a readable JSON file in the index's folder, which a copy takes along. It may come from a stranger, so it is
 checked as anything else that is passed in, and holds nothing that gives access to something: no key, no filter, no

@@ -79,7 +79,7 @@ async def named_search(
         query: The question.
         find: Searches for a text. It is called once if the query names nothing, and at most twice.
         k: The number of sentences that are enough.
-        names: Whether to look for names; keys of metadata that hold names, beside the title, the file name and its
+        names: Whether to look for names; keys of metadata that hold names, besides the title, the file name and its
             folder.
     """
     if names is False or not (question := read_question(query)).phrases:

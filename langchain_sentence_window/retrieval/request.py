@@ -38,7 +38,7 @@ class Request:
         count_tokens: Counts the tokens of a text.
         order: The order in which windows are returned.
         min_score: The lowest similarity of a hit; ``None`` for any.
-        lexical_weight: How much words count beside meaning, where the store or ``bm25_index`` can search by words.
+        lexical_weight: How much words count next to meaning, where the store or ``bm25_index`` can search by words.
         ranking: How candidates are reordered; ``None`` to keep the order of the search.
         names: Whether documents that the question names are preferred; keys of metadata that hold names, besides the
             title, the file name and its folder.

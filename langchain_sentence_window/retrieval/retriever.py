@@ -184,7 +184,7 @@ class IndexMethods(QueryMethods):
     def check(self) -> "CheckResult":
         """Read everything that the index holds, and list what is wrong; see `FaissStore.check`.
 
-        The settings beside the index are read too.
+        The settings saved with the index are read too.
 
         Raises:
             InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
