@@ -65,6 +65,8 @@ class KnownEmbeddings(Embeddings):
 
     def __init__(self, vectors: dict[str, list[float]] | None = None) -> None:
         self.cached = vectors or {}
+        # By its name a store knows the embedder in the next process, which has no vectors of texts to compare.
+        self.model = "known vectors"
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return [self.cached[text] for text in texts]

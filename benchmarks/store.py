@@ -30,6 +30,7 @@ from benchmarks.corpus import BATCH_SIZE, DIMENSION, PER_DOCUMENT, Corpus, Known
 from benchmarks.results import Results, make_parser
 from langchain_sentence_window import FaissStore
 from langchain_sentence_window.documents.keys import sentence_id
+from langchain_sentence_window.store.files import WORDS_FOLDER
 from langchain_sentence_window.store.words import LexicalIndex
 
 NO_ROWS = np.empty(0, dtype=np.int64)
@@ -147,7 +148,7 @@ def _measure_files(note: Callable[..., None], folder: Path, corpus: Corpus, raw_
     parts = {
         "database": _bytes(folder.glob("sentences.*")),
         "FAISS file": _bytes(folder.glob("vectors.faiss")),
-        "lexical index": _bytes((folder / "lexical").glob("*")),
+        "lexical index": _bytes((folder / WORDS_FOLDER).glob("*")),
     }
     for name, size in parts.items():
         note(f"on disk: {name}", size / corpus.count, "bytes a sentence")

@@ -248,7 +248,7 @@ def each_of(values: Iterable[T], kind: type[T]) -> list[T]:
     """
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise not_a_list("what is given", values)
-    found = list(values)
+    found = [value for value in values]  # noqa: C416 - `list` asks for a length, which may raise
     if {*map(type, found)} != {kind}:  # looked at one by one only if that is needed
         for value in found:
             if not isinstance(value, kind):
