@@ -6,6 +6,9 @@ Vectors have 384 numbers, and are made by chance in the shape of real ones; see 
 those of your own sentences and questions are measured, too, under all-MiniLM-L6-v2: as they are, for their own number,
 and blended in pairs beyond it. Texts are made by chance.
 
+What a question costs depends on headings, lists and tables too, so real text is measured first: the pages of this
+project's documentation, and each collection of ``--data``; see `benchmarks.real_text`.
+
 Each step runs in a process of its own, on one thread; seconds are of the processor, all threads of the process
 together, and medians where a step is repeated. Recall is that of the 50 nearest, against a comparison of all vectors in
 single precision. A raw FAISS index of 100,000 vectors is searched in the same process as a yardstick, as the speed of
@@ -24,9 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.processes import KNOWS_MEMORY, in_child
+from benchmarks.real_text import DOCS
 from benchmarks.real_vectors import read_vectors
 from benchmarks.results import Results, make_parser
-from benchmarks.scale_steps import STEPS, Setting
+from benchmarks.scale_steps import STEPS, Setting, text
 
 GOALS: dict[str, dict[int, float]] = {
     "dense search": {100_000: 5, 1_000_000: 15, 10_000_000: 40},
@@ -52,12 +56,12 @@ def main() -> None:
     parser.add_argument("--own-size", action="store_true", help="measure --data once more at its own number")
     parser.add_argument("--kept", type=Path, metavar="FILE", help="keep the vectors of --data here between runs")
     parser.add_argument("--folder", type=Path, help="where stores are made and removed; the default is temporary")
-    parser.add_argument("--steps", default="", help="such as search,opening; leave out those not named")
+    parser.add_argument("--steps", default="", help="such as search,opening or text; leave out those not named")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--path", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(STEPS[options.child](options.path)))
+        print(json.dumps({**STEPS, "text": text}[options.child](options.path)))
         return
     results = Results("scale", options)
     with tempfile.TemporaryDirectory(prefix="scale", dir=options.folder, ignore_cleanup_errors=True) as folder:
@@ -69,6 +73,9 @@ def measure_all(results: Results, options: argparse.Namespace, folder: Path) -> 
     """Measure each corpus at each number of sentences."""
     if not KNOWS_MEMORY:
         print("memory: left out, as only Linux says how much of it is anonymous", file=sys.stderr)
+    measure_texts(results, options, folder)
+    if options.steps == "text":
+        return
     sizes: list[tuple[str, int]] = []
     if not options.only_data:
         sizes += [("synthetic", count) for count in options.sentences]
@@ -86,6 +93,22 @@ def measure_all(results: Results, options: argparse.Namespace, folder: Path) -> 
         for name, value, unit in measure(place, options.steps):
             note(results, setting, name, value, unit)
             results.save()  # a later step of ten million sentences may fail
+        shutil.rmtree(place)
+
+
+def measure_texts(results: Results, options: argparse.Namespace, folder: Path) -> None:
+    """Measure questions about real text."""
+    if options.steps and "text" not in options.steps.split(","):
+        return
+    collections = [] if options.only_data else [DOCS]
+    if options.data:
+        collections += [path.parent for path in sorted(options.data.glob("*/docs.jsonl"))]
+    for collection in collections:
+        place = folder / f"text-{collection.name}"
+        place.mkdir()
+        (place / "collection").write_text(str(collection.resolve()), encoding="utf-8")
+        for name, (value, unit) in in_child("scale", "text", place).items():
+            results.note(f"text of {collection.name}: {name}", value, unit)
         shutil.rmtree(place)
 
 

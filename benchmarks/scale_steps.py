@@ -26,6 +26,7 @@ from benchmarks.processes import (
     cpu_seconds,
     watched_memory,
 )
+from benchmarks.real_text import measure_text
 from benchmarks.real_vectors import read_vectors
 from benchmarks.streams import Real, Stream, Synthetic, all_vectors
 from benchmarks.truth import FILTERS, Nearest
@@ -308,6 +309,13 @@ def streamed(folder: Path) -> Figures:
         figures["ingest through the retriever, memory of the store after a search"] = (after / 1e6, "MB")
     store.close()
     return figures
+
+
+def text(folder: Path) -> Figures:
+    """Ask about the real text of the collection that the folder names."""
+    faiss.omp_set_num_threads(1)
+    _load_libraries()
+    return measure_text(Path((folder / "collection").read_text(encoding="utf-8")), folder)
 
 
 class PooledVectors(Embeddings):

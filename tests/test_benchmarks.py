@@ -136,7 +136,7 @@ KNOWN = {
     "embeddings": ("bfloat16: cosine to float32, lowest", 0.99, 1.0001),
     "plan": ("10000000: sentences", 1e7, 1e7),
     "retrieval": ("hybrid search, k = 50", 0, 1000),
-    "scale": ("synthetic, 1000: recall", 0.999, 1),
+    "scale": ("text of docs: whole query, default, functions called", 100, 20_000),
     "side_by_side": ("FaissStore: recall, default", 0.999, 1),
     "splitting": ("default, full stops, 2000 characters: bad", 0, 0),
     "stalls": ("FaissStore: longest turn of the loop, CPU", 0, 1000),
