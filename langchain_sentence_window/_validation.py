@@ -20,6 +20,13 @@ MAX_LISTED = 3
 """Names that a message lists; it only counts the rest."""
 
 
+def wrong_kind(name: str, value: object, cure: str) -> InvalidInputError:
+    """Make the error for a value of another kind than is needed; the cure for a class is an instance of it."""
+    if isinstance(value, type):
+        cure = f"pass an instance: {value.__name__}(...)"
+    return InvalidInputError(f"{name} is {shown(value)}; {cure}")
+
+
 def checked_count(name: str, value: object) -> int:
     """Return a setting that must be a whole number, 1 or more.
 
@@ -135,17 +142,12 @@ def checked_list(name: str, value: object) -> list[object]:
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise not_a_list(name, value)
-    return gathered(value)
+    return list(value)
 
 
 def not_a_list(name: str, value: object) -> InvalidInputError:
     """Make the error for a value that isn't an iterable, or is a string or a mapping."""
     return InvalidInputError(f"{name} is {shown(value)}; give a list")
-
-
-def gathered(values: Iterable[T]) -> list[T]:
-    """Return the elements of an iterable as a list; unlike ``list`` it doesn't call ``len``, which may fail."""
-    return [each for each in values]  # noqa: C416
 
 
 def listed(names: Collection[str]) -> str:

@@ -1,9 +1,7 @@
 """Embedders by name, loaded late, and checked."""
 
 import importlib
-import inspect
 import json
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -14,9 +12,10 @@ from typing import Any, cast
 
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window._arguments import EMBEDDER_METHODS as _METHODS
+from langchain_sentence_window._arguments import EMBEDDER_METHODS
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
+from langchain_sentence_window._validation import wrong_kind
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
 from .bert import BertEmbeddings, can_embed
@@ -245,30 +244,12 @@ def checked_embedding(embedding: object) -> Embeddings:
     Raises:
         InvalidInputError: It is something else, such as a model's name.
     """
-    has_methods = not isinstance(embedding, type) and all(callable(getattr(embedding, name, None)) for name in _METHODS)
-    if isinstance(embedding, Embeddings) or has_methods:
-        return cast("Embeddings", embedding)
-    raise InvalidInputError(f"embedding is {shown(embedding)}; {_cure(embedding)}")
-
-
-def _cure(given: object) -> str:
-    if isinstance(given, str):
-        name = without_secrets(given) if re.fullmatch(r"[\w-]+:\S{1,80}", given) else _EXAMPLE
-        return f"pass an embedder, not a model's name: init_embeddings({name!r}) of langchain.embeddings makes one"
-    if isinstance(given, type):
-        return f"pass an instance of it: {given.__name__}(...)"
-    if _is_from("sentence_transformers", given):
-        return "pass HuggingFaceEmbeddings(model_name=...) of langchain_huggingface, which loads the model itself"
-    if _is_from("langchain_core.language_models", given):
-        return f"a language model only writes; init_embeddings({_EXAMPLE!r}) of langchain.embeddings makes an embedder"
-    if inspect.isroutine(given):
-        return "pass an instance of a class that has embed_documents and embed_query"
-    order = "; documents come first: from_documents(documents, embedding)" if isinstance(given, list) else ""
-    return (
-        f"pass an embedder, e.g. init_embeddings({_EXAMPLE!r}) of langchain.embeddings, or an object that has "
-        f"embed_documents and embed_query{order}"
-    )
-
-
-def _is_from(package: str, given: object) -> bool:
-    return any(f"{kind.__module__}.".startswith(f"{package}.") for kind in type(given).__mro__)
+    if isinstance(embedding, Embeddings):
+        return embedding
+    if isinstance(embedding, type) or not all(callable(getattr(embedding, name, None)) for name in EMBEDDER_METHODS):
+        cure = (
+            f"pass an embedder: init_embeddings({_EXAMPLE!r}) of langchain.embeddings, or an object with "
+            "embed_documents and embed_query"
+        )
+        raise wrong_kind("embedding", embedding, cure)
+    return cast("Embeddings", embedding)

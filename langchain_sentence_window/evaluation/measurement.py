@@ -26,7 +26,6 @@ from langchain_sentence_window._validation import (
     checked_function,
     checked_list,
     checking_counter,
-    gathered,
 )
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.source_documents import found_span
@@ -183,13 +182,13 @@ def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -
                 f"{type(retriever).__name__} has no setting {name!r}; it has {', '.join(fields)}"
                 + (f". Did you mean {likely}?" if likely else "")
             )
-        if not isinstance(values, list | tuple | range) or not gathered(values):
+        if not isinstance(values, list | tuple | range) or not values:
             raise InvalidInputError(
                 f"{name} is {shown(values)}; give a list of the values to try, such as {name}=[{shown(values)}]"
             )
     copies: dict[str, BaseRetriever] = {}
     seen = Counter[str]()
-    for values in product(*map(gathered, settings.values())):
+    for values in product(*settings.values()):
         chosen = dict(zip(settings, values, strict=True))
         name = ", ".join(f"{setting}={_written(value)}" for setting, value in chosen.items()) or "as it is"
         seen[name] += 1

@@ -4,20 +4,26 @@ Nogueira & Cho, "Passage Re-ranking with BERT", arXiv:1901.04085.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from langchain_core.cross_encoders import BaseCrossEncoder
-from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.embeddings import Embeddings
+from langchain_core.documents import Document
 from pydantic import Field
 
 from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._checked_settings import Check
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
-from langchain_sentence_window._validation import as_number, checked_count, gathered, optional_count
+from langchain_sentence_window._validation import (
+    as_number,
+    checked_choice,
+    checked_count,
+    checked_list,
+    optional_count,
+    wrong_kind,
+)
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.errors import InvalidInputError
@@ -42,19 +48,7 @@ class CountsTokens(Protocol):
 def _checked_cross_encoder(name: str, model: object) -> BaseCrossEncoder:
     if isinstance(model, BaseCrossEncoder):
         return model
-    if isinstance(model, type):
-        cure = f"pass an instance: {model.__name__}(...)"
-    elif isinstance(model, str):
-        cure = f"load it: SentenceTransformerCrossEncoder({shown(model)})"
-    elif type(model).__name__ == "CrossEncoder":
-        cure = "let it be loaded by its name or folder: SentenceTransformerCrossEncoder(name)"
-    elif isinstance(model, Embeddings) or type(model).__name__ == "SentenceTransformer":
-        cure = "LateInteractionReranker takes it"
-    elif isinstance(model, BaseDocumentCompressor):
-        cure = "it is a reranker already: SentenceWindowRetriever(..., reranker=...)"
-    else:
-        cure = "give a BaseCrossEncoder of LangChain, such as SentenceTransformerCrossEncoder(name)"
-    raise InvalidInputError(f"{name}: {shown(model)} can't be used; {cure}")
+    raise wrong_kind(name, model, "give a BaseCrossEncoder of LangChain: SentenceTransformerCrossEncoder(name)")
 
 
 class CrossEncoderReranker(Reranker):
@@ -121,9 +115,7 @@ class CrossEncoderReranker(Reranker):
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
         given = self.model.score([(query, text) for text in texts])
-        if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-            raise InvalidInputError(f"the cross-encoder returned {shown(given)}; it must return a list of scores")
-        raw: list[object] = gathered(given)
+        raw = checked_list("what the cross-encoder returned", given)
         if len(raw) != len(texts):
             raise InvalidInputError(
                 f"the cross-encoder returned {len(raw)} scores for {len(texts)} texts; it must return one for each"
@@ -180,8 +172,7 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         checked_path(name_or_path)
         checked_count("batch_size", batch_size)
         optional_count("max_length", max_length)
-        if not isinstance(scale, str) or scale not in ("logit", "probability"):
-            raise InvalidInputError(f"scale is {shown(scale)}; it must be 'logit' or 'probability'")
+        checked_choice("scale", scale, ("logit", "probability"))
         library = of_extra("sentence_transformers", "sentence-transformers", "local")
         self._model = library.CrossEncoder(
             str(name_or_path),

@@ -13,12 +13,10 @@ from langchain_core.documents import Document
 from pydantic import Field
 
 from langchain_sentence_window._checked_settings import Check
-from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import as_number, checked_count, checked_weight
+from langchain_sentence_window._validation import as_number, checked_count, checked_weight, wrong_kind
 from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.bert import BertEmbeddings
-from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.candidates import zscores
 
 from .reranker import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
@@ -47,10 +45,7 @@ def _checked_encoder(name: str, model: object) -> Any:
     # Where langchain-huggingface keeps the model that it loads.
     encoder = getattr(model, "_client", model)
     if isinstance(model, type) or not all(hasattr(encoder, part) for part in ("encode", "tokenizer", "max_seq_length")):
-        raise InvalidInputError(
-            f"{name}: {shown(model)} gives no token vectors; take a SentenceTransformer, or HuggingFaceEmbeddings, "
-            "which loads one"
-        )
+        raise wrong_kind(name, model, "give one with token vectors: a SentenceTransformer, or HuggingFaceEmbeddings")
     return encoder
 
 

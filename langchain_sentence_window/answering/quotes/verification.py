@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import UNSPACED, Span
-from langchain_sentence_window._validation import as_integer, checked_flag, gathered
+from langchain_sentence_window._validation import as_integer, checked_flag
 from langchain_sentence_window.answering.citation_format import MARKS, looks
 from langchain_sentence_window.answering.conversation import checked_sources, named_sources
 from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of, split_text
@@ -259,7 +259,7 @@ def _sentences_around(place: QuotedPlace) -> Span | None:
 
 
 def _checked_numbers(cited: object, count: int) -> tuple[int, ...]:
-    given = gathered(cited) if isinstance(cited, Iterable) and not isinstance(cited, str | bytes) else [cited]
+    given = list(cited) if isinstance(cited, Iterable) and not isinstance(cited, str | bytes) else [cited]
     numbers = [as_integer(each) for each in given]
     found = tuple(dict.fromkeys(each for each in numbers if each is not None and 1 <= each <= count))
     if any(each not in found for each in numbers):
