@@ -61,7 +61,8 @@ def checked_documents(documents: object) -> list[Document]:
 def _check_container(documents: object) -> None:
     if isinstance(documents, str | bytes | Mapping | Document) or not isinstance(documents, Iterable):
         is_async = isinstance(documents, AsyncIterable)
-        cure = "collect them first: [each async for each in documents]" if is_async else "give a list of Documents: [Document(page_content=text)]"
+        collect = "collect them first: [each async for each in documents]"
+        cure = collect if is_async else "give a list of Documents: [Document(page_content=text)]"
         raise InvalidInputError(f"documents is {shown(documents)}; {cure}")
 
 
