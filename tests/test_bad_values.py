@@ -359,9 +359,6 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "write_questions": (evaluation.write_questions, {"path": "some.jsonl", "questions": [QUESTION]}),
     "at": (REPORT.at, {"budget": 400}),
     "values": (REPORT.values, {"metric": "recall", "budget": 400}),
-    "to_ragas": (REPORT.to_ragas, {"documents": [DOCUMENT], "budget": 400}),
-    "to_deepeval": (REPORT.to_deepeval, {"documents": [DOCUMENT], "budget": 400}),
-    "to_trulens": (REPORT.to_trulens, {"documents": [DOCUMENT], "budget": 400}),
     "plot": (REPORT.plot, {"path": "recall.png"}),
     "difference": (
         evaluation.compare({"one": MEASURED}, [QUESTION]).difference,

@@ -16,7 +16,7 @@ from tests.house.tree import NAME, modules
 ROOT = Path(__file__).parent.parent
 HEAVY = (
     *("nltk", "faiss", "tantivy", "torch", "transformers", "sentence_transformers", "langchain_openai"),
-    *("langchain_community", "matplotlib", "ragas", "mcp", "starlette", "uvicorn"),
+    *("langchain_community", "matplotlib", "mcp", "starlette", "uvicorn"),
 )
 
 
