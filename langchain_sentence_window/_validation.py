@@ -190,7 +190,7 @@ def as_integer(value: object) -> int | None:
         return None
     try:
         return operator.index(value)
-    except Exception:  # noqa: BLE001 - an array of several numbers, or a type whose method fails
+    except TypeError:  # an array of several numbers
         return None
 
 
@@ -200,7 +200,7 @@ def as_number(value: object) -> float:
         return math.nan
     try:
         return float(value)
-    except Exception:  # noqa: BLE001 - an array of several numbers, an int beyond all floats, or a type whose method fails
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # several numbers, or an int beyond all floats
         return math.nan
 
 
@@ -217,7 +217,7 @@ def finite_numbers(name: str, values: object, count: int | None = None) -> npt.N
     """
     try:
         array = np.asarray(values, dtype=np.float64)
-    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
+    except (TypeError, ValueError, OverflowError):
         array = np.full(1, np.nan)
     if array.ndim != 1 or not np.isfinite(array).all() or count not in (None, len(array)):
         wanted = "finite numbers" if count is None else f"{count:,} finite number{'s' * (count != 1)}"

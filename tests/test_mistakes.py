@@ -808,30 +808,6 @@ def test_a_list_that_holds_itself_is_shown() -> None:
     assert shown(endless) == "[[a list of 1]]"
 
 
-class Raising(list[int]):
-    def __len__(self) -> int:
-        raise RuntimeError(KEY)
-
-
-class Wordless(str):
-    __slots__ = ()
-
-    def __len__(self) -> int:
-        raise RuntimeError(KEY)
-
-
-class Numberless(int):
-    def __repr__(self) -> str:
-        raise RuntimeError(KEY)
-
-
-@pytest.mark.parametrize("make", [lambda: Raising([1]), lambda: Wordless("x"), lambda: Numberless(5)])
-def test_a_value_whose_own_methods_fail_is_shown_by_its_type(make: Callable[[], object]) -> None:
-    value = make()
-    assert shown(value) == f"a {type(value).__name__}"
-    assert shown([value]) in (f"[a {type(value).__name__}]", "a list")
-
-
 @pytest.mark.parametrize(
     ("metadatas", "ids", "message"),
     [

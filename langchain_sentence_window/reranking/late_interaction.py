@@ -17,7 +17,7 @@ from langchain_sentence_window._validation import as_number, checked_count, chec
 from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.bert import BertEmbeddings
-from langchain_sentence_window.ranking.candidates import zscores
+from langchain_sentence_window.ranking.candidates import standardized
 
 from .reranker import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
 from .token_matching import Floats, Tokens, frequency_ranks, joined, soft_maxsim, token_weights
@@ -35,9 +35,10 @@ def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight:
         scores: The score of each candidate in the search that found it; ``None`` if there was no search.
         weight: The weight of the similarities, 0 or more; that of the scores is 1.
     """
-    similar = zscores(similarities)
-    blended: list[float] = (similar if scores is None else zscores(scores) + weight * similar).tolist()
-    return blended
+    blended = standardized(np.array(similarities))
+    if scores is not None:
+        blended = standardized(np.array(scores)) + weight * blended
+    return list(blended.tolist())
 
 
 def _checked_encoder(name: str, model: object) -> Any:
