@@ -137,9 +137,6 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         self,
         name_or_path: str | PathLike[str],
         *,
-        device: str | None = None,
-        backend: Literal["torch", "onnx", "openvino"] = "torch",
-        model_kwargs: dict[str, Any] | None = None,
         batch_size: int = 32,
         max_length: int | None = None,
         scale: Literal["logit", "probability"] = "logit",
@@ -149,16 +146,15 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
 
         Args:
             name_or_path: The name of a model on the Hugging Face hub, or a folder.
-            device: The device, such as ``cpu`` or ``cuda``; ``None`` for the best one that is available.
-            backend: The library that runs the model; ``onnx`` and ``openvino`` need extras of sentence-transformers.
-            model_kwargs: Arguments for loading the model, such as ``{"dtype": "bfloat16"}``.
             batch_size: Pairs in one forward pass, 1 or more.
             max_length: Tokens of query and text together, 1 or more; ``None`` for the length that the model was made
                 for.
             scale: The scale of scores: ``logit`` for any number, where 0 is a probability of one half; or
                 ``probability``, its sigmoid, from 0 to 1. The setting in the model's files is ignored, as models
                 differ in it.
-            **settings: Further arguments of ``sentence_transformers.CrossEncoder``, such as ``revision``.
+            **settings: Further arguments of ``sentence_transformers.CrossEncoder``: ``device``, such as ``cuda``;
+                ``backend``, of which ``onnx`` and ``openvino`` need extras of that library; ``model_kwargs``, such as
+                ``{"dtype": "bfloat16"}``; and others.
 
         Raises:
             MissingExtraError: sentence-transformers isn't installed.
@@ -174,14 +170,7 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         optional_count("max_length", max_length)
         checked_choice("scale", scale, ("logit", "probability"))
         library = of_extra("sentence_transformers", "sentence-transformers", "local")
-        self._model = library.CrossEncoder(
-            str(name_or_path),
-            device=device,
-            backend=backend,
-            model_kwargs=model_kwargs,
-            max_length=max_length,
-            **settings,
-        )
+        self._model = library.CrossEncoder(str(name_or_path), max_length=max_length, **settings)
         if self._model.num_labels != 1:
             raise InvalidInputError(
                 f"{shown(str(name_or_path))} returns {self._model.num_labels} scores for a pair; use a model that was "

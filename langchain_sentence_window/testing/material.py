@@ -1,4 +1,4 @@
-"""An embedder and documents for the suite, and a count of a store's calls."""
+"""An embedder and documents for the suite."""
 
 import re
 import zlib
@@ -6,11 +6,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import numpy as np
-import pytest
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-
-from langchain_sentence_window._io import ASYNC, BLOCKING, IN_STEPS
 
 DIMENSION = 64
 """Numbers of each vector."""
@@ -94,24 +91,3 @@ def stories() -> Iterator[Document]:
 
 def _direction(word: str) -> Any:
     return np.random.default_rng(zlib.crc32(word.encode())).standard_normal(DIMENSION)
-
-
-_NO_ROUND_TRIPS = {"embed_query"}
-
-
-def count_calls(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """Record all calls of retrievers from now on, except those of embedders and what is computed in a thread."""
-    made: list[object] = []
-
-    def noted(call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        def calling(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Awaitable[Any]:
-            if getattr(function, "__name__", "") not in _NO_ROUND_TRIPS:
-                made.append(function)
-            return call(function, *arguments, **keywords)
-
-        return calling
-
-    for io in (BLOCKING, ASYNC, IN_STEPS):
-        for name in ("call", "in_thread"):
-            monkeypatch.setattr(io, name, noted(getattr(io, name)))
-    return made

@@ -6,10 +6,8 @@ from datetime import date
 from typing import Any
 
 import pytest
-from langchain_core import indexing as langchain_indexing
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.indexing import InMemoryRecordManager
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.answering.tools import create_tools
@@ -22,7 +20,7 @@ from langchain_sentence_window.retrieval import indexing
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.store.faiss_store import FaissStore
 
-from .material import Way, WordVectors, count_calls, either_way, source, stories
+from .material import Way, WordVectors, either_way, source, stories
 
 SAME_SCORE = 2e-3
 """Scores that differ by less are a tie, as stores keep vectors in different precisions."""
@@ -123,20 +121,6 @@ class SentenceWindowStoreTests:
             for key in expected.keys() & {"groups", "nested"}:
                 window.metadata[key].clear()
 
-    @pytest.mark.parametrize("window", [0, 3, "auto"])
-    @pytest.mark.parametrize("k", [1, 40])
-    async def test_a_query_is_one_search_and_at_most_one_more_round_trip(
-        self, way: Way, retriever: SentenceWindowRetriever, monkeypatch: pytest.MonkeyPatch, window: Any, k: int
-    ) -> None:
-        """Check that all windows are read in one call, whatever ``k`` is."""
-        # In separate documents, so 50 hits make 40 windows.
-        sources = [source(f"d{index}", f"Plum {index}. Sugar is added. It is boiled.") for index in range(45)]
-        await way(retriever, "add_documents", sources)
-        made = count_calls(monkeypatch)
-        found = await way(retriever, "invoke", "plum", k=k, window=window)
-        assert len(found) == k
-        assert len(made) <= 2  # noqa: PLR2004 - a search, and the windows
-
     async def test_a_hole_in_a_window_is_an_error(self, way: Way, retriever: SentenceWindowRetriever) -> None:
         """Check that a window never skips a missing sentence silently."""
         if self.splitter.inline_window is not None:
@@ -170,18 +154,6 @@ class SentenceWindowStoreTests:
             await way(retriever, "add_documents", [source("a", "New fig.")])
         (window,) = await way(retriever, "invoke", "kiwi", k=1, window=1)
         assert window.page_content == "Old kiwi. Old plum."
-
-    async def test_langchains_index_works(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """Check that LangChain's ``index`` adds, skips and deletes whole documents."""
-        old, new, other = source("x", "One kiwi. Two kiwi."), source("x", "One fig."), source("y", "A plum.")
-        index, records = retriever.as_document_index(), InMemoryRecordManager("suite")
-        for sources, counts in (([old, other], (2, 0, 0)), ([new, other], (1, 1, 1)), ([new, other], (0, 2, 0))):
-            done = await way(
-                langchain_indexing, "index", sources, records, index, cleanup="full", key_encoder="blake2b"
-            )
-            assert (done["num_added"], done["num_skipped"], done["num_deleted"]) == counts
-        found = await way(retriever, "invoke", "kiwi", k=9, window=0)
-        assert sorted(window.page_content for window in found) == ["A plum.", "One fig."]
 
     # What is there
 
