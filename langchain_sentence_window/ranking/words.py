@@ -37,7 +37,7 @@ _STYLES = frozenset([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 """Marks that say how the character before is drawn, as in emoji."""
 
 
-class Run(NamedTuple):
+class WordRun(NamedTuple):
     """A run of letters and digits.
 
     Attributes:
@@ -53,10 +53,10 @@ class Run(NamedTuple):
     is_unspaced: bool
 
 
-def runs_of(text: str) -> Iterator[Run]:
+def runs_of(text: str) -> Iterator[WordRun]:
     """Yield the runs of letters and digits of a text, each either in scripts with spaces between words or in others."""
     for run in _RUN.finditer(_blanked(text)):
-        yield Run(run[0], *run.span(), run["unspaced"] is not None)
+        yield WordRun(run[0], *run.span(), run["unspaced"] is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -203,7 +203,7 @@ LEAST_ALIKE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerPlace:
     """Sentences of a document that say what an answer says.
 
     Attributes:
@@ -217,7 +217,7 @@ class Said:
     is_exact: bool
 
 
-def find_said(answer: str, windows: Iterable[Document]) -> Said | None:
+def find_said(answer: str, windows: Iterable[Document]) -> AnswerPlace | None:
     """Find the sentences of a document that say what an answer says, as `verify_quotes` compares a claim.
 
     Args:
@@ -245,7 +245,7 @@ def find_said(answer: str, windows: Iterable[Document]) -> Said | None:
         return None
     doc_id, told = max(found.items(), key=lambda each: sum(weight for weight, _, _ in each[1]))
     are_exact = len(told) >= len(sentences) and all(is_exact for _, is_exact, _ in told)
-    return Said(doc_id, tuple(sorted({span for _, _, span in told})), are_exact)
+    return AnswerPlace(doc_id, tuple(sorted({span for _, _, span in told})), are_exact)
 
 
 def _sentences_around(place: QuotedPlace) -> Span | None:
