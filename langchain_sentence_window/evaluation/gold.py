@@ -180,7 +180,7 @@ class FoundGold(NamedTuple):
     document: DocumentText | None
 
 
-def find_in(question: Question, document: DocumentText) -> FoundGold:
+def find_gold_in(question: Question, document: DocumentText) -> FoundGold:
     """Find the gold of a question in a document."""
     spans = find_spans(question, document)
     known = [span for span in spans if span is not None]
@@ -321,11 +321,11 @@ async def _find_within(io: IO, corpus: Corpus, question: Question) -> FoundGold:
     try:
         document = await corpus.read(io, question.doc_id)
         if document is not None:
-            return await io.in_thread(find_in, question, document)
+            return await io.in_thread(find_gold_in, question, document)
         alike = await corpus.named_alike(io, question.doc_id) if question.texts else []
     except UnreadableError:
         return FoundGold(question, None, None)
-    found = [await io.in_thread(find_in, question, each) for each in alike]
+    found = [await io.in_thread(find_gold_in, question, each) for each in alike]
     moved = [each for each in found if each.question is not None]
     if len(moved) == 1:
         return moved[0]

@@ -53,7 +53,7 @@ class WordRun(NamedTuple):
     is_unspaced: bool
 
 
-def runs_of(text: str) -> Iterator[WordRun]:
+def word_runs(text: str) -> Iterator[WordRun]:
     """Yield the runs of letters and digits of a text, each either in scripts with spaces between words or in others."""
     for run in _RUN.finditer(_blanked(text)):
         yield WordRun(run[0], *run.span(), run["unspaced"] is not None)
@@ -85,20 +85,22 @@ def tokens_of(query: str) -> list[Token]:
     tokens: list[Token] = []
     is_shouted = query.isupper()
     end = 0
-    for text, start, stop, _ in runs_of(query):
+    for text, start, stop, _ in word_runs(query):
         begins = not tokens or _SENTENCE_END.search(query, end, start) is not None
         end = stop
-        is_large = not (is_shouted or is_small(text)) and (not begins or (len(text) > 1 and not text[1:].islower()))
+        is_large = not (is_shouted or is_lower_case(text)) and (
+            not begins or (len(text) > 1 and not text[1:].islower())
+        )
         tokens.append(Token(text.lower(), start, end, is_large or any(map(str.isdigit, text))))
     return tokens
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, in order."""
-    return [run.text.lower() for run in runs_of(text)]
+    return [run.text.lower() for run in word_runs(text)]
 
 
-def is_small(word: str) -> bool:
+def is_lower_case(word: str) -> bool:
     """Return whether a word is written with a small letter first, and without a capital."""
     return word[0].islower() and not any(map(str.isupper, word))  # "eBay" is written as a name
 
@@ -125,10 +127,10 @@ def indexed(text: str) -> str:
     """
     if "-" in text or not text.isascii():
         text = _COMPOUND.sub(r"\g<0> \1\2", text)
-    return plain(text)
+    return plain_words(text)
 
 
-def plain(text: str) -> str:
+def plain_words(text: str) -> str:
     """Return the words of a text as `indexed` does, with a compound in parts alone."""
     words = separated(text)
     return words.lower() if words.isascii() else words.translate(_PLAIN)

@@ -20,7 +20,7 @@ from langchain_sentence_window.embedding.bert import BertEmbeddings
 from langchain_sentence_window.ranking.candidates import standardized
 
 from .reranker import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
-from .token_matching import Floats, Tokens, frequency_ranks, joined, soft_maxsim, token_weights
+from .token_matching import Floats, Tokens, frequency_ranks, join_tokens, soft_maxsim, token_weights
 
 _ranks: WeakKeyDictionary[Any, Floats] = (
     WeakKeyDictionary()
@@ -85,7 +85,7 @@ class LateInteractionReranker(Reranker):
         ]
         asked, *read = self._tokens([query, *(text for group in texts for text in group)])
         passages = iter(read)
-        found = [joined([next(passages) for _ in group]) for group in texts]
+        found = [join_tokens([next(passages) for _ in group]) for group in texts]
         weights = token_weights(asked, found, _ranks_of(self.model.tokenizer))
         given = [document.metadata.get(SCORE) for document in documents]
         scores = [number for score in given if math.isfinite(number := as_number(score))]
