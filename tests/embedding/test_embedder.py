@@ -484,12 +484,6 @@ def with_cause(error: Exception, cause: Exception) -> Exception:
     return error
 
 
-def of_boto(status: int) -> Exception:
-    error = Exception("An error occurred (ValidationException)")
-    error.response = {"ResponseMetadata": {"HTTPStatusCode": status}}  # type: ignore[attr-defined]  # as boto3 does
-    return error
-
-
 def refused_by_requests() -> requests.Response:
     response = requests.Response()
     response.status_code = 400
@@ -506,7 +500,6 @@ REQUEST = httpx.Request("POST", "http://localhost/embed")
         RuntimeError("too many inputs"),
         httpx.HTTPStatusError("413", request=REQUEST, response=httpx.Response(413, request=REQUEST)),
         with_cause(Exception("the service failed"), requests.HTTPError(response=refused_by_requests())),
-        of_boto(400),
     ],
 )
 async def test_errors_of_a_refused_batch_are_of_many_classes(error: Exception, way: Invoke) -> None:
@@ -526,7 +519,6 @@ async def test_errors_of_a_refused_batch_are_of_many_classes(error: Exception, w
         ValueError("Error raised by inference API HTTP code: 429, slow down"),
         RuntimeError("Invalid API key"),
         EmbeddingError("no vectors"),
-        of_boto(403),
     ],
 )
 async def test_an_error_that_fewer_texts_do_not_help_against_is_raised_at_once(error: Exception, way: Invoke) -> None:
