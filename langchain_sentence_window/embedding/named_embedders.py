@@ -14,7 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_sentence_window._arguments import EMBEDDER_METHODS
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
-from langchain_sentence_window._validation import wrong_kind
+from langchain_sentence_window._validation import checked_choice, wrong_kind
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
 from .bert import BertEmbeddings
@@ -51,8 +51,8 @@ def load_embedding(name: str | None = None, *, dtype: str | None = None) -> Embe
         MissingExtraError: The package that loads it isn't installed.
     """
     full = embedding_name(name)
-    if dtype is not None and dtype not in _DTYPES:
-        raise InvalidInputError(f"dtype is {shown(dtype)}; give one of {', '.join(_DTYPES)}, or None")
+    if dtype is not None:
+        checked_choice("dtype", dtype, _DTYPES)
     if full == DEFAULT_EMBEDDING:
         return _packaged_model(dtype)
     if _is_folder(full):

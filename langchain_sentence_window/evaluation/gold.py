@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from langchain_core.documents import Document
 
@@ -194,24 +194,6 @@ def find_gold_in(question: Question, document: DocumentText) -> FoundGold:
     return FoundGold(None, LostGold(question, reason, sought), document)
 
 
-class Corpus(Protocol):
-    """Documents in which gold is sought."""
-
-    async def read(self, io: IO, name: str) -> DocumentText | None:
-        """Return the document of a name; ``None`` if there is none.
-
-        Raises:
-            UnreadableError: The store can't read documents.
-        """
-
-    async def named_alike(self, io: IO, name: str) -> list[DocumentText]:
-        """Return the documents with the file name of one.
-
-        Raises:
-            UnreadableError: The store can't read documents.
-        """
-
-
 class UnreadableError(InvalidInputError):
     """The store can't read documents."""
 
@@ -226,7 +208,11 @@ class StoredCorpus:
         self._ids: dict[tuple[str, str], list[str]] | None = None  # by source, and by file name
 
     async def read(self, io: IO, name: str) -> DocumentText | None:
-        """Return the document of an id, or else the only one of a source."""
+        """Return the document of an id, or else the only one of a source.
+
+        Raises:
+            UnreadableError: The store can't read documents.
+        """
         found = await self._read(io, name)
         if found is None:
             ids = (await self._listed(io)).get(("source", name), [])
@@ -289,6 +275,10 @@ class GivenCorpus:
     async def named_alike(self, io: IO, name: str) -> list[DocumentText]:
         """Return the documents with a file name."""
         return list(self._alike[file_name(name)].values())
+
+
+Corpus: TypeAlias = StoredCorpus | GivenCorpus
+"""Documents in which gold is sought."""
 
 
 def file_name(name: str) -> str:

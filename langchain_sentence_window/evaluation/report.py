@@ -188,10 +188,6 @@ class Comparison:
         """Return the `Report.to_dict` of each report by name."""
         return {name: report.to_dict() for name, report in self.reports.items()}
 
-    def to_json(self) -> str:
-        """Return the result of `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
-
     def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
         """Draw the mean recall against the mean size of the context, a line for each retriever.
 

@@ -27,39 +27,29 @@ def either_way(kind: str) -> Way:
     return call
 
 
-class Client:
-    """A stand-in for the client of a model's service. It counts the texts, as no vector depends on a client."""
-
-    is_down = False
-    embedded = 0
-
-
 class WordVectors(Embeddings):
     """An embedder of texts by their words: texts that share words are similar. It counts the texts that it embeds.
 
     Attributes:
-        client: Set ``client.is_down`` to make the embedder fail.
+        embedded: The number of texts embedded so far.
+        is_down: Set it to make the embedder fail.
     """
 
     def __init__(self) -> None:
         """Begin to count."""
         self.model = "word vectors"  # so it is recognized by its name, and no text is embedded to compare it
-        self.client = Client()
-
-    @property
-    def embedded(self) -> int:
-        """The number of texts embedded so far."""
-        return self.client.embedded
+        self.embedded = 0
+        self.is_down = False
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Embed texts.
 
         Raises:
-            ConnectionError: The client is down.
+            ConnectionError: The embedder is down.
         """
-        if self.client.is_down:
+        if self.is_down:
             raise ConnectionError("the embedder is down")
-        self.client.embedded += len(texts)
+        self.embedded += len(texts)
         return [self.embed_query(text) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:

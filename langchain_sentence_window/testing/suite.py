@@ -149,7 +149,7 @@ class SentenceWindowStoreTests:
         """Check that the old document stays until the new one is embedded."""
         retriever = self.over(make_store(NeighborMixedEmbeddings(words) if is_in_context else words))
         await way(retriever, "add_documents", [source("a", "Old kiwi. Old plum.")])
-        words.client.is_down = True
+        words.is_down = True
         with pytest.raises(ConnectionError):
             await way(retriever, "add_documents", [source("a", "New fig.")])
         (window,) = await way(retriever, "invoke", "kiwi", k=1, window=1)

@@ -425,7 +425,7 @@ def test_a_table_says_when_questions_and_retriever_name_documents_differently() 
 
 
 def test_the_json_holds_all_that_was_measured(compared: evaluation.Comparison) -> None:
-    record = json.loads(compared.to_json())["half"]
+    record = json.loads(json.dumps(compared.to_dict()))["half"]
     assert record["budgets"] == [50, 1000]
     assert record["unit"] == "characters"
     assert record["averages"][0]["recall"] == {"mean": 0.75, "low": 0.5, "high": 1.0}
