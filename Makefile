@@ -9,7 +9,7 @@ MINUTES := 30
 # The interpreters that tests start share what was compiled, whatever is set outside.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all fuzz test-stores test-ray test-browser wheels check docs ragas deepeval trulens format lock clean
+.PHONY: demo test test-all fuzz test-stores test-ray test-browser wheels check docs format lock clean
 
 demo: $(VENV)/demo.stamp
 	$(RUN) examples/demo.py
@@ -60,21 +60,7 @@ format: $(VENV)/test.stamp
 	$(RUN) -m ruff check --fix .
 	$(RUN) -m ruff format .
 
-# Each in a virtual environment of its own: they bring hundreds of megabytes, and other releases of what the tests use.
-ragas: .venv-ragas/stamp
-	.venv-ragas/bin/python -m pytest tests/evaluation/test_ragas.py
-
-deepeval trulens: %: .venv-%/stamp
-	.venv-$@/bin/python -m pytest tests/evaluation/test_frameworks.py -k $@
-
-.venv-%/stamp: pyproject.toml
-	$(PYTHON) -m venv .venv-$*
-	.venv-$*/bin/python -m pip --disable-pip-version-check install --quiet --upgrade 'pip>=25.1'
-	.venv-$*/bin/python -m pip --disable-pip-version-check install --quiet --editable . --group $*
-	@touch $@
-
-# The versions that tests and demo install, for every Python and platform the package supports;
-# without ragas, DeepEval and TruLens.
+# The versions that tests and demo install, for every Python and platform the package supports.
 lock: $(VENV)/test.stamp
 	$(PIP) uv
 	$(RUN) -m uv pip compile pyproject.toml --universal --python-version 3.11 \
@@ -109,7 +95,7 @@ $(VENV)/docs.stamp: pyproject.toml constraints.txt | $(VENV)/bin/python
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .venv-ragas .venv-deepeval .venv-trulens .cache site examples/.index
+	rm -rf $(VENV) .cache site examples/.index
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

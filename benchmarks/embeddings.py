@@ -27,7 +27,7 @@ from langchain_huggingface import HuggingFaceEmbeddings
 
 from benchmarks.processes import cpu_seconds
 from benchmarks.results import Results, make_parser
-from langchain_sentence_window.embedding.bert import FEW_TEXTS, BertEmbeddings, can_embed
+from langchain_sentence_window.embedding.bert import FEW_TEXTS, BertEmbeddings
 
 Vectors = npt.NDArray[np.float32]
 
@@ -48,7 +48,7 @@ def main() -> None:
     options = parser.parse_args()
     results = Results("embeddings", options)
     measure(results, options.model, sentences(options.sentences), options.device)
-    if can_embed(Path(options.model)):
+    if options.model == parser.get_default("model"):
         measure_next_to_busy_processes(results, BertEmbeddings(Path(options.model), None))
     results.save()
 

@@ -8,14 +8,12 @@ from typing import Any, TypeAlias, TypeGuard, cast
 
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.language_models import BaseLanguageModel
-from langchain_core.messages import BaseMessage
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 
 from ._display import shown
 from ._primitives import STORABLE_ID
-from ._validation import checked_list, gathered
+from ._validation import checked_list, wrong_kind
 from .errors import InvalidInputError
 
 DocumentStream: TypeAlias = Iterable[Document] | AsyncIterable[Document]
@@ -53,33 +51,19 @@ def checked_documents(documents: object) -> list[Document]:
     Raises:
         InvalidInputError: The argument isn't an iterable of Documents. The message says which element is wrong.
     """
-    if type(documents) is not list:  # the usual case, told quickly
-        _check_container(documents)
-    found: list[Document] = gathered(cast("Iterable[Document]", documents))
+    _check_container(documents)
+    found = list(cast("Iterable[Document]", documents))
     for position, document in enumerate(found):
         check_document(position, document)
     return found
 
 
 def _check_container(documents: object) -> None:
-    if isinstance(documents, Embeddings):
-        raise InvalidInputError(
-            f"documents is {shown(documents)}; the documents come first: from_documents(documents, embedding)"
-        )
-    if isinstance(documents, Document):
-        raise InvalidInputError("documents is a single Document; give a list of them: [document]")
-    if isinstance(documents, str | bytes | PathLike):
-        raise InvalidInputError(
-            f"documents is {shown(documents)}; give a list of Documents: [Document(page_content=text)]"
-        )
-    if hasattr(documents, "lazy_load"):
-        raise InvalidInputError(
-            f"documents is {shown(documents)}; give the documents that it loads: loader.lazy_load()"
-        )
-    if isinstance(documents, Mapping) or not isinstance(documents, Iterable):
+    if isinstance(documents, str | bytes | Mapping | Document) or not isinstance(documents, Iterable):
         is_async = isinstance(documents, AsyncIterable)
-        advice = " Collect them first: [each async for each in documents]" if is_async else ""
-        raise InvalidInputError(f"documents is {shown(documents)}; give a list of Documents.{advice}")
+        collect = "collect them first: [each async for each in documents]"
+        cure = collect if is_async else "give a list of Documents: [Document(page_content=text)]"
+        raise InvalidInputError(f"documents is {shown(documents)}; {cure}")
 
 
 def checked_texts(texts: object) -> list[str]:
@@ -90,11 +74,10 @@ def checked_texts(texts: object) -> list[str]:
     """
     if isinstance(texts, str | bytes | Mapping | Document) or not isinstance(texts, Iterable):
         raise InvalidInputError(f"texts is {shown(texts)}; give a list of strings")
-    found: list[str] = gathered(texts)
+    found = list(texts)
     for position, text in enumerate(found):
         if not isinstance(text, str):
-            cure = "add Documents with add_documents" if isinstance(text, Document) else "give strings"
-            raise InvalidInputError(f"texts[{position}] is {shown(text)}; {cure}. Nothing was done.")
+            raise InvalidInputError(f"texts[{position}] is {shown(text)}; give strings. Nothing was done.")
     return found
 
 
@@ -126,14 +109,9 @@ def check_document(position: int, document: object) -> None:
         InvalidInputError: It isn't.
     """
     if not isinstance(document, Document):
-        cure = (
-            "Document(page_content=text)"
-            if isinstance(document, str)
-            else "one list of Documents, not lists in it"
-            if isinstance(document, list | tuple)
-            else "a Document of langchain_core.documents"
+        raise InvalidInputError(
+            f"documents[{position}] is {shown(document)}; give Document(page_content=text). Nothing was done."
         )
-        raise InvalidInputError(f"documents[{position}] is {shown(document)}; give {cure}. Nothing was done.")
     if not isinstance(document.page_content, str) or not isinstance(document.metadata, dict):
         raise InvalidInputError(
             f"documents[{position}] has {shown(document.page_content)} as its page_content and "
@@ -149,19 +127,8 @@ def checked_vectorstore(name: str, store: object) -> VectorStore:
     """
     if isinstance(store, VectorStore):
         return store
-    if isinstance(store, type):
-        cure = f"pass an instance: {store.__name__}(embedding)"
-    elif isinstance(store, BaseRetriever):
-        cure = "give the store itself, without as_retriever()"
-    elif isinstance(store, str | PathLike):
-        cure = "open the index at a path with SentenceWindowRetriever.open(path, embedding)"
-    elif isinstance(store, Embeddings):
-        cure = "make a store with it: FaissStore(embedding)"
-    elif isinstance(store, list | tuple | Document):
-        cure = "index documents with SentenceWindowRetriever.from_documents(documents, embedding)"
-    else:
-        cure = "give a VectorStore of LangChain, such as FaissStore(embedding)"
-    raise InvalidInputError(f"{name} is {shown(store)}; {cure}")
+    cure = "give a VectorStore of LangChain: FaissStore(embedding), or that of SentenceWindowRetriever.open(path)"
+    raise wrong_kind(name, store, cure)
 
 
 def checked_reranker(name: str, reranker: object) -> BaseDocumentCompressor | None:
@@ -172,19 +139,9 @@ def checked_reranker(name: str, reranker: object) -> BaseDocumentCompressor | No
     """
     if reranker is None or isinstance(reranker, BaseDocumentCompressor):
         return reranker
-    if isinstance(reranker, type):
-        cure = f"pass an instance: {reranker.__name__}(...)"
-    elif isinstance(reranker, str | PathLike):
-        cure = f"write CrossEncoderReranker(model=SentenceTransformerCrossEncoder({shown(reranker)}))"
-    elif isinstance(reranker, Embeddings) or type(reranker).__name__ == "SentenceTransformer":
-        cure = "write LateInteractionReranker(model=...) with it"
-    elif callable(getattr(reranker, "score", None)):
-        cure = "write CrossEncoderReranker(model=...) with it"
-    elif type(reranker).__name__ == "CrossEncoder":
-        cure = "write CrossEncoderReranker(model=SentenceTransformerCrossEncoder(name)) with the model's name"
-    else:
-        cure = "give a BaseDocumentCompressor, such as CrossEncoderReranker(model=...)"
-    raise InvalidInputError(f"{name} is {shown(reranker)}; {cure}")
+    raise wrong_kind(
+        name, reranker, "give a reranker: CrossEncoderReranker(model=...) or LateInteractionReranker(model=...)"
+    )
 
 
 def checked_language_model(name: str, model: object) -> Any:
@@ -193,34 +150,15 @@ def checked_language_model(name: str, model: object) -> Any:
     Raises:
         InvalidInputError: The value is a model's name, a class, a retriever, or can't be called.
     """
-    if isinstance(model, BaseRetriever):
-        raise InvalidInputError(
-            f"{name} is {shown(model)}; the retriever comes first: create_rag_chain(retriever, llm)"
-        )
-    if isinstance(model, type):
-        raise InvalidInputError(f"{name} is {shown(model)}; pass an instance: {model.__name__}(...)")
-    if isinstance(model, BaseLanguageModel) or hasattr(model, "invoke") or callable(model):
-        return model
-    called = shown(model) if isinstance(model, str) else '"openai:gpt-5-mini"'
-    raise InvalidInputError(
-        f"{name} is {shown(model)}; give a chat model of LangChain, such as ChatOpenAI(...), or load one: "
-        f"init_chat_model({called}) of langchain.chat_models"
-    )
+    is_model = hasattr(model, "invoke") or callable(model)
+    if not is_model or isinstance(model, type | BaseRetriever):
+        cure = "give a chat model of LangChain: create_rag_chain(retriever, init_chat_model('openai:gpt-5-mini'))"
+        raise wrong_kind(name, model, cure)
+    return model
 
 
-def not_a_question(question: object) -> str:
-    """Return advice on what to ask with instead of something that isn't a string."""
-    if isinstance(question, BaseMessage):
-        return "ask with its text: message.text"
-    if isinstance(question, Document):
-        return "ask with its text: document.page_content"
-    if isinstance(question, list | tuple) and any(isinstance(each, BaseMessage) for each in question):
-        return "ask with the text of the last one: messages[-1].text"
-    if isinstance(question, list | tuple):
-        return "ask one question at a time, or several with batch(questions)"
-    if isinstance(question, Mapping):
-        return "ask with the string in it, such as itemgetter('question') | retriever"
-    return "ask with a string"
+ASK_WITH_TEXT = "ask with a string, such as message.text"
+"""Advice to who asks with something that isn't a string."""
 
 
 def check_order(embedding: object, path: object, call: str) -> None:
@@ -253,13 +191,10 @@ def checked_path(path: object) -> Path:
     raise InvalidInputError(f"the path is {shown(path)}; give the path of a file as a string or a pathlib.Path")
 
 
-_PLAIN_TYPES = frozenset({type(None), bool, int, float, str, bytes, dict, list, tuple, set, frozenset})
 EMBEDDER_METHODS = ("embed_documents", "embed_query")
 
 
 def is_embedder(value: object) -> TypeGuard[Embeddings]:
     """Return whether a value is an embedder, without running any of its code."""
-    return type(value) not in _PLAIN_TYPES and (
-        isinstance(value, Embeddings)
-        or (not isinstance(value, type) and all(inspect.getattr_static(value, name, None) for name in EMBEDDER_METHODS))
-    )
+    has_methods = all(inspect.getattr_static(value, name, None) for name in EMBEDDER_METHODS)
+    return isinstance(value, Embeddings) or (has_methods and not isinstance(value, type))

@@ -3,6 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,18 +27,33 @@ _SECRET = re.compile(
 )
 
 
-def shown(value: object) -> str:
-    """Write a value for a message. Never fails.
+def shown(value: object, depth: int = MAX_DEPTH) -> str:
+    """Write a value for a message.
+
+    Args:
+        value: The value.
+        depth: The levels of nested lists to show.
 
     Returns:
         Numbers and short strings as Python writes them, and long strings cut. Lists by their first elements, and dicts
         by their keys. Anything else by its type alone, as its ``repr`` may be long or secret. A string that looks like
         an API key isn't shown either.
     """
-    try:
-        return _shown(value, MAX_DEPTH)
-    except Exception:  # noqa: BLE001 - a method that a class overrides may raise anything
-        return _kind(value)
+    if value is None or isinstance(value, int | float):
+        is_vast = isinstance(value, int) and abs(value) > _MAX_INT
+        return "an int of more than 30 digits" if is_vast else repr(value)
+    if isinstance(value, str | bytes):
+        return _string(value)
+    if isinstance(value, dict):
+        keys = [f"{shown(key, 0)}: …" for key in islice(value, MAX_ELEMENTS)]
+        return f"{{{_first(keys, len(value))}}}"
+    if isinstance(value, list | tuple):
+        return _elements(value, depth)
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    # What wraps a user's function is shown as that function.
+    name = type(getattr(value, "__wrapped__", value)).__name__
+    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
 
 
 def described(value: object) -> str:
@@ -51,7 +67,9 @@ def described(value: object) -> str:
         return shown(value)
     if isinstance(value, type) or inspect.isroutine(value):
         return value.__name__
-    if _is_ours(type(value)) and type(value).__repr__ is not object.__repr__:
+    package = __name__.partition(".")[0]
+    is_ours = any(kind.__module__.partition(".")[0] == package for kind in type(value).__mro__)
+    if is_ours and type(value).__repr__ is not object.__repr__:
         return repr(value)
     return type(value).__name__
 
@@ -70,62 +88,29 @@ def summary_repr(name: str, folder: Path | None, parts: Iterable[str]) -> str:
     return f"<{name} {where}: {properties}>" if properties else f"<{name} {where}>"
 
 
-def _is_ours(kind: type) -> bool:
-    package = __name__.partition(".")[0]
-    return any(each.__module__.partition(".")[0] == package for each in kind.__mro__)
-
-
-def _shown(value: object, depth: int) -> str:
-    if value is None or isinstance(value, int | float):
-        return _number(value)
-    if isinstance(value, str | bytes):
-        return _string(value)
-    if isinstance(value, list | tuple):
-        return _elements(value, depth)
-    if isinstance(value, dict):
-        return _mapping(value)
-    return f"the class {value.__name__}" if isinstance(value, type) else _kind(value)
-
-
-def _number(value: float | None) -> str:
-    if isinstance(value, int) and abs(value) > _MAX_INT:
-        return "an int of more than 30 digits"
-    return repr(value)
-
-
 def _string(value: str | bytes) -> str:
     text = value if isinstance(value, str) else value[: MAX_CHARS + 1].decode("latin-1")
     if _SECRET.search(text[: 10 * MAX_CHARS]):
         return "a string that looks like a key"
-    written = str.__repr__ if isinstance(value, str) else bytes.__repr__
+    written = repr(value[:MAX_CHARS])
     if len(value) <= MAX_CHARS:
-        return written(value)
-    unit = "characters" if isinstance(value, str) else "bytes"
-    return f"{written(value[:MAX_CHARS])}… ({len(value):,} {unit})"
+        return written
+    return f"{written}… ({len(value):,} {'characters' if isinstance(value, str) else 'bytes'})"
 
 
 def _elements(value: list[object] | tuple[object, ...], depth: int) -> str:
     if not depth:
         return f"a {type(value).__name__} of {len(value):,}"
-    parts = [_shown(element, depth - 1) for element in value[:MAX_ELEMENTS]]
-    if len(value) > MAX_ELEMENTS:
-        parts.append(f"… {len(value) - MAX_ELEMENTS:,} more")
-    inner = ", ".join(parts)
+    inner = _first([shown(each, depth - 1) for each in value[:MAX_ELEMENTS]], len(value))
     if isinstance(value, list):
         return f"[{inner}]"
     return f"({inner},)" if len(value) == 1 else f"({inner})"
 
 
-def _mapping(value: dict[object, object]) -> str:
-    keys = list(value)[:MAX_ELEMENTS]
-    more = [f"… {len(value) - MAX_ELEMENTS:,} more"] if len(value) > MAX_ELEMENTS else []
-    return "{" + ", ".join([*(f"{_shown(key, 0)}: …" for key in keys), *more]) + "}"
-
-
-def _kind(value: object) -> str:
-    # What wraps a function of a user's, as functools.wraps says of it, is shown as that function.
-    name = type(getattr(value, "__wrapped__", value) if _is_ours(type(value)) else value).__name__
-    return f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
+def _first(parts: list[str], count: int) -> str:
+    """Join the parts of a value of ``count`` elements, and count those that are left out."""
+    more = [f"… {count - len(parts):,} more"] if count > len(parts) else []
+    return ", ".join(parts + more)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:

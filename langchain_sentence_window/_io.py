@@ -72,6 +72,11 @@ class IO:
 
 
 class _Async(IO):
+    """The interface for a flow of an event loop."""
+
+    async def _awaited(self, make: Callable[[], Awaitable[T]]) -> T:
+        return await make()
+
     async def call(
         self,
         _: Callable[P, T],
@@ -80,10 +85,10 @@ class _Async(IO):
         *arguments: P.args,
         **keywords: P.kwargs,
     ) -> T:
-        return await asynchronous(*arguments, **keywords)
+        return await self._awaited(partial(asynchronous, *arguments, **keywords))
 
     async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        return await run_in_executor(None, partial(function, *arguments, **keywords))
+        return await self._awaited(partial(run_in_executor, None, partial(function, *arguments, **keywords)))
 
     async def to_end(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
         called = partial(copy_context().run, function, *arguments, **keywords)
@@ -98,7 +103,7 @@ class _Async(IO):
         return await run_in_executor(_threads(), partial(function, *arguments, **keywords))
 
     async def result_of(self, future: Future[T], /) -> T:
-        return await asyncio.wrap_future(future)
+        return await self._awaited(partial(asyncio.wrap_future, future))
 
 
 class _Wanted(Generic[T]):
@@ -111,27 +116,15 @@ class _Wanted(Generic[T]):
         return (yield self)
 
 
-class _InSteps(IO):
+class _InSteps(_Async):
     """The interface for a flow that `arun` runs: what it calls is awaited in the loop, and the rest is in a thread."""
 
-    async def call(
-        self,
-        _: Callable[P, T],
-        asynchronous: Callable[P, Awaitable[T]],
-        /,
-        *arguments: P.args,
-        **keywords: P.kwargs,
-    ) -> T:
-        result: T = await _Wanted(partial(asynchronous, *arguments, **keywords))
+    async def _awaited(self, make: Callable[[], Awaitable[T]]) -> T:
+        result: T = await _Wanted(make)
         return result
 
-    async def in_thread(self, function: Callable[P, T], /, *arguments: P.args, **keywords: P.kwargs) -> T:
-        result: T = await _Wanted(partial(run_in_executor, None, partial(function, *arguments, **keywords)))
-        return result
-
-    async def result_of(self, future: Future[T], /) -> T:
-        result: T = await _Wanted(partial(asyncio.wrap_future, future))
-        return result
+    to_end = IO.to_end
+    compute = IO.compute
 
 
 BLOCKING, ASYNC, IN_STEPS = IO(), _Async(), _InSteps()
@@ -183,11 +176,11 @@ async def arun(begin: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
         if canceled is not None and step.cancelled():
             flow.close()
             raise canceled
-        wanted = step.result()
-        if isinstance(wanted, _Ended):
+        has_ended, wanted = step.result()
+        if has_ended:
             if canceled is not None:
                 raise canceled
-            result: T = wanted.result
+            result: T = wanted
             return result
         if not isinstance(wanted, _Wanted):
             flow.close()
@@ -200,19 +193,12 @@ async def arun(begin: Callable[[IO], Coroutine[Any, Any, T]]) -> T:
             advance = partial(flow.throw, error)
 
 
-class _Ended:
-    """The end of a flow."""
-
-    def __init__(self, result: Any) -> None:
-        self.result = result
-
-
-def _next_wanted(advance: Callable[[], object]) -> object:
-    """Run a flow up to what it wants next, or to its end."""
+def _next_wanted(advance: Callable[[], object]) -> tuple[bool, Any]:
+    """Run a flow up to what it wants next or to its end; return whether it has ended, and its wish or its result."""
     try:
-        return advance()
+        return False, advance()
     except StopIteration as end:
-        return _Ended(end.value)
+        return True, end.value
 
 
 async def _made(wanted: _Wanted[T]) -> T:

@@ -20,6 +20,13 @@ MAX_LISTED = 3
 """Names that a message lists; it only counts the rest."""
 
 
+def wrong_kind(name: str, value: object, cure: str) -> InvalidInputError:
+    """Make the error for a value of another kind than is needed; the cure for a class is an instance of it."""
+    if isinstance(value, type):
+        cure = f"pass an instance: {value.__name__}(...)"
+    return InvalidInputError(f"{name} is {shown(value)}; {cure}")
+
+
 def checked_count(name: str, value: object) -> int:
     """Return a setting that must be a whole number, 1 or more.
 
@@ -135,17 +142,12 @@ def checked_list(name: str, value: object) -> list[object]:
     """
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise not_a_list(name, value)
-    return gathered(value)
+    return list(value)
 
 
 def not_a_list(name: str, value: object) -> InvalidInputError:
     """Make the error for a value that isn't an iterable, or is a string or a mapping."""
     return InvalidInputError(f"{name} is {shown(value)}; give a list")
-
-
-def gathered(values: Iterable[T]) -> list[T]:
-    """Return the elements of an iterable as a list; unlike ``list`` it doesn't call ``len``, which may fail."""
-    return [each for each in values]  # noqa: C416
 
 
 def listed(names: Collection[str]) -> str:
@@ -188,7 +190,7 @@ def as_integer(value: object) -> int | None:
         return None
     try:
         return operator.index(value)
-    except Exception:  # noqa: BLE001 - an array of several numbers, or a type whose method fails
+    except TypeError:  # an array of several numbers
         return None
 
 
@@ -198,7 +200,7 @@ def as_number(value: object) -> float:
         return math.nan
     try:
         return float(value)
-    except Exception:  # noqa: BLE001 - an array of several numbers, an int beyond all floats, or a type whose method fails
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # several numbers, or an int beyond all floats
         return math.nan
 
 
@@ -215,7 +217,7 @@ def finite_numbers(name: str, values: object, count: int | None = None) -> npt.N
     """
     try:
         array = np.asarray(values, dtype=np.float64)
-    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
+    except (TypeError, ValueError, OverflowError):
         array = np.full(1, np.nan)
     if array.ndim != 1 or not np.isfinite(array).all() or count not in (None, len(array)):
         wanted = "finite numbers" if count is None else f"{count:,} finite number{'s' * (count != 1)}"

@@ -21,7 +21,6 @@ Every message names the value and the cure. Any other exception of a user's embe
 is, after all changes were undone.
 """
 
-import re
 from typing import Self
 
 __all__ = [
@@ -112,29 +111,11 @@ class MissingExtraError(SentenceWindowError, ImportError):
         self.package = package
         self.extra = extra
         cure = f'install it with: pip install "langchain-sentence-window[{extra}]"'
-        version, name = _installed(package)
-        if version is None:
-            problem = f"{package} is not installed"
-        elif name != package:
-            problem = f"{name} {version} is installed, and {package} is needed"
-        else:  # or what it needs itself is missing
-            problem = f"{name} {version} is installed, but can't be imported"
-        super().__init__(f"{problem}; {cure}")
+        super().__init__(f"{package} is not installed, or can't be imported; {cure}")
 
     def __reduce__(self) -> tuple[type[Self], tuple[str, str]]:
         """Return the arguments to make the exception again, for copies, also in another process."""
         return type(self), (self.package, self.extra)
-
-
-def _installed(package: str) -> tuple[str | None, str]:
-    """Return the installed version of a package, ``None`` if there is none; and its name without versions."""
-    from importlib import metadata  # on use, as it takes time and few need it
-
-    name = re.split(r"[<>=!~]", package, maxsplit=1)[0]
-    try:
-        return metadata.version(name), name
-    except metadata.PackageNotFoundError:
-        return None, name
 
 
 def wrong_size(given: int, expected: int) -> EmbeddingError:

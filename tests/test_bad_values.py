@@ -57,30 +57,6 @@ def endless() -> list[Any]:
     return held
 
 
-class Untellable:
-    """Says nothing of itself, and is like nothing."""
-
-    def __repr__(self) -> str:
-        raise RuntimeError("repr")
-
-    __str__ = __repr__
-
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("eq")
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-class Numberless:
-    """Is no number, though it has their methods."""
-
-    def __float__(self) -> float:
-        raise RuntimeError("float")
-
-    def __index__(self) -> int:
-        raise RuntimeError("index")
-
-
 class Word(str):
     """Is a string, and does nothing as one."""
 
@@ -103,11 +79,6 @@ class Mode(IntFlag):
     A = 1
 
 
-class Lengthless(list[Any]):
-    def __len__(self) -> int:
-        raise RuntimeError("len")
-
-
 BAD: dict[str, Any] = {
     "None": None,
     "5": 5,
@@ -128,9 +99,6 @@ BAD: dict[str, Any] = {
     "-vast": -(10**5000),
     "deep": deep(),
     "endless": endless(),
-    "untellable": Untellable(),
-    "numberless": Numberless(),
-    "lengthless": Lengthless([1]),
     "set": {1},
     "class": int,
     "list of None": [None],
@@ -359,9 +327,6 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
     "write_questions": (evaluation.write_questions, {"path": "some.jsonl", "questions": [QUESTION]}),
     "at": (REPORT.at, {"budget": 400}),
     "values": (REPORT.values, {"metric": "recall", "budget": 400}),
-    "to_ragas": (REPORT.to_ragas, {"documents": [DOCUMENT], "budget": 400}),
-    "to_deepeval": (REPORT.to_deepeval, {"documents": [DOCUMENT], "budget": 400}),
-    "to_trulens": (REPORT.to_trulens, {"documents": [DOCUMENT], "budget": 400}),
     "plot": (REPORT.plot, {"path": "recall.png"}),
     "difference": (
         evaluation.compare({"one": MEASURED}, [QUESTION]).difference,
@@ -371,7 +336,6 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         lambda cosine, score: fusion.fuse({1: 0.5, 2: cosine}, {1: 2.0, 2: score}, 0.5),
         {"cosine": 0.5, "score": 1.0},
     ),
-    "zscores": (fusion.zscores, {"values": [1.0, 2.0]}),
     "window_size": (geometry.window_size, {"value": 1}),
     "expand": (geometry.expand, {"hit": HIT, "before": 1, "after": 1}),
     "expand_forward": (auto.expand_forward, {"hit": HIT, "text": lambda index: "text"}),

@@ -106,7 +106,7 @@ def test_errors_reach_the_flow_and_the_caller_with_their_traceback(drive: Callab
     with pytest.raises(ValueError, match="nothing was asked") as raised:
         drive(search_and_count, Store(), "")
     names = [entry.name for entry in raised.traceback]
-    between = ["__await__", "arun", "_made"] if drive is in_steps else []
+    between = {"in_steps": ["_awaited", "__await__", "arun", "_made"], "awaited": ["_awaited"]}.get(drive.__name__, [])
     names = names[names.index("search_and_count") :]
     assert names in (
         ["search_and_count", "call", "search", "_found"],

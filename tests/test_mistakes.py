@@ -56,7 +56,7 @@ class Secretive:
 # Documents
 
 NOT_DOCUMENTS: list[tuple[Callable[[], object], str]] = [
-    (lambda: DOCUMENT, r"a single Document; give a list of them: \[document\]"),
+    (lambda: DOCUMENT, "documents is a Document; give a list of Documents"),
     (lambda: "A refund.", r"documents is 'A refund.'; give a list of Documents: \[Document\(page_content=text\)\]"),
     (lambda: "long " * 10**6, r"documents is 'long .*… \(5,000,000 characters\); give"),
     (lambda: b"A refund.", "documents is b'A refund.'; give"),
@@ -66,11 +66,11 @@ NOT_DOCUMENTS: list[tuple[Callable[[], object], str]] = [
     (lambda: 5, "documents is 5; give a list"),
     (lambda: ["A refund."], r"documents\[0\] is 'A refund.'; give Document\(page_content=text\)"),
     (lambda: [DOCUMENT, "A refund."], r"documents\[1\] is 'A refund.'"),
-    (lambda: [DOCUMENT, DOCUMENT, None], r"documents\[2\] is None; give a Document of langchain_core"),
-    (lambda: [[DOCUMENT]], r"documents\[0\] is \[a Document\]; give one list of Documents, not lists in it"),
+    (lambda: [DOCUMENT, DOCUMENT, None], r"documents\[2\] is None; give Document"),
+    (lambda: [[DOCUMENT]], r"documents\[0\] is \[a Document\]; give Document"),
     (lambda: [(DOCUMENT, 0.5)], r"documents\[0\] is \(a Document, 0.5\)"),
     (lambda: (each for each in [DOCUMENT, 3]), r"documents\[1\] is 3"),
-    (lambda: [Secretive()], r"documents\[0\] is a Secretive; give a Document"),
+    (lambda: [Secretive()], r"documents\[0\] is a Secretive; give Document"),
     (lambda: [DOCUMENT.model_copy(update={"page_content": None})], r"documents\[0\] has None as its page_content"),
     (
         lambda: [DOCUMENT.model_copy(update={"metadata": None})],
@@ -118,19 +118,19 @@ async def test_a_generator_of_documents_will_do(way: Invoke) -> None:
 
 
 async def test_arguments_in_the_wrong_order_are_told(way: Invoke) -> None:
-    with pytest.raises(InvalidInputError, match=r"the documents come first: from_documents\(documents, embedding\)"):
+    with pytest.raises(InvalidInputError, match="documents is a WordEmbeddings; give a list of Documents"):
         await way(SentenceWindowRetriever, "from_documents", WordEmbeddings(), [DOCUMENT])
 
 
 @pytest.mark.parametrize(
     ("embedding", "message"),
     [
-        (None, "embedding is None; pass an embedder, e.g. init_embeddings"),
-        ("all-MiniLM-L6-v2", "embedding is 'all-MiniLM-L6-v2'; pass an embedder, not a model's name"),
+        (None, "embedding is None; pass an embedder: init_embeddings"),
+        ("all-MiniLM-L6-v2", "embedding is 'all-MiniLM-L6-v2'; pass an embedder: init_embeddings"),
         (KEY, "embedding is a string that looks like a key; pass an embedder"),
-        (WordEmbeddings, r"embedding is the class WordEmbeddings; pass an instance of it: WordEmbeddings\(...\)"),
-        ([DOCUMENT], r"embedding is \[a Document\]; .*documents come first: from_documents"),
-        (len, "embedding is a builtin_function_or_method; pass an instance of a class"),
+        (WordEmbeddings, r"embedding is the class WordEmbeddings; pass an instance: WordEmbeddings\(...\)"),
+        ([DOCUMENT], r"embedding is \[a Document\]; pass an embedder"),
+        (len, "embedding is a builtin_function_or_method; .* an object with embed_documents"),
     ],
 )
 async def test_what_does_not_embed_is_told(way: Invoke, embedding: Any, message: str, tmp_path: Path) -> None:
@@ -251,25 +251,23 @@ WRONG = [
     ("min_score", float("nan"), "min_score is nan"),
     ("count_tokens", 5, "count_tokens is 5; give a function of a text, such as len"),
     ("order", "best", "order: .* not 'best'"),
-    ("vectorstore", None, r"vectorstore is None; give a VectorStore of LangChain, such as FaissStore\(embedding\)"),
-    ("vectorstore", "faiss", r"vectorstore is 'faiss'; open the index at a path with SentenceWindowRetriever.open"),
-    ("vectorstore", FaissStore, r"vectorstore is the class FaissStore; pass an instance: FaissStore\(embedding\)"),
-    ("vectorstore", WordEmbeddings(), r"make a store with it: FaissStore\(embedding\)"),
-    ("vectorstore", [DOCUMENT], "index documents with SentenceWindowRetriever.from_documents"),
+    ("vectorstore", None, r"vectorstore is None; give a VectorStore of LangChain: FaissStore\(embedding\)"),
+    ("vectorstore", "faiss", r"vectorstore is 'faiss'; give .*SentenceWindowRetriever.open"),
+    ("vectorstore", FaissStore, r"vectorstore is the class FaissStore; pass an instance: FaissStore\(...\)"),
+    ("vectorstore", WordEmbeddings(), r"vectorstore is a WordEmbeddings; give .*FaissStore\(embedding\)"),
     (
         "vectorstore",
         InMemoryVectorStore(WordEmbeddings()).as_retriever(),
-        r"vectorstore is a VectorStoreRetriever; give the store itself, without as_retriever\(\)",
+        "vectorstore is a VectorStoreRetriever; give a VectorStore",
     ),
     (
         "reranker",
         "cross-encoder/ms-marco-MiniLM-L6-v2",
-        r"CrossEncoderReranker\(model=SentenceTransformerCrossEncoder\('cross-encoder/ms-marco-MiniLM-L6-v2'\)\)",
+        r"reranker is 'cross-encoder/.*'; give a reranker: CrossEncoderReranker\(model=...\) or Late",
     ),
-    ("reranker", Lengths(), r"reranker is a Lengths; write CrossEncoderReranker\(model=...\) with it"),
     ("reranker", CrossEncoderReranker, r"pass an instance: CrossEncoderReranker\(...\)"),
     ("reranker", WordEmbeddings(), r"LateInteractionReranker\(model=...\)"),
-    ("reranker", Secretive(), "reranker is a Secretive; give a BaseDocumentCompressor"),
+    ("reranker", Secretive(), "reranker is a Secretive; give a reranker"),
     ("splitter", "en", r"splitter: .*, not 'en'; write SentenceSplitter\('en'\)"),
     ("splitter", SentenceSplitter, r"splitter: .*; pass an instance: SentenceSplitter\(...\)"),
     ("bm25_index", "words/", r"bm25_index: .*, not 'words/'; write BM25Index\('words/'\)"),
@@ -433,7 +431,7 @@ async def test_nothing_is_made_at_a_path_if_a_setting_is_wrong_for_the_store(way
             )
     with pytest.raises(InvalidInputError, match="got 1 metadatas for 2 texts"):
         await way(FaissStore, "from_texts", ["a", "b"], WordEmbeddings(), [{}], path=tmp_path / "i")
-    with pytest.raises(InvalidInputError, match="is a single Document"):
+    with pytest.raises(InvalidInputError, match="documents is a Document"):
         await way(FaissStore, "from_documents", DOCUMENT, WordEmbeddings(), path=tmp_path / "i")
     assert is_empty(tmp_path)
 
@@ -477,13 +475,9 @@ def test_all_that_is_wrong_is_told_at_once(words: WordEmbeddings) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (
-            {"model": "ms-marco"},
-            r"model: 'ms-marco' can't be used; load it: SentenceTransformerCrossEncoder\('ms-marco'\)",
-        ),
-        ({"model": None}, "model: None can't be used; give a BaseCrossEncoder"),
-        ({"model": Lengths}, r"model: the class Lengths can't be used; pass an instance: Lengths\(...\)"),
-        ({"model": WordEmbeddings()}, "LateInteractionReranker takes it"),
+        ({"model": "ms-marco"}, "model is 'ms-marco'; give a BaseCrossEncoder .*SentenceTransformerCrossEncoder"),
+        ({"model": None}, "model is None; give a BaseCrossEncoder"),
+        ({"model": Lengths}, r"model is the class Lengths; pass an instance: Lengths\(...\)"),
         ({"top_k": 3}, "top_k: there is no such setting; did you mean 'top_n'"),
         ({"k": 3}, "k: there is no such setting; did you mean 'top_n'"),
         ({"cross_encoder": Lengths()}, "did you mean 'model'"),
@@ -507,11 +501,9 @@ def test_a_cross_encoder_of_sentence_transformers_is_to_be_wrapped(
     from sentence_transformers import CrossEncoder
 
     model = CrossEncoder(str(tiny_model))
-    with pytest.raises(InvalidInputError, match=r"reranker is a CrossEncoder; write CrossEncoderReranker\("):
+    with pytest.raises(InvalidInputError, match=r"reranker is a CrossEncoder; give .*CrossEncoderReranker\("):
         retriever.reranker = model
-    with pytest.raises(
-        InvalidInputError, match="let it be loaded by its name or folder: SentenceTransformerCrossEncoder"
-    ):
+    with pytest.raises(InvalidInputError, match="model is a CrossEncoder; give .*SentenceTransformerCrossEncoder"):
         CrossEncoderReranker(model=model)
     with pytest.raises(InvalidInputError, match="name_or_path is a CrossEncoder; give the name of a model"):
         SentenceTransformerCrossEncoder(model)
@@ -521,7 +513,7 @@ def test_a_model_of_token_vectors_can_be_exchanged(minilm: Any) -> None:
     reranker = LateInteractionReranker(model=minilm)
     reranker.model = minilm
     assert reranker.model is minilm._client
-    with pytest.raises(InvalidInputError, match="model: 'minilm' gives no token vectors"):
+    with pytest.raises(InvalidInputError, match="model is 'minilm'; give one with token vectors"):
         reranker.model = "minilm"
     assert len(reranker.compress_documents([DOCUMENT], "refund")) == 1
 
@@ -532,11 +524,10 @@ def test_a_model_of_token_vectors_can_be_exchanged(minilm: Any) -> None:
 @pytest.mark.parametrize(
     ("query", "message"),
     [
-        (DOCUMENT, "the query is a Document; ask with its text: document.page_content"),
-        (HumanMessage("refund"), "the query is a HumanMessage; ask with its text: message.text"),
-        ([HumanMessage("refund")], r"ask with the text of the last one: messages\[-1\].text"),
-        (["refund"], r"the query is \['refund'\]; ask one question at a time, or several with batch\(questions\)"),
-        ({"question": "refund"}, r"the query is {'question': …}; ask with the string in it, such as itemgetter"),
+        (DOCUMENT, "the query is a Document; ask with a string"),
+        (HumanMessage("refund"), "the query is a HumanMessage; ask with a string, such as message.text"),
+        (["refund"], r"the query is \['refund'\]; ask with a string"),
+        ({"question": "refund"}, "the query is {'question': …}; ask with a string"),
         (None, "the query is None; ask with a string"),
         (5, "the query is 5; ask with a string"),
         (b"refund", "the query is b'refund'; ask with a string"),
@@ -594,8 +585,8 @@ ANSWERS = FakeListChatModel(responses=["So it is [1]."])
 @pytest.mark.parametrize(
     ("llm", "message"),
     [
-        (None, r"llm is None; give a chat model of LangChain, such as ChatOpenAI\(...\), or load one: init_chat_model"),
-        ("gpt-5-mini", r"llm is 'gpt-5-mini'; .*init_chat_model\('gpt-5-mini'\) of langchain.chat_models"),
+        (None, "llm is None; give a chat model of LangChain: .*init_chat_model"),
+        ("gpt-5-mini", "llm is 'gpt-5-mini'; .*init_chat_model"),
         (KEY, "llm is a string that looks like a key"),
         (FakeListChatModel, r"llm is the class FakeListChatModel; pass an instance: FakeListChatModel\(...\)"),
         ({"model": "x"}, "llm is {'model': …}"),
@@ -650,7 +641,7 @@ async def test_a_prompt_may_be_a_string(retriever: SentenceWindowRetriever, way:
     ("given", "message"),
     [
         ((ANSWERS, "retriever"), r"the retriever comes first: create_rag_chain\(retriever, llm\)"),
-        (("retriever", "retriever"), r"the retriever comes first"),
+        (("retriever", "retriever"), r"llm is a SentenceWindowRetriever; .*create_rag_chain\(retriever, "),
         (("store", ANSWERS), r"retriever is a FaissStore; give SentenceWindowRetriever\(vectorstore=store\)"),
         ((None, ANSWERS), "retriever is None; give a retriever"),
         ((SentenceWindowRetriever, ANSWERS), "retriever is the class SentenceWindowRetriever"),
@@ -678,8 +669,8 @@ async def test_what_is_configured_wrongly_is_told_by_the_retriever(
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        (HumanMessage("refund"), "not a HumanMessage; ask with its text: message.text"),
-        ({"question": HumanMessage("refund")}, "ask with its text: message.text"),
+        (HumanMessage("refund"), "not a HumanMessage; ask with a string, such as message.text"),
+        ({"question": HumanMessage("refund")}, "ask with a string"),
         ({"query": KEY}, r"not {'query': …}; write {'question': given\['query'\]}"),
         ({"input": "refund", "k": 3}, r"write {'question': given\['input'\]}"),
         ({}, "not {}; write {'question': ...}"),
@@ -817,30 +808,6 @@ def test_a_list_that_holds_itself_is_shown() -> None:
     assert shown(endless) == "[[a list of 1]]"
 
 
-class Raising(list[int]):
-    def __len__(self) -> int:
-        raise RuntimeError(KEY)
-
-
-class Wordless(str):
-    __slots__ = ()
-
-    def __len__(self) -> int:
-        raise RuntimeError(KEY)
-
-
-class Numberless(int):
-    def __repr__(self) -> str:
-        raise RuntimeError(KEY)
-
-
-@pytest.mark.parametrize("make", [lambda: Raising([1]), lambda: Wordless("x"), lambda: Numberless(5)])
-def test_a_value_whose_own_methods_fail_is_shown_by_its_type(make: Callable[[], object]) -> None:
-    value = make()
-    assert shown(value) == f"a {type(value).__name__}"
-    assert shown([value]) in (f"[a {type(value).__name__}]", "a list")
-
-
 @pytest.mark.parametrize(
     ("metadatas", "ids", "message"),
     [
@@ -890,8 +857,8 @@ async def test_sentences_that_are_none_replace_nothing(way: Invoke, given: Any, 
 async def test_what_an_index_is_not_copied_to_is_told(retriever: SentenceWindowRetriever, way: Invoke) -> None:
     for target, message in (
         (None, "target is None; give a VectorStore of LangChain"),
-        ("index/", "target is 'index/'; open the index at a path"),
-        (retriever, "target is a SentenceWindowRetriever; give the store itself"),
+        ("index/", "target is 'index/'; give a VectorStore"),
+        (retriever, "target is a SentenceWindowRetriever; give a VectorStore"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             await way(indexing, "copy_index", retriever.vectorstore, target)
@@ -913,7 +880,7 @@ async def test_what_an_index_is_not_copied_to_is_told(retriever: SentenceWindowR
         ("refund", "texts is 'refund'; give a list of strings"),
         (None, "texts is None"),
         (["refund", 5], r"texts\[1\] is 5; give strings. Nothing was done"),
-        ([DOCUMENT], r"texts\[0\] is a Document; add Documents with add_documents"),
+        ([DOCUMENT], r"texts\[0\] is a Document; give strings"),
     ],
 )
 async def test_texts_that_are_none_are_told_by_the_store(way: Invoke, texts: Any, message: str) -> None:
@@ -925,7 +892,7 @@ async def test_texts_that_are_none_are_told_by_the_store(way: Invoke, texts: Any
 
 async def test_documents_that_are_none_are_told_by_the_store(way: Invoke) -> None:
     store = FaissStore(WordEmbeddings())
-    for documents, message in ((DOCUMENT, "is a single Document"), (["refund"], r"documents\[0\] is 'refund'")):
+    for documents, message in ((DOCUMENT, "documents is a Document"), (["refund"], r"documents\[0\] is 'refund'")):
         with pytest.raises(InvalidInputError, match=message):
             await way(store, "add_documents", documents)
         with pytest.raises(InvalidInputError, match=message):

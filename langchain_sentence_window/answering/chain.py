@@ -26,9 +26,9 @@ from langchain_core.runnables import (
 )
 from langchain_core.vectorstores import VectorStore
 
-from langchain_sentence_window._arguments import checked_documents, checked_language_model, not_a_question
+from langchain_sentence_window._arguments import ASK_WITH_TEXT, checked_documents, checked_language_model
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import checked_choice, checked_flag, gathered
+from langchain_sentence_window._validation import checked_choice, checked_flag
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.retrieval.call_settings import warn_of_related
 
@@ -212,9 +212,8 @@ def _with_question(
             f"the chain takes a question, or a mapping with 'question', not {shown(given)}; write "
             f"{{'question': {value}}}"
         )
-    asked = given["question"] if isinstance(given, Mapping) else given
     raise InvalidInputError(
-        f"the chain takes a question, or a mapping with 'question', not {shown(given)}; {not_a_question(asked)}"
+        f"the chain takes a question, or a mapping with 'question', not {shown(given)}; {ASK_WITH_TEXT}"
     )
 
 
@@ -310,7 +309,7 @@ def _messages(name: str, given: object) -> list[BaseMessage]:
     if isinstance(given, str | bytes | Mapping | BaseMessage) or not isinstance(given, Sequence):
         raise InvalidInputError(f"{name} is {shown(given)}; give a list of messages")
     try:
-        return convert_to_messages(gathered(given))
+        return convert_to_messages(list(given))
     except (ValueError, TypeError, NotImplementedError, AttributeError) as error:
         raise InvalidInputError(f"{name} is {shown(given)}, which can't be read as messages: {error}") from None
 

@@ -24,7 +24,7 @@ from langchain_sentence_window.documents.window_runs import lines_touched, read_
 from langchain_sentence_window.errors import InvalidInputError
 
 from .citation_format import citation_marks, source_number, spliced
-from .context import SearchResult, search_results
+from .context import ResultBlock, search_results
 from .conversation import checked_sources, named_sources, numbered
 from .links import link_to
 from .locations import SourceTexts, Stretch, describe_location, doc_id_of, source_address
@@ -256,7 +256,7 @@ class _Sources:
         self._texts = SourceTexts(documents)
 
     @cached_property
-    def _results(self) -> list[SearchResult]:
+    def _results(self) -> list[ResultBlock]:
         return search_results(self._sent)
 
     @cached_property

@@ -144,7 +144,7 @@ def tagged(number: int, label: str, text: str) -> str:
     return f"<source>\n{source_number(number)} {escape_numbers(label)}\n{escape_leading_numbers(text)}\n</source>"
 
 
-class SearchResult:
+class ResultBlock:
     """A source as the block that an API is sent.
 
     Attributes:
@@ -183,7 +183,7 @@ class SearchResult:
         return found
 
 
-def search_results(documents: Sequence[Document]) -> list[SearchResult]:
+def search_results(documents: Sequence[Document]) -> list[ResultBlock]:
     """Return the sources that `as_search_results` writes: those with text, in their order, each with its number."""
     sources = zip(numbers_of(documents), documents, strict=True)
-    return [SearchResult(number, document) for number, document in sources if document.page_content.strip()]
+    return [ResultBlock(number, document) for number, document in sources if document.page_content.strip()]

@@ -1,4 +1,4 @@
-"""A BERT of sentence-transformers that embeds with NumPy, as loading PyTorch for a question takes seconds.
+"""all-MiniLM-L6-v2, a BERT, embedding with NumPy, as loading PyTorch for a question takes seconds.
 
 The forward pass is that of Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers", 2019, with the mean
 of all tokens as the text's vector (Reimers & Gurevych, "Sentence-BERT", 2019). Its vectors differ from those of PyTorch
@@ -26,9 +26,7 @@ from langchain_sentence_window._primitives import Vectors
 FEW_TEXTS = 32
 """The most texts that NumPy embeds at once, and of a call if PyTorch is there, which uses all threads, or a GPU."""
 
-_PARTS = ["Transformer", "Pooling", "Normalize"]
 _WEIGHTS, _TOKENIZER = "model.safetensors", "tokenizer.json"
-_MEAN = "pooling_mode_mean_tokens"
 _MAX_PRODUCT = 2**18
 """Multiplications of numbers in a product of matrices for which OpenBLAS, the BLAS of NumPy, wakes no other thread."""
 
@@ -40,7 +38,7 @@ class BertEmbeddings(Embeddings):
         """Load the model's weights.
 
         Args:
-            folder: Holds a model that `can_embed` says yes to.
+            folder: Holds all-MiniLM-L6-v2, or another BERT in single precision with ``gelu`` and mean pooling.
             load: Loads the same model with PyTorch; called when many texts are embedded first. ``None`` to embed all
                 with NumPy.
         """
@@ -62,29 +60,6 @@ class BertEmbeddings(Embeddings):
     def library(self) -> Embeddings | None:
         """Return the same model as the library loads it; ``None`` if it isn't installed."""
         return self._load and self._load()
-
-
-def can_embed(folder: Path) -> bool:
-    """Return whether `BertEmbeddings` computes what sentence-transformers would with the model in a folder."""
-    try:
-        import safetensors  # noqa: F401
-        import tokenizers  # noqa: F401
-
-        modules = _read(folder / "modules.json")
-        config, pooling = _read(folder / "config.json"), _read(folder / modules[1]["path"] / "config.json")
-        other_settings = _read(folder / "config_sentence_transformers.json")
-    except (ImportError, OSError, ValueError, TypeError, LookupError):
-        return False
-    return (
-        [module["type"].rpartition(".")[2] for module in modules] == _PARTS
-        and modules[0]["path"] == ""
-        and (config["model_type"], config["hidden_act"]) == ("bert", "gelu")
-        and config.get("dtype", config.get("torch_dtype", "float32")) == "float32"
-        and config.get("position_embedding_type", "absolute") == "absolute"
-        and [name for name, value in pooling.items() if value is True and name.startswith("pooling_mode")] == [_MEAN]
-        and not any(other_settings.get(name) for name in ("prompts", "default_prompt_name", "truncate_dim"))
-        and all((folder / name).is_file() for name in (_WEIGHTS, _TOKENIZER))
-    )
 
 
 class _Bert:

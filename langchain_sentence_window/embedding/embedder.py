@@ -203,10 +203,10 @@ def _may_take_fewer(error: Exception) -> bool:
     Each service has errors of its own. They hold a status of HTTP, if a service was reached. Without one, an error of
     the network or of a program isn't a refusal, and a ``ValueError`` or the like is.
     """
-    statuses = _statuses(error)
-    if statuses:
-        return _REFUSED.issuperset(statuses)
     chain = _chain(error)
+    statuses = {status for each in chain if (status := _status(each)) is not None}
+    if statuses:
+        return statuses <= _REFUSED
     if any(isinstance(each, SentenceWindowError | OSError) or _OTHER_REASON.search(str(each)) for each in chain):
         return False
     return isinstance(error, ValueError | RuntimeError | AssertionError)
@@ -220,20 +220,10 @@ def _chain(error: BaseException) -> list[BaseException]:
     return chain
 
 
-def _statuses(error: BaseException) -> list[int]:
-    """Return the statuses of HTTP that an error and its causes hold."""
-    return [status for each in _chain(error) if (status := _status(each)) is not None]
-
-
 def _status(error: BaseException) -> int | None:
-    """Return the status of HTTP that an error holds, as openai, Cohere, httpx, requests, aiohttp or boto3 do."""
-    response = getattr(error, "response", None)
-    if isinstance(response, dict):
-        response = response.get("ResponseMetadata", {})
-        values = [response.get("HTTPStatusCode")] if isinstance(response, dict) else []
-    else:
-        names = ("status_code", "status", "http_status", "code")
-        values = [getattr(holder, name, None) for holder in (error, response) for name in names]
+    """Return the status of HTTP that an error holds, as openai, Cohere, httpx, requests or aiohttp do."""
+    names = ("status_code", "status", "http_status", "code")
+    values = [getattr(holder, name, None) for holder in (error, getattr(error, "response", None)) for name in names]
     return next((int(each) for each in values if isinstance(each, int) and 400 <= each < 600), None)  # noqa: PLR2004
 
 

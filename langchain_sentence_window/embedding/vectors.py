@@ -5,16 +5,15 @@ A sentence often lacks the word that it is about, which stands in the sentence b
 of a document. Vectors are mixed when a document is added, so a query costs nothing extra. It works with any embedder.
 """
 
-import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.errors import EmbeddingError
 
@@ -49,7 +48,9 @@ class Positions:
     indexes: Numbers
 
 
-def mix_neighbors(vectors: Vectors, positions: Positions, weights: Sequence[float]) -> Vectors:
+def mix_neighbors(
+    vectors: Vectors, positions: Positions, weights: Sequence[float], at: Numbers | None = None
+) -> Vectors:
     """Mix each vector with those of its neighbors, and normalize it.
 
     Args:
@@ -57,46 +58,24 @@ def mix_neighbors(vectors: Vectors, positions: Positions, weights: Sequence[floa
         positions: Positions of the same sentences, in the same order.
         weights: Weights of the sentence itself, of the sentences next to it, of those two away, and so on; 0 or more,
             the first above 0.
+        at: The sentences whose vectors are mixed, by their places in the arrays; ``None`` for all.
 
     Returns:
-        Unit vectors of the same shape; a mixture of length 0 stays zero.
+        Unit vectors of these sentences; a mixture of length 0 stays zero.
     """
     own, shares = _shares(positions, weights)
-    mixed = np.empty_like(vectors, dtype=np.float32)
+    places = np.arange(len(vectors)) if at is None else at
+    mixed = np.empty((len(places), vectors.shape[1]), dtype=np.float32)
     # Slices stay in the processor's cache, which is much faster.
-    for start in range(0, len(vectors), _BATCH_SIZE):
-        end = min(start + _BATCH_SIZE, len(vectors))
-        part = vectors[start:end] * own
+    for start in range(0, len(places), _BATCH_SIZE):
+        rows = places[start : start + _BATCH_SIZE]
+        part = vectors[rows] * own
         for apart, share in enumerate(shares, 1):
-            stop = min(end, len(vectors) - apart)
-            if start < stop:
-                part[: stop - start] += share[start:stop] * vectors[start + apart : stop + apart]
-            first = max(start, apart)
-            if first < end:
-                part[first - start :] += share[first - apart : end - apart] * vectors[first - apart : end - apart]
-        mixed[start:end] = normalized(part)
+            # Beyond the ends, shares are 0, so it doesn't matter which vector is read there.
+            for others, first in ((rows + apart, rows), (rows - apart, rows - apart)):
+                part += share.take(first, axis=0, mode="wrap") * vectors.take(others, axis=0, mode="wrap")
+        mixed[start : start + _BATCH_SIZE] = normalized(part)
     return mixed
-
-
-def mix_some(vectors: Vectors, positions: Positions, weights: Sequence[float], at: Numbers) -> Vectors:
-    """Mix the vectors of some of the sentences, as `mix_neighbors` does for all.
-
-    Args:
-        vectors: As for `mix_neighbors`.
-        positions: As for `mix_neighbors`.
-        weights: As for `mix_neighbors`.
-        at: Which sentences, by their place in the arrays.
-
-    Returns:
-        Unit vectors of shape ``(len(at), dimension)``.
-    """
-    own, shares = _shares(positions, weights)
-    mixed = vectors[at] * own
-    for apart, share in enumerate(shares, 1):
-        has_next, has_previous = at + apart < len(vectors), at >= apart
-        mixed[has_next] += share[at[has_next]] * vectors[at[has_next] + apart]
-        mixed[has_previous] += share[at[has_previous] - apart] * vectors[at[has_previous] - apart]
-    return normalized(mixed)
 
 
 def _shares(positions: Positions, weights: Sequence[float]) -> tuple[np.float32, list[Vectors]]:
@@ -105,8 +84,8 @@ def _shares(positions: Positions, weights: Sequence[float]) -> tuple[np.float32,
     Weights are scaled: the largest becomes 1, and those above 0 stay above 0 in single precision.
 
     Returns:
-        The first weight; for each step, weights by the distance of the sentences' indexes, shape ``(n - apart, 1)``; 0
-        for rows that aren't neighbors.
+        The first weight; for each step, weights by the distance of the sentences' indexes, shape ``(n, 1)``; 0 for rows
+        that aren't neighbors, and for the last rows, which have none so many rows later.
     """
     ratios = np.array([float(weight) / float(max(weights)) for weight in weights])
     scaled = np.where(ratios > 0, np.maximum(ratios, _MIN_SHARE), 0).astype(np.float32)
@@ -120,8 +99,9 @@ def _shares(positions: Positions, weights: Sequence[float]) -> tuple[np.float32,
             & (steps > 0)
             & (steps < len(scaled))
         )
-        shares.append(np.zeros((len(steps), 1), dtype=np.float32))
-        shares[-1][related, 0] = scaled[steps[related]]
+        share = np.zeros((len(positions.indexes), 1), dtype=np.float32)
+        share[: len(steps)][related, 0] = scaled[steps[related]]
+        shares.append(share)
     return scaled[0], shares
 
 
@@ -136,11 +116,12 @@ def normalized(vectors: npt.NDArray[np.floating[Any]]) -> Vectors:
     """
     with np.errstate(all="ignore"):
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        extreme = ~((lengths > _SHORT) & (lengths < _LONG))[:, 0]
+        extreme = ~((lengths > _SHORT) & (lengths < _LONG))
         if extreme.any():
-            vectors = vectors.copy()
-            vectors[extreme] = _near_one(vectors[extreme])
-            lengths[extreme] = np.linalg.norm(vectors[extreme], axis=1, keepdims=True)
+            # Their squares are too large or too small for a sum.
+            largest = np.abs(vectors).max(axis=1, keepdims=True)
+            vectors = np.where(extreme & (largest > 0), vectors / largest, vectors)
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         return np.asarray(vectors / np.where(lengths > 0, lengths, np.float32(1)), dtype=np.float32)
 
 
@@ -149,16 +130,9 @@ def is_usual(length: float) -> bool:
     return _SHORT < length < _LONG
 
 
-def _near_one(vectors: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.floating[Any]]:
-    """Scale each vector by a power of two, which is exact: its largest number is then between 1/2 and 1."""
-    _, exponents = np.frexp(np.abs(vectors).max(axis=1, keepdims=True))
-    return np.asarray(np.ldexp(vectors, -exponents), dtype=vectors.dtype)
-
-
 Floats: TypeAlias = npt.NDArray[np.floating[Any]]
 
 _UNREADABLE = (TypeError, ValueError, RuntimeError, OverflowError)
-_MAX_SHOWN_CHARS = 80
 
 
 def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
@@ -175,36 +149,21 @@ def to_rows(vectors: object, texts: Sequence[str] | int) -> Floats:
         EmbeddingError: There isn't one vector of finite numbers for each text, all of one length.
     """
     count = texts if isinstance(texts, int) else len(texts)
-    rows: Any = vectors if hasattr(vectors, "__array__") else _listed(vectors, count)
-    array = _floats(rows)
-    if array is None:
-        array = _row_by_row(rows, texts)
-    if array.ndim != 2 or len(array) != count or not array.shape[1]:  # noqa: PLR2004
+    array = _floats(vectors)
+    if array is None or array.ndim != 2 or len(array) != count or not array.shape[1]:  # noqa: PLR2004
+        returned = shown(vectors) if array is None else f"numbers of shape {array.shape}"
         raise EmbeddingError(
-            f"expected vectors of shape ({count}, dimension), one for each text, and got {array.shape}; "
+            f"expected a list of numbers for each of {count} texts, all of one length, and got {returned}; "
             "check what the embedder returns"
         )
     finite = np.isfinite(array)
     if not finite.all():
         bad, number = np.argwhere(~finite)[0].tolist()
+        of = "" if isinstance(texts, int) else f", of the text {shown(texts[bad])},"
         raise EmbeddingError(
-            f"{_which(bad, texts)} holds NaN or infinity at position {number}; check the text it was made from"
+            f"vector {bad} of {count}{of} holds NaN or infinity at position {number}; check the text it was made from"
         )
     return array
-
-
-def _row_by_row(rows: Iterable[Any], texts: Sequence[str] | int) -> Floats:
-    """Convert rows of different kinds, such as tensors or generators, and name one that can't be used."""
-    arrays: list[Floats] = []
-    for number, row in enumerate(rows):
-        array = _floats(row if hasattr(row, "__array__") else _listed(row, None))
-        if array is None or array.shape != (arrays or [array])[0].shape:
-            raise EmbeddingError(
-                f"{_which(number, texts)} isn't a list of numbers as long as the others; check what the embedder "
-                "returns"
-            )
-        arrays.append(array)
-    return np.stack(arrays)
 
 
 def _floats(values: object) -> Floats | None:
@@ -213,6 +172,8 @@ def _floats(values: object) -> Floats | None:
     Returns:
         ``None`` if they are something else, or rows of different lengths.
     """
+    if isinstance(values, list | tuple):
+        values = [_from_torch(each) for each in values]
     try:
         array: npt.NDArray[Any] = np.asarray(_from_torch(values))
     except _UNREADABLE:
@@ -224,20 +185,6 @@ def _floats(values: object) -> Floats | None:
     return array if array.dtype.itemsize >= 4 else array.astype(np.float32)  # noqa: PLR2004
 
 
-def _listed(given: object, count: int | None) -> list[object]:
-    """Return the items of an iterable as a list: of a generator, one more than expected at most."""
-    if isinstance(given, list):
-        return given
-    if inspect.iscoroutine(given):
-        given.close()
-    if not isinstance(given, Iterable) or isinstance(given, str | bytes | dict | set | frozenset):
-        raise EmbeddingError(
-            f"vectors must be lists of numbers, and the embedder returned {type(given).__name__}; "
-            "check what the embedder returns"
-        )
-    return list(islice(given, None if count is None else count + 1))
-
-
 def _from_torch(given: object) -> object:
     """Convert a torch tensor of any device and precision; return anything else as it is."""
     torch = sys.modules.get("torch")
@@ -245,10 +192,3 @@ def _from_torch(given: object) -> object:
         return given
     tensor = given.detach().cpu()
     return tensor.float().numpy() if tensor.is_floating_point() and tensor.itemsize < 4 else tensor.numpy()  # noqa: PLR2004
-
-
-def _which(number: int, texts: Sequence[str] | int) -> str:
-    if isinstance(texts, int):
-        return f"vector {number} of {texts}"
-    of = f", of the text {texts[number][:_MAX_SHOWN_CHARS]!r}," if number < len(texts) else ""
-    return f"vector {number} of {len(texts)}{of}"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from langchain_core.documents import Document
 
@@ -180,7 +180,7 @@ class FoundGold(NamedTuple):
     document: DocumentText | None
 
 
-def find_in(question: Question, document: DocumentText) -> FoundGold:
+def find_gold_in(question: Question, document: DocumentText) -> FoundGold:
     """Find the gold of a question in a document."""
     spans = find_spans(question, document)
     known = [span for span in spans if span is not None]
@@ -192,24 +192,6 @@ def find_in(question: Question, document: DocumentText) -> FoundGold:
     # Where the filter hides a part of the document, nothing is said of the rest.
     reason: Reason = "missing" if not document.is_whole else "changed" if question.texts else "outside"
     return FoundGold(None, LostGold(question, reason, sought), document)
-
-
-class Corpus(Protocol):
-    """Documents in which gold is sought."""
-
-    async def read(self, io: IO, name: str) -> DocumentText | None:
-        """Return the document of a name; ``None`` if there is none.
-
-        Raises:
-            UnreadableError: The store can't read documents.
-        """
-
-    async def named_alike(self, io: IO, name: str) -> list[DocumentText]:
-        """Return the documents with the file name of one.
-
-        Raises:
-            UnreadableError: The store can't read documents.
-        """
 
 
 class UnreadableError(InvalidInputError):
@@ -226,7 +208,11 @@ class StoredCorpus:
         self._ids: dict[tuple[str, str], list[str]] | None = None  # by source, and by file name
 
     async def read(self, io: IO, name: str) -> DocumentText | None:
-        """Return the document of an id, or else the only one of a source."""
+        """Return the document of an id, or else the only one of a source.
+
+        Raises:
+            UnreadableError: The store can't read documents.
+        """
         found = await self._read(io, name)
         if found is None:
             ids = (await self._listed(io)).get(("source", name), [])
@@ -291,6 +277,10 @@ class GivenCorpus:
         return list(self._alike[file_name(name)].values())
 
 
+Corpus: TypeAlias = StoredCorpus | GivenCorpus
+"""Documents in which gold is sought."""
+
+
 def file_name(name: str) -> str:
     """Return the last part of a path or an address."""
     return name.replace("\\", "/").rstrip("/").rpartition("/")[2]
@@ -321,11 +311,11 @@ async def _find_within(io: IO, corpus: Corpus, question: Question) -> FoundGold:
     try:
         document = await corpus.read(io, question.doc_id)
         if document is not None:
-            return await io.in_thread(find_in, question, document)
+            return await io.in_thread(find_gold_in, question, document)
         alike = await corpus.named_alike(io, question.doc_id) if question.texts else []
     except UnreadableError:
         return FoundGold(question, None, None)
-    found = [await io.in_thread(find_in, question, each) for each in alike]
+    found = [await io.in_thread(find_gold_in, question, each) for each in alike]
     moved = [each for each in found if each.question is not None]
     if len(moved) == 1:
         return moved[0]

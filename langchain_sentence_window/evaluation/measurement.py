@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.runnables import Runnable
-from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
 from langchain_sentence_window._arguments import checked_documents
@@ -26,7 +25,7 @@ from langchain_sentence_window._validation import (
     checked_function,
     checked_list,
     checking_counter,
-    gathered,
+    wrong_kind,
 )
 from langchain_sentence_window.documents.keys import END_INDEX, START_INDEX
 from langchain_sentence_window.documents.source_documents import found_span
@@ -183,13 +182,13 @@ def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -
                 f"{type(retriever).__name__} has no setting {name!r}; it has {', '.join(fields)}"
                 + (f". Did you mean {likely}?" if likely else "")
             )
-        if not isinstance(values, list | tuple | range) or not gathered(values):
+        if not isinstance(values, list | tuple | range) or not values:
             raise InvalidInputError(
                 f"{name} is {shown(values)}; give a list of the values to try, such as {name}=[{shown(values)}]"
             )
     copies: dict[str, BaseRetriever] = {}
     seen = Counter[str]()
-    for values in product(*map(gathered, settings.values())):
+    for values in product(*settings.values()):
         chosen = dict(zip(settings, values, strict=True))
         name = ", ".join(f"{setting}={_written(value)}" for setting, value in chosen.items()) or "as it is"
         seen[name] += 1
@@ -336,9 +335,9 @@ def _check_retrievers(retrievers: object) -> None:
         raise InvalidInputError("there are no retrievers to evaluate; give at least one by its name")
     for retriever in retrievers.values():
         if not isinstance(retriever, Runnable):
-            is_store = isinstance(retriever, VectorStore)
-            cure = "write store.as_retriever()" if is_store else f"give one of LangChain; {order}"
-            raise InvalidInputError(f"the retriever is {shown(retriever)}; {cure}")
+            raise wrong_kind(
+                "the retriever", retriever, f"give one of LangChain, such as store.as_retriever(); {order}"
+            )
 
 
 def checked_budgets(budgets: object) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable
 from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import LONE_SURROGATE, Span
-from langchain_sentence_window._validation import checked_list, gathered
+from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
 _FORM = '{"question": "…", "doc_id": "…", "spans": [[start, end], …], "texts": ["…", …]}'
@@ -51,7 +51,7 @@ class Question:
         for name, value in (("question", self.question), ("doc_id", self.doc_id)):
             if not isinstance(value, str) or not value.strip():
                 raise InvalidInputError(f"{name} is {shown(value)}; it must be a string that isn't blank")
-        spans = gathered(self.spans) if isinstance(self.spans, list | tuple) else []
+        spans = list(self.spans) if isinstance(self.spans, list | tuple) else []
         if not spans:
             raise InvalidInputError(f"spans is {shown(self.spans)}; give at least one (start, end) of the evidence")
         object.__setattr__(self, "spans", tuple(map(_checked_span, spans)))
@@ -304,7 +304,7 @@ def _checked_span(span: Any) -> Span:
 
 
 def _checked_texts(texts: Any, spans: tuple[Span, ...]) -> tuple[str, ...]:
-    found = gathered(texts) if isinstance(texts, list | tuple) else None
+    found = list(texts) if isinstance(texts, list | tuple) else None
     if found is None or not all(isinstance(text, str) for text in found) or len(found) not in (0, len(spans)):
         raise InvalidInputError(f"texts is {shown(texts)}; give the text of each of the {len(spans)} spans, or none")
     for text, (start, end) in zip(found, spans, strict=False):

@@ -1,23 +1,20 @@
-"""The results of an evaluation: tables, JSON, a plot, samples for other frameworks. matplotlib is imported on use."""
+"""The results of an evaluation: tables, JSON and a plot. matplotlib is imported on use."""
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.documents import Document
-
 from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._display import aligned, shown
-from langchain_sentence_window._io import BLOCKING, run
 from langchain_sentence_window._lazy import of_extra
-from langchain_sentence_window._validation import as_integer, listed, optional_count
+from langchain_sentence_window._validation import as_integer, listed
 from langchain_sentence_window.errors import InvalidInputError
 
 from . import metrics
-from .gold import GivenCorpus, LostGold, find_gold
+from .gold import LostGold
 from .questions import Question, as_record
 
 if TYPE_CHECKING:
@@ -133,88 +130,6 @@ class Report:
         """Return the result of `to_dict` as JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
 
-    def to_ragas(self, documents: Iterable[Document] | None = None, budget: int | None = None) -> list[dict[str, Any]]:
-        """Return samples for ragas: ``EvaluationDataset.from_list(report.to_ragas())``.
-
-        Args:
-            documents: The source documents, for the text of the gold if neither its question holds it nor the index
-                could be read when it was measured.
-            budget: The budget to cut the context to; ``None`` for all that was retrieved.
-
-        Returns:
-            ``user_input``, ``retrieved_contexts`` and ``reference_contexts`` for each question, the fields of ragas'
-            ``SingleTurnSample``.
-
-        Raises:
-            InvalidInputError: The text of a question's gold isn't known, and isn't in the documents.
-        """
-        return self._samples(documents, budget, ("user_input", "retrieved_contexts", "reference_contexts"))
-
-    def to_deepeval(
-        self, documents: Iterable[Document] | None = None, budget: int | None = None
-    ) -> list[dict[str, Any]]:
-        """Return samples for DeepEval: ``[LLMTestCase(**each) for each in report.to_deepeval()]``.
-
-        Args:
-            documents: As for `to_ragas`.
-            budget: As for `to_ragas`.
-
-        Returns:
-            ``input``, ``retrieval_context`` and ``context`` for each question, fields of DeepEval's ``LLMTestCase`` and
-            ``Golden``. Add ``actual_output``, what a model answered, and ``expected_output`` for metrics that need
-            them.
-
-        Raises:
-            InvalidInputError: As for `to_ragas`.
-        """
-        return self._samples(documents, budget, ("input", "retrieval_context", "context"))
-
-    def to_trulens(
-        self, documents: Iterable[Document] | None = None, budget: int | None = None
-    ) -> list[dict[str, Any]]:
-        """Return samples for TruLens: ``GroundTruthAgreement(report.to_trulens())``.
-
-        Args:
-            documents: As for `to_ragas`.
-            budget: As for `to_ragas`.
-
-        Returns:
-            ``query`` and ``expected_chunks`` for each question, columns of a ground truth dataset of TruLens, and
-            ``context``, a column for its feedback functions. Add ``expected_response`` for those that need it.
-
-        Raises:
-            InvalidInputError: As for `to_ragas`.
-        """
-        samples = self._samples(documents, budget, ("query", "context", "expected_chunks"))
-        return [each | {"expected_chunks": [{"text": text} for text in each["expected_chunks"]]} for each in samples]
-
-    def _samples(
-        self, documents: Iterable[Document] | None, budget: int | None, names: tuple[str, str, str]
-    ) -> list[dict[str, Any]]:
-        """Return question, context and gold of each question by names."""
-        optional_count("budget", budget)
-        corpus = GivenCorpus([] if documents is None else documents)
-        samples: list[dict[str, Any]] = []
-        for result in self.results:
-            question, passages = result.question, result.passages
-            if not question.texts:
-                (found,) = run(find_gold(BLOCKING, [corpus], [question]))
-                if found.question is None:
-                    raise InvalidInputError(
-                        f"the text of gold isn't known; pass the documents that it is from: {found.lost}"
-                    )
-                question = found.question
-            if budget is not None:
-                passages = tuple(metrics.within_budget(passages, budget, self.count))
-            values = question.question, [each.text for each in passages], list(question.texts)
-            samples.append(dict(zip(names, values, strict=True)))
-        return samples
-
-    @property
-    def curve(self) -> list[tuple[float, float]]:
-        """The mean size of the context and the mean recall at each budget."""
-        return [(means.used.mean, means.recall.mean) for means in self.averages]
-
     def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
         """Draw the mean recall against the mean size of the context; see `Comparison.plot`."""
         return Comparison({"retriever": self}).plot(path)
@@ -273,10 +188,6 @@ class Comparison:
         """Return the `Report.to_dict` of each report by name."""
         return {name: report.to_dict() for name, report in self.reports.items()}
 
-    def to_json(self) -> str:
-        """Return the result of `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, indent=1)
-
     def plot(self, path: str | PathLike[str] | None = None) -> "Figure":
         """Draw the mean recall against the mean size of the context, a line for each retriever.
 
@@ -293,8 +204,8 @@ class Comparison:
         )
         axes = figure.add_subplot()
         for name, report in self.reports.items():
-            used, recall = zip(*report.curve, strict=True)
-            axes.plot(used, [100 * share for share in recall], marker="o", label=name)
+            used = [means.used.mean for means in report.averages]
+            axes.plot(used, [100 * means.recall.mean for means in report.averages], marker="o", label=name)
         axes.set_xscale("log", base=2)
         axes.set_xticks(some.budgets)
         axes.xaxis.set_major_formatter("{x:,.0f}")

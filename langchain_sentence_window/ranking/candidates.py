@@ -132,17 +132,8 @@ def fused_scores(
     return np.asarray(cosines + weight * cosines.std() * standardized(lexical))
 
 
-def zscores(values: Sequence[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the distance of each value from the mean, in standard deviations; 0 if all values are equal.
-
-    Raises:
-        InvalidInputError: They aren't finite numbers.
-    """
-    return standardized(finite_numbers("values", values))
-
-
 def standardized(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return the distance of each value from the mean of its column, in standard deviations; see `zscores`.
+    """Return the distance of each value from the mean of its column, in standard deviations; 0 if all are equal.
 
     Args:
         values: One column, or an array of shape ``(n, columns)``; all finite.

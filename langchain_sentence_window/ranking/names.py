@@ -111,7 +111,7 @@ class Phrase(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuestionPhrases:
     """A question, read for names.
 
     Attributes:
@@ -168,7 +168,7 @@ def keys_in(text: str) -> set[str]:
     return keys
 
 
-def read_question(text: str) -> Question:
+def read_question(text: str) -> QuestionPhrases:
     """Find the phrases of a question that may be names.
 
     Such a phrase begins with a capital or a digit and holds a word that is written as a name, or is written as one
@@ -176,7 +176,7 @@ def read_question(text: str) -> Question:
     """
     tokens = tokens_of(text)
     if len(tokens) > _MAX_WORDS:
-        return Question(text, tokens, ())
+        return QuestionPhrases(text, tokens, ())
     is_plain = not any(token.is_name for token in tokens)
     stems = [_stem(token.word) for token in tokens]
     phrases: list[Phrase] = []
@@ -196,10 +196,10 @@ def read_question(text: str) -> Question:
             if _COUNT.fullmatch(key) or (at == first and _is_of_longer_name(text, tokens, at)):
                 continue
             phrases.append(Phrase(key, first, at + 1, "" if is_large else written.lower() if is_glued else ""))
-    return Question(text, tokens, phrases)
+    return QuestionPhrases(text, tokens, phrases)
 
 
-def find_names(question: Question, names: DocumentNames) -> Naming | None:
+def find_names(question: QuestionPhrases, names: DocumentNames) -> Naming | None:
     """Find the documents that a question names by their titles, else by their first lines.
 
     Args:
@@ -217,7 +217,7 @@ def find_names(question: Question, names: DocumentNames) -> Naming | None:
     return _naming(question, question.phrases, owners) or _by_first_lines(question, names.first_lines)
 
 
-def _by_first_lines(question: Question, keys: Mapping[str, Set[str]]) -> Naming | None:
+def _by_first_lines(question: QuestionPhrases, keys: Mapping[str, Set[str]]) -> Naming | None:
     """Find documents by the keys in their first lines, which count only in a clause that says where to look.
 
     A text mentions many names, so elsewhere in a question, they would name documents that it isn't about.
@@ -238,7 +238,9 @@ def _by_first_lines(question: Question, keys: Mapping[str, Set[str]]) -> Naming 
     return _naming(question, phrases, owners)
 
 
-def _naming(question: Question, candidates: Sequence[Phrase], owners: Mapping[str, Mapping[str, str]]) -> Naming | None:
+def _naming(
+    question: QuestionPhrases, candidates: Sequence[Phrase], owners: Mapping[str, Mapping[str, str]]
+) -> Naming | None:
     """Find the documents that phrases name, by the names of the documents that have their keys."""
     phrases = [
         phrase

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from .words import is_small, runs_of, words_of
+from .words import is_lower_case, word_runs, words_of
 
 Span: TypeAlias = tuple[int, int]
 """Where a part of a text starts and ends, exclusive."""
@@ -62,10 +62,10 @@ def find_places(text: str, names: Sequence[Span]) -> tuple[set[Span], str]:
         if any(start <= mark.start() < end for start, end in names):  # "zebra.com", "Leland, North Carolina"
             continue
         inside = {name for name in names if first <= name[0] < mark.start()}
-        others = [run.text for run in runs_of(blanked[first : mark.start()])]
+        others = [run.text for run in word_runs(blanked[first : mark.start()])]
         # "By when does Zebra pay, and …?" begins as a clause does that says where.
         asks = not _ASKING.isdisjoint(map(str.lower, others))
-        small = sum(map(is_small, others))
+        small = sum(map(is_lower_case, others))
         says_where = inside and small <= _MAX_OTHER_WORDS and (_OPENER.match(text, first) or mark[0] == ":")
         goes_on = is_listing and mark[0] != "?" and small <= _MAX_LIST_WORDS and small < len(others) + len(inside)
         is_listing = False

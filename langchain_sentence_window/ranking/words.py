@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from operator import add
 from typing import NamedTuple
 
 _UNSPACED = (
@@ -21,7 +21,10 @@ _UNSPACED = (
     "\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # ideographs
     "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdf"  # Korean
 )
-UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+FIRST_UNSPACED = ord("\u0e00")
+"""The first code point of these scripts."""
+
+_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 """A run of characters of these scripts, once all that is in no word is left out."""
 
 _RUN = re.compile(f"(?P<unspaced>[{_UNSPACED}]+)|[^ {_UNSPACED}]+")
@@ -34,7 +37,7 @@ _STYLES = frozenset([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
 """Marks that say how the character before is drawn, as in emoji."""
 
 
-class Run(NamedTuple):
+class WordRun(NamedTuple):
     """A run of letters and digits.
 
     Attributes:
@@ -50,10 +53,10 @@ class Run(NamedTuple):
     is_unspaced: bool
 
 
-def runs_of(text: str) -> Iterator[Run]:
+def word_runs(text: str) -> Iterator[WordRun]:
     """Yield the runs of letters and digits of a text, each either in scripts with spaces between words or in others."""
     for run in _RUN.finditer(_blanked(text)):
-        yield Run(run[0], *run.span(), run["unspaced"] is not None)
+        yield WordRun(run[0], *run.span(), run["unspaced"] is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +85,22 @@ def tokens_of(query: str) -> list[Token]:
     tokens: list[Token] = []
     is_shouted = query.isupper()
     end = 0
-    for text, start, stop, _ in runs_of(query):
+    for text, start, stop, _ in word_runs(query):
         begins = not tokens or _SENTENCE_END.search(query, end, start) is not None
         end = stop
-        is_large = not (is_shouted or is_small(text)) and (not begins or (len(text) > 1 and not text[1:].islower()))
+        is_large = not (is_shouted or is_lower_case(text)) and (
+            not begins or (len(text) > 1 and not text[1:].islower())
+        )
         tokens.append(Token(text.lower(), start, end, is_large or any(map(str.isdigit, text))))
     return tokens
 
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text in lower case, in order."""
-    return [run.text.lower() for run in runs_of(text)]
+    return [run.text.lower() for run in word_runs(text)]
 
 
-def is_small(word: str) -> bool:
+def is_lower_case(word: str) -> bool:
     """Return whether a word is written with a small letter first, and without a capital."""
     return word[0].islower() and not any(map(str.isupper, word))  # "eBay" is written as a name
 
@@ -103,7 +108,12 @@ def is_small(word: str) -> bool:
 def separated(text: str) -> str:
     """Return the words of a text with spaces between them, for an index that knows nothing else of words."""
     blanked = _blanked(text)
-    return blanked if text.isascii() else UNSPACED_RUN.sub(_pairs, blanked)
+    return blanked if text.isascii() else in_pairs(blanked)
+
+
+def in_pairs(text: str) -> str:
+    """Return a text in which each pair of neighboring characters of a script without spaces is a word."""
+    return _UNSPACED_RUN.sub(_pairs, text)
 
 
 _COMPOUND = re.compile(r"(?<![\w-])([^\W\d_]{1,30})[-\u2010\u2011]([^\W\d_]{1,30})(?![\w-])")
@@ -117,10 +127,10 @@ def indexed(text: str) -> str:
     """
     if "-" in text or not text.isascii():
         text = _COMPOUND.sub(r"\g<0> \1\2", text)
-    return plain(text)
+    return plain_words(text)
 
 
-def plain(text: str) -> str:
+def plain_words(text: str) -> str:
     """Return the words of a text as `indexed` does, with a compound in parts alone."""
     words = separated(text)
     return words.lower() if words.isascii() else words.translate(_PLAIN)
@@ -166,8 +176,9 @@ def _blanked(text: str) -> str:
     return text.translate(_BLANKS)
 
 
-def _pairs(run: re.Match[str]) -> str:
-    return f" {' '.join(map(''.join, pairwise(run[0]))) or run[0]} "
+def _pairs(match: re.Match[str]) -> str:
+    run = match[0]
+    return f" {' '.join(map(add, run, run[1:])) or run} "
 
 
 class _Blanks(dict[int, int]):

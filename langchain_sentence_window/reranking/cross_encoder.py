@@ -4,20 +4,26 @@ Nogueira & Cho, "Passage Re-ranking with BERT", arXiv:1901.04085.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from langchain_core.cross_encoders import BaseCrossEncoder
-from langchain_core.documents import BaseDocumentCompressor, Document
-from langchain_core.embeddings import Embeddings
+from langchain_core.documents import Document
 from pydantic import Field
 
 from langchain_sentence_window._arguments import checked_path
 from langchain_sentence_window._checked_settings import Check
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
-from langchain_sentence_window._validation import as_number, checked_count, gathered, optional_count
+from langchain_sentence_window._validation import (
+    as_number,
+    checked_choice,
+    checked_count,
+    checked_list,
+    optional_count,
+    wrong_kind,
+)
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.errors import InvalidInputError
@@ -42,19 +48,7 @@ class CountsTokens(Protocol):
 def _checked_cross_encoder(name: str, model: object) -> BaseCrossEncoder:
     if isinstance(model, BaseCrossEncoder):
         return model
-    if isinstance(model, type):
-        cure = f"pass an instance: {model.__name__}(...)"
-    elif isinstance(model, str):
-        cure = f"load it: SentenceTransformerCrossEncoder({shown(model)})"
-    elif type(model).__name__ == "CrossEncoder":
-        cure = "let it be loaded by its name or folder: SentenceTransformerCrossEncoder(name)"
-    elif isinstance(model, Embeddings) or type(model).__name__ == "SentenceTransformer":
-        cure = "LateInteractionReranker takes it"
-    elif isinstance(model, BaseDocumentCompressor):
-        cure = "it is a reranker already: SentenceWindowRetriever(..., reranker=...)"
-    else:
-        cure = "give a BaseCrossEncoder of LangChain, such as SentenceTransformerCrossEncoder(name)"
-    raise InvalidInputError(f"{name}: {shown(model)} can't be used; {cure}")
+    raise wrong_kind(name, model, "give a BaseCrossEncoder of LangChain: SentenceTransformerCrossEncoder(name)")
 
 
 class CrossEncoderReranker(Reranker):
@@ -121,9 +115,7 @@ class CrossEncoderReranker(Reranker):
 
     def _scores(self, query: str, texts: Sequence[str]) -> list[float]:
         given = self.model.score([(query, text) for text in texts])
-        if not isinstance(given, Iterable) or isinstance(given, str | bytes | Mapping):
-            raise InvalidInputError(f"the cross-encoder returned {shown(given)}; it must return a list of scores")
-        raw: list[object] = gathered(given)
+        raw = checked_list("what the cross-encoder returned", given)
         if len(raw) != len(texts):
             raise InvalidInputError(
                 f"the cross-encoder returned {len(raw)} scores for {len(texts)} texts; it must return one for each"
@@ -145,9 +137,6 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         self,
         name_or_path: str | PathLike[str],
         *,
-        device: str | None = None,
-        backend: Literal["torch", "onnx", "openvino"] = "torch",
-        model_kwargs: dict[str, Any] | None = None,
         batch_size: int = 32,
         max_length: int | None = None,
         scale: Literal["logit", "probability"] = "logit",
@@ -157,16 +146,15 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
 
         Args:
             name_or_path: The name of a model on the Hugging Face hub, or a folder.
-            device: The device, such as ``cpu`` or ``cuda``; ``None`` for the best one that is available.
-            backend: The library that runs the model; ``onnx`` and ``openvino`` need extras of sentence-transformers.
-            model_kwargs: Arguments for loading the model, such as ``{"dtype": "bfloat16"}``.
             batch_size: Pairs in one forward pass, 1 or more.
             max_length: Tokens of query and text together, 1 or more; ``None`` for the length that the model was made
                 for.
             scale: The scale of scores: ``logit`` for any number, where 0 is a probability of one half; or
                 ``probability``, its sigmoid, from 0 to 1. The setting in the model's files is ignored, as models
                 differ in it.
-            **settings: Further arguments of ``sentence_transformers.CrossEncoder``, such as ``revision``.
+            **settings: Further arguments of ``sentence_transformers.CrossEncoder``: ``device``, such as ``cuda``;
+                ``backend``, of which ``onnx`` and ``openvino`` need extras of that library; ``model_kwargs``, such as
+                ``{"dtype": "bfloat16"}``; and others.
 
         Raises:
             MissingExtraError: sentence-transformers isn't installed.
@@ -180,17 +168,9 @@ class SentenceTransformerCrossEncoder(BaseCrossEncoder):
         checked_path(name_or_path)
         checked_count("batch_size", batch_size)
         optional_count("max_length", max_length)
-        if not isinstance(scale, str) or scale not in ("logit", "probability"):
-            raise InvalidInputError(f"scale is {shown(scale)}; it must be 'logit' or 'probability'")
+        checked_choice("scale", scale, ("logit", "probability"))
         library = of_extra("sentence_transformers", "sentence-transformers", "local")
-        self._model = library.CrossEncoder(
-            str(name_or_path),
-            device=device,
-            backend=backend,
-            model_kwargs=model_kwargs,
-            max_length=max_length,
-            **settings,
-        )
+        self._model = library.CrossEncoder(str(name_or_path), max_length=max_length, **settings)
         if self._model.num_labels != 1:
             raise InvalidInputError(
                 f"{shown(str(name_or_path))} returns {self._model.num_labels} scores for a pair; use a model that was "

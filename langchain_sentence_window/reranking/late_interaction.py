@@ -13,16 +13,14 @@ from langchain_core.documents import Document
 from pydantic import Field
 
 from langchain_sentence_window._checked_settings import Check
-from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import as_number, checked_count, checked_weight
+from langchain_sentence_window._validation import as_number, checked_count, checked_weight, wrong_kind
 from langchain_sentence_window.documents.keys import SCORE
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.bert import BertEmbeddings
-from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.ranking.candidates import zscores
+from langchain_sentence_window.ranking.candidates import standardized
 
 from .reranker import DEFAULT_MAX_TOKENS, Reranker, text_or_passages, token_counts
-from .token_matching import Floats, Tokens, frequency_ranks, joined, soft_maxsim, token_weights
+from .token_matching import Floats, Tokens, frequency_ranks, join_tokens, soft_maxsim, token_weights
 
 _ranks: WeakKeyDictionary[Any, Floats] = (
     WeakKeyDictionary()
@@ -37,9 +35,10 @@ def blend(similarities: Sequence[float], scores: Sequence[float] | None, weight:
         scores: The score of each candidate in the search that found it; ``None`` if there was no search.
         weight: The weight of the similarities, 0 or more; that of the scores is 1.
     """
-    similar = zscores(similarities)
-    blended: list[float] = (similar if scores is None else zscores(scores) + weight * similar).tolist()
-    return blended
+    blended = standardized(np.array(similarities))
+    if scores is not None:
+        blended = standardized(np.array(scores)) + weight * blended
+    return list(blended.tolist())
 
 
 def _checked_encoder(name: str, model: object) -> Any:
@@ -47,10 +46,7 @@ def _checked_encoder(name: str, model: object) -> Any:
     # Where langchain-huggingface keeps the model that it loads.
     encoder = getattr(model, "_client", model)
     if isinstance(model, type) or not all(hasattr(encoder, part) for part in ("encode", "tokenizer", "max_seq_length")):
-        raise InvalidInputError(
-            f"{name}: {shown(model)} gives no token vectors; take a SentenceTransformer, or HuggingFaceEmbeddings, "
-            "which loads one"
-        )
+        raise wrong_kind(name, model, "give one with token vectors: a SentenceTransformer, or HuggingFaceEmbeddings")
     return encoder
 
 
@@ -89,7 +85,7 @@ class LateInteractionReranker(Reranker):
         ]
         asked, *read = self._tokens([query, *(text for group in texts for text in group)])
         passages = iter(read)
-        found = [joined([next(passages) for _ in group]) for group in texts]
+        found = [join_tokens([next(passages) for _ in group]) for group in texts]
         weights = token_weights(asked, found, _ranks_of(self.model.tokenizer))
         given = [document.metadata.get(SCORE) for document in documents]
         scores = [number for score in given if math.isfinite(number := as_number(score))]

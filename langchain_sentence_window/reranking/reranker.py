@@ -14,7 +14,7 @@ from langchain_core.callbacks import Callbacks
 from langchain_core.documents import BaseDocumentCompressor, Document
 from pydantic import ConfigDict
 
-from langchain_sentence_window._arguments import checked_documents, not_a_question
+from langchain_sentence_window._arguments import ASK_WITH_TEXT, checked_documents
 from langchain_sentence_window._checked_settings import (
     NAMES_OF_COUNT,
     NAMES_OF_LOWEST_SCORE,
@@ -79,7 +79,7 @@ class Reranker(CheckedSettings, BaseDocumentCompressor):
         """
         documents = checked_documents(documents)
         if not isinstance(query, str):
-            raise InvalidInputError(f"the query is {shown(query)}; {not_a_question(query)}")
+            raise InvalidInputError(f"the query is {shown(query)}; {ASK_WITH_TEXT}")
         if not documents:
             return []
         scores = self.relevance(documents, query)

@@ -104,6 +104,6 @@ def soft_maxsim(query: Tokens, text: Tokens, weights: Floats) -> float:
     return float(np.average(TEMPERATURE * np.log(powers.mean(axis=1)), weights=weights))
 
 
-def joined(parts: Sequence[Tokens]) -> Tokens:
+def join_tokens(parts: Sequence[Tokens]) -> Tokens:
     """Return the tokens of the parts of a text, one or more, as one."""
     return Tokens(np.concatenate([part.ids for part in parts]), np.concatenate([part.vectors for part in parts]))

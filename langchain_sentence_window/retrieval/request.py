@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 from langchain_core.documents import BaseDocumentCompressor
 
-from langchain_sentence_window._arguments import not_a_question
+from langchain_sentence_window._arguments import ASK_WITH_TEXT
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import encodable
 from langchain_sentence_window.adapters.scope import Scope
@@ -82,7 +82,7 @@ def checked_query(query: object) -> str:
         InvalidInputError: The query isn't a string, is blank, or is longer than `MAX_QUERY_CHARS`.
     """
     if not isinstance(query, str):
-        raise InvalidInputError(f"the query is {shown(query)}; {not_a_question(query)}")
+        raise InvalidInputError(f"the query is {shown(query)}; {ASK_WITH_TEXT}")
     if not query.strip():
         raise InvalidInputError(f"the query is {shown(query)}; ask with at least one word")
     if len(query) > MAX_QUERY_CHARS:

@@ -34,7 +34,6 @@ from langchain_sentence_window._validation import (
     checked_flag,
     checked_neighbor_weights,
     checked_weight,
-    gathered,
     listed,
 )
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, SentenceRun, indexed_documents
@@ -509,7 +508,7 @@ class FaissStore(OpenFiles, VectorStore):
                     check_document(position, document)
                 added += await self._add(io, [document for _, document in part], None, show_progress=show_progress)
             return added
-        given = gathered(ids) if isinstance(ids, list | tuple) else ids
+        given = list(ids) if isinstance(ids, list | tuple) else ids
         records: list[Record] = await io.in_thread(to_records, checked_documents(documents), given)
         await self._replacement(latest_of(records)).make(io, show_progress=show_progress)
         return [record.id for record in records]

@@ -131,7 +131,7 @@ def for_all(condition: Condition, *, has_sources: bool, has_others: bool) -> Con
     return _in_form(condition, _OF_SOURCES if has_sources else dict.fromkeys(_OF_ALL, "("))
 
 
-class Part(NamedTuple):
+class FilterPart(NamedTuple):
     """A part of a filter.
 
     Attributes:
@@ -157,14 +157,14 @@ class Operator(NamedTuple):
         holds: Says whether a stored value, or `MISSING`, meets an operand that ``to_sql`` takes.
     """
 
-    to_sql: Callable[[str, object], Part]
+    to_sql: Callable[[str, object], FilterPart]
     holds: Callable[[Any, Any], bool]
 
 
 # The operators
 
 
-def equals(key: str, operand: object) -> Part:
+def equals(key: str, operand: object) -> FilterPart:
     """Return the condition that a key has a value."""
     return _in(key, [operand])
 
@@ -174,7 +174,7 @@ def is_equal(stored: Any, operand: Any) -> bool:
     return _is_one_of(stored, [operand])
 
 
-def exists(key: str, operand: object) -> Part:
+def exists(key: str, operand: object) -> FilterPart:
     """Return the condition that a key is there, or isn't."""
     wanted = stored_form(operand)
     if not isinstance(wanted, bool):
@@ -184,7 +184,7 @@ def exists(key: str, operand: object) -> Part:
 
 
 def _ordered(sign: str, compares: Callable[[Any, Any], Any]) -> Operator:
-    def to_sql(key: str, operand: object) -> Part:
+    def to_sql(key: str, operand: object) -> FilterPart:
         value = _value(operand)
         return _where(key, f"{sign} ?", _TYPES[_kind(value)], [value])
 
@@ -194,7 +194,7 @@ def _ordered(sign: str, compares: Callable[[Any, Any], Any]) -> Operator:
     return Operator(to_sql, holds)
 
 
-def _in(key: str, operand: object) -> Part:
+def _in(key: str, operand: object) -> FilterPart:
     values = list(map(stored_form, _list("$in", operand)))
     given = [_value(each) for each in values if each is not None]
     groups = {kind: [each for each in given if _kind(each) is kind] for kind in _TYPES}
@@ -212,7 +212,7 @@ def _is_one_of(stored: Any, values: Sequence[Any]) -> bool:
     )
 
 
-def _not_in(key: str, operand: object) -> Part:
+def _not_in(key: str, operand: object) -> FilterPart:
     return join(" AND ", [exists(key, operand=True), negated(_in(key, _list("$nin", operand)))])
 
 
@@ -220,7 +220,7 @@ def _is_none_of(stored: Any, values: Sequence[Any]) -> bool:
     return stored is not MISSING and not _is_one_of(stored, values)
 
 
-def _between(key: str, operand: object) -> Part:
+def _between(key: str, operand: object) -> FilterPart:
     low, high = operand if is_list(operand) and len(operand) == 2 else (None, None)  # noqa: PLR2004
     if low is None or high is None:
         raise FilterError(f"$between takes [lowest, highest], both included, not {shown(operand)}")
@@ -270,7 +270,7 @@ def _keys_in(filter: Filter) -> Iterator[str]:
             yield stored_form(key)
 
 
-def _all_of(filter: object, depth: int) -> Part:
+def _all_of(filter: object, depth: int) -> FilterPart:
     if not isinstance(filter, Mapping):
         example = "a filter is a mapping such as {'year': {'$gte': 2025}}"
         if callable(filter):
@@ -284,7 +284,7 @@ def _all_of(filter: object, depth: int) -> Part:
     return join(" AND ", [_clause(key, value, depth) for key, value in filter.items()])
 
 
-def _clause(given: object, value: object, depth: int) -> Part:
+def _clause(given: object, value: object, depth: int) -> FilterPart:
     key = stored_form(given)
     if not isinstance(key, str):
         raise FilterError(f"a filter's keys are strings, not {shown(given)}")
@@ -322,7 +322,7 @@ def _with_equals_together(filters: Sequence[object]) -> list[object]:
     return [*({key: {"$in": values}} for key, values in equal.items()), *others]
 
 
-def _operation(key: str, operator: object, operand: object) -> Part:
+def _operation(key: str, operator: object, operand: object) -> FilterPart:
     if isinstance(operator, str) and operator in OPERATORS:
         return OPERATORS[operator].to_sql(key, operand)
     raise FilterError(f"{shown(operator)} isn't an operator; those for a key are {', '.join(OPERATORS)}")
@@ -345,29 +345,29 @@ def _list(operator: str, operand: object) -> Sequence[object]:
 # limits their number.
 
 
-def _one_of(key: str, kind: type | None, values: Sequence[Scalar]) -> Part:
+def _one_of(key: str, kind: type | None, values: Sequence[Scalar]) -> FilterPart:
     marks = ",".join("?" * len(values))
     if key == DOC_ID and kind is str:
         documents = f"SELECT document FROM documents WHERE doc_id IN ({marks})"
         sql = f"row IN (SELECT row FROM sentences WHERE document IN ({documents}))"
-        return Part(sql, [with_nul(value) for value in values], "sentence", is_narrow=True)
+        return FilterPart(sql, [with_nul(value) for value in values], "sentence", is_narrow=True)
     # SQLite sorts every number before every string, so each comparison restricts the type.
     return _where(key, f"IN ({marks})", _TYPES[kind], list(values))
 
 
-def _where(key: str, comparison: str, types: str, values: list[Any]) -> Part:
+def _where(key: str, comparison: str, types: str, values: list[Any]) -> FilterPart:
     """Return the condition that a value, or an element of it if it is a list, compares and is of a type."""
     path, holds = f"$.{key}", f"value {comparison} AND type {types}"
     if not _PLAIN.fullmatch(key):
-        return _among(_ITSELF_OR_ELEMENTS_OF_KEY, holds, Part("", [_value(key)] * 2 + values, brackets=12))
+        return _among(_ITSELF_OR_ELEMENTS_OF_KEY, holds, FilterPart("", [_value(key)] * 2 + values, brackets=12))
     if len(values) > _MAX_WRITTEN_TWICE:
-        return _among(_ITSELF_OR_ELEMENTS, holds, Part("", [path] * 4 + values, _owner(key), brackets=10))
+        return _among(_ITSELF_OR_ELEMENTS, holds, FilterPart("", [path] * 4 + values, _owner(key), brackets=10))
     # SQLite evaluates the type only where the comparison holds, unless it is inside a function's brackets.
     itself = f"ifnull(json_extract(metadata, ?) {comparison}, 0) AND json_type(metadata, ?) {types}"
     if key in SENTENCE_KEYS:
-        return Part(f"({itself})", [path, *values, path], _owner(key))
+        return FilterPart(f"({itself})", [path, *values, path], _owner(key))
     elements = f"EXISTS (SELECT 1 FROM json_each(metadata, ?) WHERE {holds})"
-    return Part(
+    return FilterPart(
         # CASE, as SQLite evaluates both sides of AND wherever the result is compared.
         f"({itself} OR CASE json_type(metadata, ?) WHEN 'array' THEN {elements} ELSE 0 END)",
         [path, *values, path, path, path, *values],
@@ -376,15 +376,15 @@ def _where(key: str, comparison: str, types: str, values: list[Any]) -> Part:
     )
 
 
-def _where_type(key: str, types: str) -> Part:
+def _where_type(key: str, types: str) -> FilterPart:
     if _PLAIN.fullmatch(key):
         sql = f"ifnull(json_type(metadata, ?) {types}, 0)"
-        return Part(sql, [f"$.{key}"], _owner(key))
+        return FilterPart(sql, [f"$.{key}"], _owner(key))
     sql = f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND type {types})"
-    return Part(sql, [_value(key)])
+    return FilterPart(sql, [_value(key)])
 
 
-def _among(values: str, condition: str, part: Part) -> Part:
+def _among(values: str, condition: str, part: FilterPart) -> FilterPart:
     return part._replace(sql=f"EXISTS (SELECT 1 FROM ({values}) WHERE {condition})")
 
 
@@ -397,15 +397,15 @@ def _owner(key: str) -> Owner:
 # Joining conditions
 
 
-def negated(part: Part) -> Part:
+def negated(part: FilterPart) -> FilterPart:
     """Return the part that matches everything this one doesn't."""
     # Unlike NOT, this needs no parser stack; each part is 0 or 1.
     return part._replace(sql=f"{part.sql} = 0", is_narrow=False)
 
 
-def join(joint: str, parts: Sequence[Part]) -> Part:
+def join(joint: str, parts: Sequence[FilterPart]) -> FilterPart:
     """Join parts with ``" AND "`` or ``" OR "``."""
-    by_owner: dict[Owner, list[Part]] = {}
+    by_owner: dict[Owner, list[FilterPart]] = {}
     for part in parts:
         by_owner.setdefault(part.owner, []).append(part)
     if len(by_owner) <= 1:
@@ -414,9 +414,9 @@ def join(joint: str, parts: Sequence[Part]) -> Part:
     return _joined(joint, [*[of_sentence(_joined(joint, of_owner)) for of_owner in by_owner.values()], *of_sentences])
 
 
-def _joined(joint: str, parts: Sequence[Part]) -> Part:
+def _joined(joint: str, parts: Sequence[FilterPart]) -> FilterPart:
     if not parts:
-        return Part("0" if joint == " OR " else "1", [])
+        return FilterPart("0" if joint == " OR " else "1", [])
     if len(parts) == 1:
         return parts[0]
     # In groups, the deepest one first, as SQLite's parser stack is limited.
@@ -424,7 +424,7 @@ def _joined(joint: str, parts: Sequence[Part]) -> Part:
     groups = [_joined(joint, parts[start : start + size]) for start in range(0, len(parts), size)]
     first, *others = sorted(groups, key=lambda part: -part.brackets)
     owners = {part.owner for part in groups}
-    whole = Part(
+    whole = FilterPart(
         f"({joint.join(part.sql for part in (first, *others))})",
         [parameter for part in (first, *others) for parameter in part.parameters],
         owners.pop() if len(owners) == 1 else "sentence",
@@ -435,7 +435,7 @@ def _joined(joint: str, parts: Sequence[Part]) -> Part:
     return whole
 
 
-def check_size(part: Part) -> None:
+def check_size(part: FilterPart) -> None:
     """Check that SQLite can parse a part.
 
     Raises:
@@ -451,7 +451,7 @@ def check_size(part: Part) -> None:
         )
 
 
-def of_sentence(part: Part) -> Part:
+def of_sentence(part: FilterPart) -> FilterPart:
     """Return the form of a part that is evaluated for a sentence, wherever its metadata is stored."""
     if part.owner == "sentence" or not part.parameters:
         return part

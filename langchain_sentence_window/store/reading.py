@@ -20,7 +20,7 @@ from langchain_sentence_window.documents.sentence_documents import (
     own_metadata,
     read_parts,
 )
-from langchain_sentence_window.embedding.vectors import mix_some
+from langchain_sentence_window.embedding.vectors import mix_neighbors
 from langchain_sentence_window.ranking.candidates import NO_TEXT, Candidates, DocumentFrequency, Numbers
 from langchain_sentence_window.ranking.relevance import Unrelated
 from langchain_sentence_window.splitting.blocks import PROSE
@@ -406,7 +406,7 @@ def exact_cosines(snapshot: Snapshot, vector: Vectors, rows: Rows, weights: Sequ
         is_there = are_in(rows, found)
         at = np.searchsorted(found, rows[is_there])
         # Not by a product of matrices, whose threads don't survive a fork.
-        cosines[is_there] = np.einsum("ij,j->i", mix_some(vectors, positions, weights, at), vector)
+        cosines[is_there] = np.einsum("ij,j->i", mix_neighbors(vectors, positions, weights, at), vector)
     return np.minimum(cosines, 1)
 
 

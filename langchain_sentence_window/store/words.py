@@ -23,7 +23,7 @@ import numpy as np
 from langchain_sentence_window._primitives import LONE_SURROGATE, Rows
 from langchain_sentence_window.documents.keys import HEADING
 from langchain_sentence_window.errors import StoreError
-from langchain_sentence_window.ranking.words import in_other_number, indexed, plain
+from langchain_sentence_window.ranking.words import in_other_number, indexed, plain_words
 
 from .database import Database, OutdatedError, counted_call
 from .files import WORDS_FOLDER, Checksum, checksum_of
@@ -377,7 +377,7 @@ class LexicalSearcher:
         """
         # Removed texts count until their part of the index is rewritten.
         texts = int(self._searcher.num_docs)
-        analyzed = [self._analyzer.analyze(plain(word)) for word in words]
+        analyzed = [self._analyzer.analyze(plain_words(word)) for word in words]
         counts = [min((self._searcher.doc_freq(_TEXT, each) for each in found), default=0) for found in analyzed]
         return [min(int(count), texts) for count in counts], texts
 

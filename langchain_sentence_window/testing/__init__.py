@@ -13,8 +13,6 @@ A store's maintainer writes ten lines in a project with pytest and pytest-asynci
 
 A class attribute says what the store can't do, and its tests are skipped with that reason. All embedders of the suite
 make unit vectors of `DIMENSION` numbers, and all source documents have a ``tenant`` in their metadata.
-
-With ``-p langchain_sentence_window.testing.table --store-table FILE``, pytest writes a table of what each store can do.
 """
 
 import pytest
@@ -22,7 +20,7 @@ import pytest
 # Failing assertions then show the values that were compared.
 pytest.register_assert_rewrite("langchain_sentence_window.testing.suite")
 
-from .material import DIMENSION, StoreAbilities, WordVectors, find_abilities  # noqa: E402  # noqa: E402
+from .material import DIMENSION, WordVectors  # noqa: E402
 from .suite import MakeStore, SentenceWindowStoreTests  # noqa: E402
 
-__all__ = ["DIMENSION", "MakeStore", "SentenceWindowStoreTests", "StoreAbilities", "WordVectors", "find_abilities"]
+__all__ = ["DIMENSION", "MakeStore", "SentenceWindowStoreTests", "WordVectors"]

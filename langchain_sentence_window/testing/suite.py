@@ -6,10 +6,8 @@ from datetime import date
 from typing import Any
 
 import pytest
-from langchain_core import indexing as langchain_indexing
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
-from langchain_core.indexing import InMemoryRecordManager
 from langchain_core.vectorstores import VectorStore
 
 from langchain_sentence_window.answering.tools import create_tools
@@ -22,13 +20,10 @@ from langchain_sentence_window.retrieval import indexing
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
 from langchain_sentence_window.store.faiss_store import FaissStore
 
-from .material import Way, WordVectors, count_calls, either_way, find_abilities, source, stories
+from .material import Way, WordVectors, either_way, source, stories
 
 SAME_SCORE = 2e-3
 """Scores that differ by less are a tie, as stores keep vectors in different precisions."""
-
-ABILITIES = "store_abilities"
-"""The name under which the suite reports what a store can do; `langchain_sentence_window.testing.table` collects it."""
 
 MakeStore = Callable[[Embeddings], VectorStore]
 
@@ -39,10 +34,6 @@ class SentenceWindowStoreTests:
 
     has_filters = True
     """Whether a search can be limited to the documents of one ``tenant``, see `tenant_filter`."""
-    store_name = ""
-    """The name of the store in a table; that of the class, if empty."""
-    tested_on = "the store itself"
-    """The thing that the tests run on, for a table."""
     many = 10_000
     """Sentences of the largest document."""
     splitter = SentenceSplitter()
@@ -81,15 +72,6 @@ class SentenceWindowStoreTests:
         return SentenceWindowRetriever(
             vectorstore=store, **{"splitter": self.splitter, "window": 2, **by_vectors, **settings}
         )
-
-    async def test_what_it_can_do_is_found_out(
-        self, retriever: SentenceWindowRetriever, record_property: Callable[[str, object], None]
-    ) -> None:
-        """Check what the store can do, and report it."""
-        found = find_abilities(retriever, self.tenant_filter("acme") if self.has_filters else None)
-        record_property(ABILITIES, found.to_dict())
-        assert found.fetches or self.splitter.inline_window is not None, "give the suite a splitter with inline_window"
-        assert found.fetches_within == (found.fetches and found.filters)
 
     # What comes out
 
@@ -139,61 +121,6 @@ class SentenceWindowStoreTests:
             for key in expected.keys() & {"groups", "nested"}:
                 window.metadata[key].clear()
 
-    async def test_no_window_leaves_its_section(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """Check that a window ends at the next heading."""
-        text = "# Apples\n\nRed apple. Green apple.\n\n# Pears\n\nSoft pear. Hard pear."
-        await way(retriever, "add_documents", [source("a", text)])
-        window, *_ = await way(retriever, "invoke", "soft pear", k=1, window=3)
-        assert (window.page_content, window.metadata["heading"]) == ("# Pears\n\nSoft pear. Hard pear.", "Pears")
-
-    async def test_neighboring_hits_make_one_window(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """Check that no text is returned twice, and that the window with the highest score comes first."""
-        sentences = [f"Nothing {index}." for index in range(20)]
-        sentences[8], sentences[10], sentences[17] = "Ripe mango fruit.", "A ripe mango fruit.", "Mango."
-        await way(retriever, "add_documents", [source("a", " ".join(sentences))])
-        first, second = await way(retriever, "invoke", "ripe mango fruit", k=2, window=1)
-        assert (first.metadata["sentences"], second.metadata["sentences"]) == ([7, 11], [16, 18])
-        assert {hit["sentence_index"] for hit in first.metadata["hits"]} >= {8, 10}
-        windows = await way(retriever, "invoke", "ripe mango fruit", k=30, window=1)  # all, and none is joined
-        assert windows[0].metadata["sentences"] == [7, 11]
-        scores = [window.metadata["score"] for window in windows]
-        assert scores == sorted(scores, reverse=True)
-        assert scores[0] > scores[-1]
-        runs = [window.metadata["sentences"] for window in windows]
-        sentences_read = [index for first, last in runs for index in range(first, last + 1)]
-        assert len(sentences_read) == len(set(sentences_read))
-
-    @pytest.mark.parametrize("window", [0, 3, "auto"])
-    @pytest.mark.parametrize("k", [1, 40])
-    async def test_a_query_is_one_search_and_at_most_one_more_round_trip(
-        self, way: Way, retriever: SentenceWindowRetriever, monkeypatch: pytest.MonkeyPatch, window: Any, k: int
-    ) -> None:
-        """Check that all windows are read in one call, whatever ``k`` is."""
-        # In separate documents, so 50 hits make 40 windows.
-        sources = [source(f"d{index}", f"Plum {index}. Sugar is added. It is boiled.") for index in range(45)]
-        await way(retriever, "add_documents", sources)
-        made = count_calls(monkeypatch)
-        found = await way(retriever, "invoke", "plum", k=k, window=window)
-        assert len(found) == k
-        assert len(made) <= 2  # noqa: PLR2004 - a search, and the windows
-
-    @pytest.mark.parametrize("window", [0, 1])
-    async def test_what_leads_a_window_in_comes_with_it(
-        self, way: Way, retriever: SentenceWindowRetriever, monkeypatch: pytest.MonkeyPatch, window: int
-    ) -> None:
-        """Check that an item of a list comes with the sentence that introduces the list, in no more round trips."""
-        text = "# Rules\n\nNever eat them with:\n\n- a kiwi\n- a plum\n- a fig\n- a date\n- a lime\n\n# Other\n\nA nut."
-        await way(retriever, "add_documents", [source("a", text)])
-        made = count_calls(monkeypatch)
-        (found,) = await way(retriever, "invoke", "lime", k=1, window=window)
-        assert len(made) <= 2  # noqa: PLR2004 - a search, and the window with what leads it in
-        if "lead_ins" not in found.metadata:
-            # Inline windows don't reach that far, and some stores with them can't fetch by id.
-            assert self.splitter.inline_window is not None
-            return
-        span = {"start_index": text.index("Never"), "end_index": text.index("\n\n- a kiwi")}
-        assert found.metadata["lead_ins"] == [{"kind": "list", "text": "Never eat them with:", **span}]
-
     async def test_a_hole_in_a_window_is_an_error(self, way: Way, retriever: SentenceWindowRetriever) -> None:
         """Check that a window never skips a missing sentence silently."""
         if self.splitter.inline_window is not None:
@@ -222,23 +149,11 @@ class SentenceWindowStoreTests:
         """Check that the old document stays until the new one is embedded."""
         retriever = self.over(make_store(NeighborMixedEmbeddings(words) if is_in_context else words))
         await way(retriever, "add_documents", [source("a", "Old kiwi. Old plum.")])
-        words.client.is_down = True
+        words.is_down = True
         with pytest.raises(ConnectionError):
             await way(retriever, "add_documents", [source("a", "New fig.")])
         (window,) = await way(retriever, "invoke", "kiwi", k=1, window=1)
         assert window.page_content == "Old kiwi. Old plum."
-
-    async def test_langchains_index_works(self, way: Way, retriever: SentenceWindowRetriever) -> None:
-        """Check that LangChain's ``index`` adds, skips and deletes whole documents."""
-        old, new, other = source("x", "One kiwi. Two kiwi."), source("x", "One fig."), source("y", "A plum.")
-        index, records = retriever.as_document_index(), InMemoryRecordManager("suite")
-        for sources, counts in (([old, other], (2, 0, 0)), ([new, other], (1, 1, 1)), ([new, other], (0, 2, 0))):
-            done = await way(
-                langchain_indexing, "index", sources, records, index, cleanup="full", key_encoder="blake2b"
-            )
-            assert (done["num_added"], done["num_skipped"], done["num_deleted"]) == counts
-        found = await way(retriever, "invoke", "kiwi", k=9, window=0)
-        assert sorted(window.page_content for window in found) == ["A plum.", "One fig."]
 
     # What is there
 

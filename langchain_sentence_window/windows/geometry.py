@@ -17,7 +17,7 @@ from typing import TypeAlias, TypeVar, cast
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
-from langchain_sentence_window._validation import checked_count, gathered, not_a_function, not_a_list
+from langchain_sentence_window._validation import checked_count, not_a_function, not_a_list
 from langchain_sentence_window.errors import InvalidInputError
 
 WindowSize: TypeAlias = int | tuple[int, int]
@@ -110,7 +110,7 @@ def window_size(value: object) -> tuple[int, int]:
     Raises:
         InvalidInputError: It is neither a number of sentences nor a pair of them, or is negative.
     """
-    given = gathered(value) if isinstance(value, tuple | list) else []
+    given = list(value) if isinstance(value, tuple | list) else []
     before, after = cast("tuple[int, int]", given if len(given) == 2 else (value, value))  # noqa: PLR2004
     for side in (before, after):
         if not isinstance(side, int) or isinstance(side, bool) or side < 0:

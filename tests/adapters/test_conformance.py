@@ -45,7 +45,6 @@ class WithoutIds(InMemoryVectorStore):
 
 @pytest.mark.slow
 class TestInlineWindows(TestInMemoryVectorStore):
-    store_name = "a store that can't fetch by id"
     splitter = SentenceSplitter(inline_window=3)
 
     @pytest.fixture

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from langchain_sentence_window.apps.cli.opened_index import DocumentNames, open_to_read
+from langchain_sentence_window.apps.cli.opened_index import NameLookup, open_to_read
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.errors import InvalidInputError
 from tests.cli.conftest import FILES, only, run_apart, run_forked, run_here
 
 
 @contextmanager
-def opened(index: str) -> Iterator[DocumentNames]:
+def opened(index: str) -> Iterator[NameLookup]:
     """The names of the documents of an index."""
     with open_to_read(Path(index)) as retriever:
-        yield DocumentNames(retriever.documents())
+        yield NameLookup(retriever.documents())
 
 
 def test_documents_are_listed(here: Path) -> None:
@@ -140,7 +140,7 @@ def test_names_are_found_as_they_are_typed(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     ids = [*(str(tmp_path / name) for name in ODD_NAMES), "https://example.com/"]
-    names = DocumentNames(IndexedDocument(doc_id, None, None, 1, None, {}) for doc_id in ids)
+    names = NameLookup(IndexedDocument(doc_id, None, None, 1, None, {}) for doc_id in ids)
     for given, name in (
         ("it's", "it's.md"),
         ("./it's.md/", "it's.md"),

@@ -262,7 +262,7 @@ def test_what_is_no_state_is_none(written: object) -> None:
     [
         ({"store": InMemoryVectorStore(WordEmbeddings())}, "give a function that opens the store"),
         ({"store": "postgresql://..."}, "give a function that opens the store"),
-        ({"store": kept_store, "embedding": "minilm"}, "pass an embedder, not a model's name"),
+        ({"store": kept_store, "embedding": "minilm"}, "pass an embedder: init_embeddings"),
         ({"store": kept_store, "splitter": str}, "give a SentenceSplitter"),
         ({"store": kept_store, "namespace": "a\0"}, "printable"),
         ({"store": kept_store, "dry_run": 1}, "dry_run is 1"),

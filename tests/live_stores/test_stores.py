@@ -11,8 +11,6 @@ from tests.live_stores import makers
 
 
 class TestCommunityFaiss(SentenceWindowStoreTests):
-    store_name = "FAISS of langchain-community"
-
     @pytest.fixture
     def make_store(self) -> MakeStore:
         return makers.community_faiss
@@ -45,8 +43,6 @@ class TestMilvus(SentenceWindowStoreTests):
 
 
 class TestPostgres(SentenceWindowStoreTests):
-    store_name = "PGVectorStore"
-
     @pytest.fixture
     def make_store(self, postgres: Any) -> MakeStore:
         return lambda embedding: makers.postgres(embedding, postgres)

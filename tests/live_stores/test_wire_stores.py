@@ -9,7 +9,6 @@ from tests.live_stores import makers
 
 
 class WireTests(SentenceWindowStoreTests):
-    tested_on = "not run: its wire format"
     many = 2_000
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.ranking.word_matches import find_words, query_terms
-from langchain_sentence_window.ranking.words import in_other_number, indexed, runs_of, separated
+from langchain_sentence_window.ranking.words import in_other_number, indexed, separated, word_runs
 
 NAMES = re.compile(
     r"(?:CJK|HENTAIGANA|IDEOGRAPHIC (?!ANNOTATION|TALLY)\w+|HANGZHOU|VERTICAL (?:IDEOGRAPHIC|KANA)|MASU"
@@ -95,7 +95,7 @@ def test_a_text_holds_the_words_that_an_index_finds_it_by(text: str) -> None:
 @pytest.mark.slow
 def test_every_character_of_words_is_known() -> None:
     for character in map(chr, range(sys.maxunicode + 1)):
-        runs = list(runs_of(character))
+        runs = list(word_runs(character))
         assert bool(runs) == is_of_word(character)
         if runs:
             assert runs[0].is_unspaced == is_unspaced(character)
@@ -104,7 +104,7 @@ def test_every_character_of_words_is_known() -> None:
 @given(st.text(st.sampled_from("ab1é 退款の환.·_คื๑\ud800")))
 def test_runs_hold_the_words_and_stand_where_they_say(text: str) -> None:
     words = list[str]()
-    for run in runs_of(text):
+    for run in word_runs(text):
         assert text[run.start : run.end] == run.text
         words += map("".join, pairwise(run.text)) if run.is_unspaced and len(run.text) > 1 else [run.text]
     assert words == separated(text).split()

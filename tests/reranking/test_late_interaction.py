@@ -129,7 +129,10 @@ async def test_it_ranks_the_windows_of_a_retriever(minilm: Embeddings, way: Invo
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"model": WordEmbeddings()}, "WordEmbeddings gives no token vectors"), ({"model": 1, "weight": -1}, "weight")],
+    [
+        ({"model": WordEmbeddings()}, "model is a WordEmbeddings; give one with token vectors"),
+        ({"model": 1, "weight": -1}, "weight"),
+    ],
 )
 def test_what_cannot_work_is_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):

@@ -89,7 +89,7 @@ async def test_async_iterators_are_read(words: WordEmbeddings, tmp_path: Path) -
     assert texts_in(retriever) == all_texts()
     made = await SentenceWindowRetriever.afrom_documents(read(), words, path=tmp_path)
     assert texts_in(made) == all_texts()
-    with pytest.raises(InvalidInputError, match="Collect them first"):
+    with pytest.raises(InvalidInputError, match="collect them first"):
         retriever.add_documents(read())  # type: ignore[arg-type]
 
 

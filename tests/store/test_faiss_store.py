@@ -223,11 +223,11 @@ async def test_an_embedder_that_fails_half_way_leaves_the_store_as_it_was(
     ("vectors", "message"),
     [
         ([[1.0, 2.0]] * 2, r"vectors of 2 numbers don't fit an index of vectors of 11"),
-        ([[0.0] * 11], r"shape \(2, dimension\)"),
-        ([[0.0] * 11, [1.0]], "as long as the others"),
+        ([[0.0] * 11], r"each of 2 texts, .* and got numbers of shape \(1, 11\)"),
+        ([[0.0] * 11, [1.0]], "all of one length, and got"),
         ([[0.0] * 11, [float("nan")] * 11], "vector 1 of 2 holds NaN"),
-        ([["x"] * 11] * 2, "isn't a list of numbers"),
-        ([[], []], r"shape \(2, dimension\)"),
+        ([["x"] * 11] * 2, "expected a list of numbers"),
+        ([[], []], r"numbers of shape \(2, 0\)"),
     ],
 )
 def test_vectors_that_do_not_fit_are_refused(store: FaissStore, vectors: Any, message: str) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from langchain_sentence_window.apps.studio.document_blocks import (
-    Block,
+    PageBlock,
     Sentences,
     markdown_blocks,
     plain_blocks,
@@ -46,7 +46,7 @@ LINES = st.lists(
 NEWLINES = st.sampled_from(["\n", "\r\n", "\r"])
 
 
-def joined(text: str, blocks: list[Block]) -> str:
+def joined(text: str, blocks: list[PageBlock]) -> str:
     runs = [run for block in blocks for run in block.all_runs()]
     assert all(start < end for start, end, _ in runs)
     assert all(one[1] == other[0] for one, other in pairwise(runs))

@@ -45,7 +45,7 @@ _MAX_HEAD = 16
 _LINE_HEAD = re.compile(r"\n[ \t>#*+-]*(?:\d{1,3}[.)] +)?\Z")
 
 
-class Passage:
+class SourcePassage:
     """A text of a source: a window's own, one that leads in to it, or several that touch."""
 
     def __init__(
@@ -55,7 +55,7 @@ class Passage:
         text: str,
         base: int | None,
         *,
-        parts: Sequence["Part"] = (),
+        parts: Sequence["StitchedPart"] = (),
         is_scanned: bool = False,
     ) -> None:
         """Keep the text.
@@ -103,15 +103,15 @@ class Passage:
 class Found:
     """A stretch of a passage."""
 
-    passage: Passage
+    passage: SourcePassage
     start: int
     end: int
 
 
-class Part(NamedTuple):
+class StitchedPart(NamedTuple):
     """A passage in a joined one: its span there, and how many of its characters the passage before it has too."""
 
-    passage: Passage
+    passage: SourcePassage
     start: int
     end: int
     skipped: int
@@ -127,12 +127,12 @@ class Source:
     """
 
     numbers: tuple[int, ...]
-    passages: tuple[Passage, ...]
+    passages: tuple[SourcePassage, ...]
 
 
 def source_of(number: int, document: Document, *, is_scanned: bool = False) -> Source:
     """Return a window with what leads in to it; its number counts from 1."""
-    span, make = source_span(document), partial(Passage, number, document, is_scanned=is_scanned)
+    span, make = source_span(document), partial(SourcePassage, number, document, is_scanned=is_scanned)
     own = make(document.page_content, span[0] if span else None)
     led = [make(text, start) for (start, _), text in read_lead_ins(document)]
     return Source((number,), (*led, own))
@@ -145,7 +145,7 @@ _MAX_GAP = 2
 def touching(sources: Iterable[Source]) -> list[Source]:
     """Join the texts of a document that touch or overlap, so that a quotation over both is found."""
     begun: dict[tuple[str, int], str] = {}
-    by_text: dict[str, list[Passage]] = {}
+    by_text: dict[str, list[SourcePassage]] = {}
     for source in sources:
         own = source.passages[-1]
         if own.base is not None:
@@ -154,9 +154,9 @@ def touching(sources: Iterable[Source]) -> list[Source]:
     return [Source(tuple(dict.fromkeys(each.number for each in chain)), (passage,)) for chain, passage in joined]
 
 
-def _chains(passages: Iterable[Passage]) -> Iterator[list[tuple[Passage, str]]]:
+def _chains(passages: Iterable[SourcePassage]) -> Iterator[list[tuple[SourcePassage, str]]]:
     """Yield the passages of a text that touch, two or more, each with what stands between it and the one before."""
-    chain = list[tuple[Passage, str]]()
+    chain = list[tuple[SourcePassage, str]]()
     end = 0
     for passage in sorted(passages, key=lambda each: each.base or 0):
         base, size = passage.base or 0, len(passage.text)
@@ -173,7 +173,7 @@ def _chains(passages: Iterable[Passage]) -> Iterator[list[tuple[Passage, str]]]:
         yield chain
 
 
-def _between(before: Passage, after: Passage, gap: int) -> str | None:
+def _between(before: SourcePassage, after: SourcePassage, gap: int) -> str | None:
     """Return what stands between two passages that touch; ``None`` if they don't."""
     if gap <= 0:
         return "" if before.text[len(before.text) + gap :] == after.text[:-gap] else None
@@ -184,17 +184,17 @@ def _between(before: Passage, after: Passage, gap: int) -> str | None:
     return "\n" * gap if gap <= _MAX_GAP and is_spaced else None
 
 
-def _joined(chain: Sequence[tuple[Passage, str]]) -> tuple[list[Passage], Passage]:
-    texts, parts, at = list[str](), list[Part](), 0
+def _joined(chain: Sequence[tuple[SourcePassage, str]]) -> tuple[list[SourcePassage], SourcePassage]:
+    texts, parts, at = list[str](), list[StitchedPart](), 0
     base = chain[0][0].base or 0
     for passage, between in chain:
         skipped = max(0, base + at - (passage.base or 0))
         start = at + len(between)
         at = start + len(passage.text) - skipped
         texts += [between, passage.text[skipped:]]
-        parts.append(Part(passage, start, at, skipped))
+        parts.append(StitchedPart(passage, start, at, skipped))
     first, text = chain[0][0], "".join(texts)
-    joined = Passage(first.number, first.document, text, base, parts=parts, is_scanned=first.is_scanned)
+    joined = SourcePassage(first.number, first.document, text, base, parts=parts, is_scanned=first.is_scanned)
     return [each for each, _ in chain], joined
 
 
@@ -230,7 +230,7 @@ class Wanted:
     def _broken(self) -> frozenset[str]:
         return broken_words(self.text)
 
-    def plain_in(self, passage: Passage) -> str:
+    def plain_in(self, passage: SourcePassage) -> str:
         """Return the text as it is compared with a passage, with the hyphens at line ends that the passage has."""
         kept = self._broken & passage.compounds if self._broken else None
         if kept:
@@ -238,7 +238,7 @@ class Wanted:
         return self._scanned if passage.is_scanned else self.plain
 
 
-def find_exact(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None:
+def find_exact(passage: SourcePassage, wanted: Wanted, start: int = 0) -> Found | None:
     """Find the characters of a text in a passage, not cut out of a word or a number."""
     size = len(wanted.text)
     for at in _places(passage.text, wanted.text, start):
@@ -249,7 +249,7 @@ def find_exact(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None
     return None
 
 
-def find_plain(passage: Passage, wanted: Wanted, start: int = 0) -> Found | None:
+def find_plain(passage: SourcePassage, wanted: Wanted, start: int = 0) -> Found | None:
     """Find a text in a passage as both are compared.
 
     The mark that ends it may be another one than the passage's. Where the passage goes on, or where it is in a sentence
@@ -420,7 +420,7 @@ def find_in_order(sources: Sequence[Source], pieces: Pieces) -> InOrder | None:
     return best
 
 
-def _in_order(passage: Passage, pieces: Pieces) -> InOrder | None:
+def _in_order(passage: SourcePassage, pieces: Pieces) -> InOrder | None:
     places = list[Found]()
     at = 0
     is_exact, is_own = True, False

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from .normalized_text import PlainText, cuts_token, is_unspaced
-from .quote_search import Found, Passage, Source
+from .quote_search import Found, Source, SourcePassage
 
 MAX_PIECES = 32
 """The most stretches of a quotation; one that would need more isn't made of any."""
@@ -55,7 +55,7 @@ class Stitching:
 
     def __init__(self, sources: Sequence[Source]) -> None:
         """Join the texts."""
-        self._passages: list[tuple[Passage, PlainText]] = [
+        self._passages: list[tuple[SourcePassage, PlainText]] = [
             (passage, passage.plain()) for source in sources for passage in source.passages
         ]
         self._starts = list[int]()

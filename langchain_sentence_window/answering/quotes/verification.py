@@ -12,7 +12,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import UNSPACED, Span
-from langchain_sentence_window._validation import as_integer, checked_flag, gathered
+from langchain_sentence_window._validation import as_integer, checked_flag
 from langchain_sentence_window.answering.citation_format import MARKS, looks
 from langchain_sentence_window.answering.conversation import checked_sources, named_sources
 from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of, split_text
@@ -203,7 +203,7 @@ LEAST_ALIKE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerPlace:
     """Sentences of a document that say what an answer says.
 
     Attributes:
@@ -217,7 +217,7 @@ class Said:
     is_exact: bool
 
 
-def find_said(answer: str, windows: Iterable[Document]) -> Said | None:
+def find_said(answer: str, windows: Iterable[Document]) -> AnswerPlace | None:
     """Find the sentences of a document that say what an answer says, as `verify_quotes` compares a claim.
 
     Args:
@@ -245,7 +245,7 @@ def find_said(answer: str, windows: Iterable[Document]) -> Said | None:
         return None
     doc_id, told = max(found.items(), key=lambda each: sum(weight for weight, _, _ in each[1]))
     are_exact = len(told) >= len(sentences) and all(is_exact for _, is_exact, _ in told)
-    return Said(doc_id, tuple(sorted({span for _, _, span in told})), are_exact)
+    return AnswerPlace(doc_id, tuple(sorted({span for _, _, span in told})), are_exact)
 
 
 def _sentences_around(place: QuotedPlace) -> Span | None:
@@ -259,7 +259,7 @@ def _sentences_around(place: QuotedPlace) -> Span | None:
 
 
 def _checked_numbers(cited: object, count: int) -> tuple[int, ...]:
-    given = gathered(cited) if isinstance(cited, Iterable) and not isinstance(cited, str | bytes) else [cited]
+    given = list(cited) if isinstance(cited, Iterable) and not isinstance(cited, str | bytes) else [cited]
     numbers = [as_integer(each) for each in given]
     found = tuple(dict.fromkeys(each for each in numbers if each is not None and 1 <= each <= count))
     if any(each not in found for each in numbers):

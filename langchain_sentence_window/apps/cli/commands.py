@@ -26,7 +26,7 @@ from .query_commands import ask, evaluate, explain, mcp, serve, sweep, why
 if TYPE_CHECKING:
     from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 
-    from .opened_index import DocumentNames
+    from .opened_index import NameLookup
 
 
 _HELP = """Search your documents for sentences, and read the windows around them.
@@ -145,13 +145,13 @@ def ls(
     quiet: options.Quiet = False,
 ) -> None:
     """List the documents of an index."""
-    from .opened_index import EMPTY, DocumentNames, existing_index, open_to_read
+    from .opened_index import EMPTY, NameLookup, existing_index, open_to_read
     from .typed_values import read_filter
 
     out = Output(as_json=as_json, quiet=quiet)
     with open_to_read(existing_index(index)) as retriever:
         documents = retriever.documents(read_filter(filter))
-        names = DocumentNames(documents if filter is None else retriever.documents())
+        names = NameLookup(documents if filter is None else retriever.documents())
     if documents and not as_json:
         _list(out, documents, names)
     out.document({"documents": documents})
@@ -160,7 +160,7 @@ def ls(
     out.note(f"{counted(len(documents), 'document')}, {counted(sum(each.sentences for each in documents), 'sentence')}")
 
 
-def _list(out: Output, documents: Sequence["IndexedDocument"], names: "DocumentNames") -> None:
+def _list(out: Output, documents: Sequence["IndexedDocument"], names: "NameLookup") -> None:
     """Write a table of documents."""
     from langchain_sentence_window.documents.keys import PAGES, SENTENCES
 

@@ -190,11 +190,11 @@ def find_documents(retriever: SentenceWindowRetriever, names: Iterable[str]) -> 
         InvalidInputError: A name stands for no document, or for several.
     """
     documents = {each.doc_id: each for each in retriever.documents()}
-    known = DocumentNames(documents.values())
+    known = NameLookup(documents.values())
     return [documents[doc_id] for doc_id in dict.fromkeys(map(known.find, names))]
 
 
-class DocumentNames:
+class NameLookup:
     """The names of an index's documents.
 
     Names are compared in one normal form of Unicode and as they are shown, so that what is copied or typed is found.

@@ -253,9 +253,9 @@ def _named(out: Output, retriever: "SentenceWindowRetriever", asked: list["AnyQu
     from langchain_sentence_window._validation import listed
     from langchain_sentence_window.evaluation.questions import Question
 
-    from .opened_index import EMPTY, DocumentNames
+    from .opened_index import EMPTY, NameLookup
 
-    known = DocumentNames(retriever.documents())
+    known = NameLookup(retriever.documents())
     if not known.has_any:
         raise InvalidInputError(EMPTY)
     questions = [each if isinstance(each, Question) else _with_gold(retriever, each) or each for each in asked]

@@ -34,11 +34,11 @@ from .mcp_passages import (
     NOT_IN_DOCUMENT,
     Excerpt,
     FetchResult,
-    Passage,
     QuoteResult,
     ReadResult,
-    SearchResult,
+    SearchToolResult,
     Text,
+    ToolPassage,
     UrlOf,
     passage_of,
     place_document,
@@ -75,7 +75,7 @@ class _BusyError(Exception):
 
 @dataclass(frozen=True)
 class _Kind:
-    """A tool as a client is told of it. It is the method of that name of `_Server` that it calls."""
+    """A tool as a client is told of it. It is the method of that name of `_ToolFunctions` that it calls."""
 
     name: str
     title: str
@@ -140,7 +140,7 @@ _KINDS = (
         "search",
         "Search the documents",
         BoundedSearchInput,
-        SearchResult,
+        SearchToolResult,
         "Search the documents. Returns the passages that fit best, word for word, each with its location, the doc_id "
         "of its document and the numbers of its sentences. If they don't answer the question, search again in other "
         "words. If one is cut short, read on with fetch or read_around. Of passages that you have, it returns the "
@@ -200,7 +200,7 @@ class _AdvisingTool(Tool):
 
 
 @dataclass(frozen=True)
-class _Server:
+class _ToolFunctions:
     """The functions of the tools."""
 
     retriever: SentenceWindowRetriever
@@ -214,7 +214,7 @@ class _Server:
         said = " ".join(filter(None, notes)) if found else tools.NOTHING_FOUND
         note = {"note": said} if said else {}
         new = self._passages([each.document for each in found if each.is_new])
-        return SearchResult(results=new, **note), tools.source_blocks(found)
+        return SearchToolResult(results=new, **note), tools.source_blocks(found)
 
     async def read_around(self, session: RunnableConfig, **place: Any) -> _Answer:
         found = await self.reader.read(ASYNC, session, **place)
@@ -234,7 +234,7 @@ class _Server:
         found = await verified(self.retriever, quote, doc_id)
         sources = self.reader.numbered(map(place_document, found.places), session)
         passages = [
-            Passage(**passage_of(source.document, self.url_of, place.location))
+            ToolPassage(**passage_of(source.document, self.url_of, place.location))
             for source, place in zip(sources, found.places, strict=True)
         ]
         is_nowhere = found.verdict == "not_found" and doc_id is not None
@@ -243,8 +243,8 @@ class _Server:
         shown = tools.source_blocks(sources) if sources else ""
         return result, f"{found.verdict}: {explanation}\n\n{shown}".rstrip()
 
-    def _passages(self, documents: Sequence[Document]) -> list[Passage]:
-        return [Passage(**passage_of(document, self.url_of)) for document in documents]
+    def _passages(self, documents: Sequence[Document]) -> list[ToolPassage]:
+        return [ToolPassage(**passage_of(document, self.url_of)) for document in documents]
 
     def _fetched(self, session: RunnableConfig, given: str, excerpt: Excerpt) -> _Answer:
         sources = self.reader.numbered([excerpt.document], session)
@@ -275,7 +275,7 @@ def mcp_tools(
         timeout: The most seconds that a call takes; ``None`` for any time.
         show_again: Whether a search shows again what the session has shown before.
     """
-    server = _Server(retriever, tools.Reader(retriever, show_again=show_again), url_of)
+    server = _ToolFunctions(retriever, tools.Reader(retriever, show_again=show_again), url_of)
     about = f" Documents: {about}." if about else ""
     return [
         _tool(kind, getattr(server, kind.name), about if kind.name == "search" else "", text, timeout)

@@ -59,7 +59,7 @@ def tiled(start: int, end: int, shown: Iterable[Run]) -> list[Run]:
 
 
 @dataclass(slots=True)
-class Row:
+class TableRow:
     """A row of a table.
 
     Attributes:
@@ -72,7 +72,7 @@ class Row:
 
 
 @dataclass(slots=True)
-class Block:
+class PageBlock:
     """A paragraph, a heading, a list item, a table, code, or a rule.
 
     Attributes:
@@ -86,7 +86,7 @@ class Block:
 
     kind: str
     runs: list[Run] = field(default_factory=list)
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TableRow] = field(default_factory=list)
     level: int = 0
     quotes: int = 0
     is_numbered: bool = False
@@ -167,7 +167,7 @@ _KINDS = {
 }
 
 
-def plain_blocks(text: str, sentences: Sequence[splitting.Block]) -> list[Block]:
+def plain_blocks(text: str, sentences: Sequence[splitting.Block]) -> list[PageBlock]:
     """Cut a text without marks into blocks.
 
     Args:
@@ -179,16 +179,16 @@ def plain_blocks(text: str, sentences: Sequence[splitting.Block]) -> list[Block]
     """
     if not text:
         return []
-    found: list[Block] = []
+    found: list[PageBlock] = []
     for first, start, end in _stretches(text, sentences):
         kind = _KINDS.get(first.kind, PARAGRAPH)
         if kind == TABLE:
             if not found or found[-1].kind != TABLE or first.is_header:
-                found.append(Block(TABLE))
-            found[-1].rows.append(Row(_tabbed(text, start, end), bool(first.is_header)))
+                found.append(PageBlock(TABLE))
+            found[-1].rows.append(TableRow(_tabbed(text, start, end), bool(first.is_header)))
         else:
             level = (first.level or 1) if kind == HEADING else int(kind == ITEM)
-            found.append(Block(kind, _trimmed(text, start, end), level=level))
+            found.append(PageBlock(kind, _trimmed(text, start, end), level=level))
     return found
 
 
@@ -239,7 +239,7 @@ _DELIMITERS = re.compile(r"[ \t|:>-]++")
 _PIPE = re.compile(r"(?<!\\)\|")
 
 
-def markdown_blocks(text: str) -> list[Block]:
+def markdown_blocks(text: str) -> list[PageBlock]:
     """Cut a Markdown text into blocks.
 
     Args:
@@ -248,17 +248,17 @@ def markdown_blocks(text: str) -> list[Block]:
     Returns:
         Blocks whose runs tile the text; none for an empty text.
     """
-    found = list[Block]()
+    found = list[PageBlock]()
     columns = list[int]()
     given = parse_markdown(text, indented_code=False)
     at = before = 0
     for block, then in zip(given, [*(each.start for each in given[1:]), len(text)], strict=False):
         if text[at : block.start].strip():
-            found.append(Block(RULE, [(at, block.start, MARK)]))
+            found.append(PageBlock(RULE, [(at, block.start, MARK)]))
             at = block.start
         space = text[block.end : then]
         stop = block.end + len(space) - len(space.lstrip()) if space.strip() else then
-        made = _Lines(text, block, text[before : block.start], columns).laid(at, stop)
+        made = _BlockLines(text, block, text[before : block.start], columns).laid(at, stop)
         is_table = bool(found) and found[-1].kind == made.kind == TABLE and not made.rows[0].is_header
         if is_table and len(text[before : block.start].splitlines()) <= 1:
             found[-1].rows += made.rows
@@ -266,11 +266,11 @@ def markdown_blocks(text: str) -> list[Block]:
             found.append(made)
         at, before = stop, block.end
     if at < len(text):
-        found.append(Block(RULE if text[at:].strip() else PARAGRAPH, [(at, len(text), MARK)]))
+        found.append(PageBlock(RULE if text[at:].strip() else PARAGRAPH, [(at, len(text), MARK)]))
     return found
 
 
-class _Lines:
+class _BlockLines:
     """The lines of a block of Markdown.
 
     Attributes:
@@ -306,12 +306,12 @@ class _Lines:
         self._is_item = bool(markers) and given.kind == splitting.LIST_ITEM
         self._items, self._quotes = len(columns), text.count(">", given.start, first)
 
-    def laid(self, start: int, stop: int) -> Block:
+    def laid(self, start: int, stop: int) -> PageBlock:
         """Return the block as it is laid out, whose runs tile a stretch."""
         kind = _KINDS.get(self._given.kind, PARAGRAPH)
         if kind == ITEM and not self._is_item:
             kind = PARAGRAPH
-        block = Block(kind, level=self._items, quotes=self._quotes)
+        block = PageBlock(kind, level=self._items, quotes=self._quotes)
         if kind == TABLE:
             block.rows = self._rows(start, stop)
         elif kind == CODE:
@@ -358,9 +358,9 @@ class _Lines:
                 quotes = self._text.rfind(">", start, begin) + 1 if self._quotes else start
                 yield min(begin, max(start, quotes) + (indent if fence else 0)), stop
 
-    def _rows(self, start: int, stop: int) -> list[Row]:
+    def _rows(self, start: int, stop: int) -> list[TableRow]:
         """Return a row for each line but that of the delimiters, whose marks belong to the row before."""
-        rows: list[Row] = []
+        rows: list[TableRow] = []
         edges = [start, *(each[0] for each in self.begins[1:]), stop]
         for (_, begin, end), (low, high) in zip(self.begins, pairwise(edges), strict=True):
             line = self._text[begin:end]
@@ -368,7 +368,7 @@ class _Lines:
                 rows[-1].is_header = True
                 rows[-1].cells[-1].append((low, high, MARK))
             else:
-                rows.append(Row(list(self._cells(low, begin, end, high))))
+                rows.append(TableRow(list(self._cells(low, begin, end, high))))
         return rows
 
     def _cells(self, low: int, begin: int, end: int, high: int) -> Iterator[list[Run]]:

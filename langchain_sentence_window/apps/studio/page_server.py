@@ -170,7 +170,7 @@ def serve_studio(
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
     with suppress(KeyboardInterrupt), logging_to_stderr():
-        _Server(config, own[0] if own else host, token).run()
+        _PageServer(config, own[0] if own else host, token).run()
 
 
 def _check_free(host: str, port: int) -> None:
@@ -184,7 +184,7 @@ def _check_free(host: str, port: int) -> None:
         ) from error
 
 
-class _Server(uvicorn.Server):
+class _PageServer(uvicorn.Server):
     """A server that says where it is once it is there."""
 
     def __init__(self, config: uvicorn.Config, name: str, token: str | None) -> None:

@@ -175,7 +175,7 @@ Found: TypeAlias = tuple[list[Document], float]
 """Windows, and the seconds that the retriever took."""
 
 
-class Said(BaseModel):
+class HistoryMessage(BaseModel):
     """A message of the conversation."""
 
     role: Literal["user", "assistant"]
@@ -187,7 +187,7 @@ async def answer(
     query: str,
     settings: Settings = NO_SETTINGS,
     citations: Citing = "quotes",
-    history: tuple[Said, ...] = (),
+    history: tuple[HistoryMessage, ...] = (),
 ) -> Response:
     """Answer a question, as lines.
 

@@ -27,7 +27,7 @@ from langchain_sentence_window.retrieval.stored_sentences import read_sentences
 from langchain_sentence_window.splitting import blocks as splitting
 from langchain_sentence_window.splitting.markdown import is_markdown
 
-from .document_blocks import GAP, Block, Sentences, markdown_blocks, plain_blocks
+from .document_blocks import GAP, PageBlock, Sentences, markdown_blocks, plain_blocks
 from .replies import Refused
 
 DocumentKind: TypeAlias = Literal["markdown", "text", "pdf"]
@@ -189,7 +189,7 @@ def window_layout(window: Document) -> dict[str, Any]:
 
 
 def _written(
-    found: Iterable[Block], text: str, start: int, spans: Sequence[tuple[int, int, int]]
+    found: Iterable[PageBlock], text: str, start: int, spans: Sequence[tuple[int, int, int]]
 ) -> Iterator[dict[str, Any]]:
     # JSON can't hold lone surrogates. Each is one character, so no offset moves.
     shown, sentences = LONE_SURROGATE.sub("\ufffd", text), Sentences(spans)
@@ -197,7 +197,7 @@ def _written(
         yield block.to_dict(shown, start, sentences)
 
 
-def _plain(run: TextRun, headers: set[int]) -> list[Block]:
+def _plain(run: TextRun, headers: set[int]) -> list[PageBlock]:
     sentences = [
         splitting.Block(each.start - run.start, each.end - run.start, each.kind, each.level, each.index in headers)
         for each in run.sentences

@@ -104,7 +104,7 @@ class Format(NamedTuple):
         if not grammar.sign.search(lines):
             return None
         scan = scan_latex(lines) if self.name == LATEX.name else Scan(lines, {}, [])
-        reader = _Reader(self, grammar, scan.text, scan.regions, scan.depths)
+        reader = _MarkupReader(self, grammar, scan.text, scan.regions, scan.depths)
         reader.read()
         reading, blocks = reader.blocks()
         if not any(any(map(str.isalnum, reading[each.start : each.end])) for each in blocks):
@@ -171,7 +171,7 @@ class _Draft(Region):
 
 
 @dataclass(slots=True)
-class _Reader:
+class _MarkupReader:
     """Reads a text line by line.
 
     Attributes:
@@ -460,7 +460,7 @@ _BLANK_BELOW = re.compile(r"(?:\n[ \t]*+(?=\n))++\n([ \t]*+)(?=\S)")
 _CODE_STYLE = re.compile(r"\[(?:source|listing|literal|plantuml|mermaid|stem|latexmath|asciimath|pass|graphviz)\b")
 
 
-def _rows(reader: _Reader, table: Region, opening: str) -> list[Region]:
+def _rows(reader: _MarkupReader, table: Region, opening: str) -> list[Region]:
     """Return the rows of a table, and blank what stands between them."""
     style = next(style for begins, style in _STYLES if opening.startswith(begins))
     rows: list[Region] = []

@@ -35,7 +35,7 @@ _OUTSIDE = -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Row:
+class GridRow:
     """A row of a table.
 
     Attributes:
@@ -58,7 +58,7 @@ class Table:
         rows: From top to bottom, none without text.
     """
 
-    rows: list[Row]
+    rows: list[GridRow]
 
     @property
     def box(self) -> tuple[float, float, float, float]:
@@ -118,7 +118,7 @@ def _ruled_table(page: PageCharacters, ink: Ink, runs: Sequence[Run], grid: Grid
     taken = set(map(id, in_grid))
     left = [run for run in runs if id(run) not in taken] + rest
     parted = [each for _, cells in sorted(rows.items()) if any(cells) for each in _rows_between_rules(cells, grid)]
-    return Table([Row(cells) for cells in parted]), left
+    return Table([GridRow(cells) for cells in parted]), left
 
 
 _SAME_LEVEL = 0.3
@@ -301,7 +301,7 @@ def find_aligned_tables(ink: Ink, runs: Sequence[Run]) -> tuple[list[Table], lis
     for region in _regions(join_lines(ink, runs)):
         region.cut(ink)
         if _is_table(region):
-            tables.append(Table(list(map(Row, _rows(region)))))
+            tables.append(Table(list(map(GridRow, _rows(region)))))
             taken.update(id(run) for line in region.lines for run in line.runs)
     return tables, [run for run in runs if id(run) not in taken]
 

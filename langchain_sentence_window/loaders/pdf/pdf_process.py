@@ -287,7 +287,7 @@ def serve(memory_bytes: int) -> None:
     requests: SimpleQueue[tuple[dict[str, Any], bytes]] = SimpleQueue()
     threading.Thread(target=_receive, args=(requests,), daemon=True).start()
     _limit_memory(memory_bytes)
-    reader = _Reader()
+    reader = _FileReader()
     while True:
         request, data = requests.get()
         with warnings.catch_warnings(record=True) as caught:
@@ -297,7 +297,7 @@ def serve(memory_bytes: int) -> None:
         _write(answers, reply, payload)
 
 
-class _Reader:
+class _FileReader:
     """The file that is open, in the other process."""
 
     def __init__(self) -> None:

@@ -90,10 +90,10 @@ def test_without_the_sdk_it_says_what_to_install(
     (packages / "METADATA").write_text("Metadata-Version: 2.1\nName: mcp\nVersion: 1.30.0\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
-    with pytest.raises(MissingExtraError, match=r"mcp 1\.30\.0 is installed, but can't be imported.*\[mcp\]"):
+    with pytest.raises(MissingExtraError, match=r"mcp.* is not installed, or can't be imported; .*\[mcp\]"):
         getattr(mcp_server, function)(given)
     monkeypatch.setitem(sys.modules, "mcp.server", logging)  # any module without MCPServer, as that of 1.x
-    with pytest.raises(MissingExtraError, match=r"mcp 1\.30\.0 is installed, and mcp>=2.2 is needed; .*\[mcp\]"):
+    with pytest.raises(MissingExtraError, match=r"mcp>=2.2 is not installed, or can't be imported; .*\[mcp\]"):
         getattr(mcp_server, function)(given)
 
 
