@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import add
+from itertools import pairwise
 from typing import NamedTuple
 
 _UNSPACED = (
@@ -21,10 +21,7 @@ _UNSPACED = (
     "\u3400-\u9fff\uf900-\ufaff\U00020000-\U000323af"  # ideographs
     "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdf"  # Korean
 )
-FIRST_UNSPACED = ord("\u0e00")
-"""The first code point of these scripts."""
-
-_UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
+UNSPACED_RUN = re.compile(f"[{_UNSPACED}]+")
 """A run of characters of these scripts, once all that is in no word is left out."""
 
 _RUN = re.compile(f"(?P<unspaced>[{_UNSPACED}]+)|[^ {_UNSPACED}]+")
@@ -108,12 +105,7 @@ def is_lower_case(word: str) -> bool:
 def separated(text: str) -> str:
     """Return the words of a text with spaces between them, for an index that knows nothing else of words."""
     blanked = _blanked(text)
-    return blanked if text.isascii() else in_pairs(blanked)
-
-
-def in_pairs(text: str) -> str:
-    """Return a text in which each pair of neighboring characters of a script without spaces is a word."""
-    return _UNSPACED_RUN.sub(_pairs, text)
+    return blanked if text.isascii() else UNSPACED_RUN.sub(_pairs, blanked)
 
 
 _COMPOUND = re.compile(r"(?<![\w-])([^\W\d_]{1,30})[-\u2010\u2011]([^\W\d_]{1,30})(?![\w-])")
@@ -176,9 +168,8 @@ def _blanked(text: str) -> str:
     return text.translate(_BLANKS)
 
 
-def _pairs(match: re.Match[str]) -> str:
-    run = match[0]
-    return f" {' '.join(map(add, run, run[1:])) or run} "
+def _pairs(run: re.Match[str]) -> str:
+    return f" {' '.join(map(''.join, pairwise(run[0]))) or run[0]} "
 
 
 class _Blanks(dict[int, int]):
