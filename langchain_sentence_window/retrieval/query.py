@@ -18,7 +18,7 @@ from langchain_sentence_window.windows.geometry import Window, best_windows
 
 from .assembled_documents import AssembledDocuments, Assembler, RankedWindow
 from .expansion import Expansion
-from .named_search import Hits
+from .hits import Hits
 from .request import Request
 from .reranked import reranked
 from .search import search
@@ -74,19 +74,22 @@ class Query:
         """Run all steps in a scope, with so many sentences at most; return whether they were enough."""
         io, request = self.io, self.request
         with self._timed("search"):
-            result = await search(io, scope, request, fetch_k)
+            work = partial(search, scope=scope, request=request, fetch_k=fetch_k)
+            has_words = bool(request.lexical_weight)
+            result = await scope.adapter.in_search(io, request.query, work, has_words=has_words)
         self.found, self.reader = result.found, result.reader
+        self.reader.io, self.reader.scope = io, scope  # no longer those of the search alone
         expansion = self.expansion = result.expansion
         with self._timed("windows"):
-            self.windows = best_windows(expansion.hits, None, expansion.window, expansion.widens)
+            self.windows = best_windows(expansion.hits, expansion.window, expansion.widens)
         if request.reranker is None:
             self.ranked = [RankedWindow(window) for window in self.windows]
         elif len(self.windows) < request.k and not result.are_all:
             return False
         else:
-            self.ranked = await self._rerank(scope, request.reranker)
+            self.ranked = await self._rerank(request.reranker)
         with self._timed("windows"):
-            assembled = await Assembler(scope, request, self.reader, expansion).assemble(io, self.ranked)
+            assembled = await Assembler(request, self.reader, expansion).assemble(self.ranked)
         # More hits would hardly add anything if there are ``k`` windows, or the budget is spent.
         is_full = len(assembled.documents) >= request.k or (
             request.max_tokens is not None and assembled.assembly.cost >= FULL_SHARE * request.max_tokens
@@ -102,10 +105,10 @@ class Query:
         self.documents = arrange(assembled.documents, request.order, window_position)
         return True
 
-    async def _rerank(self, scope: Scope, reranker: BaseDocumentCompressor) -> Sequence[RankedWindow]:
+    async def _rerank(self, reranker: BaseDocumentCompressor) -> Sequence[RankedWindow]:
         """Rank the windows of all hits, as a reranker chooses among them."""
         with self._timed("windows"):
-            documents = await self.reader.documents(self.io, scope, self.windows)
+            documents = await self.reader.documents(self.windows)
         if not documents:
             return []
         with self._timed("rerank"):

@@ -2,14 +2,11 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window._validation import not_a_function
-from langchain_sentence_window.errors import InvalidInputError
 
 from .completion import (
     MAX_COMPLETED,
@@ -44,16 +41,7 @@ def arrange(ranked: Sequence[T], order: Order, position: Callable[[T], tuple[str
         ranked: Best first.
         order: The order, see `Order`.
         position: Returns the document of a thing and its position there.
-
-    Raises:
-        InvalidInputError: There is no such order, or ``ranked`` isn't a sequence.
     """
-    if not callable(position) or isinstance(position, type):
-        raise not_a_function("position", position)
-    if not isinstance(ranked, Sequence) or not (isinstance(order, str) and order in ORDERS):
-        raise InvalidInputError(
-            f"{shown(ranked)} can't be sorted in the order {shown(order)}; give a list, and one of {', '.join(ORDERS)}"
-        )
     if order == "document":
         rank = {doc_id: i for i, doc_id in enumerate(dict.fromkeys(position(item)[0] for item in ranked))}
         return sorted(ranked, key=lambda item: (rank[position(item)[0]], position(item)[1]))
@@ -121,7 +109,7 @@ class Texts:
         known: Windows that are known to be equal to better ones, by their positions.
     """
 
-    key: Callable[[Hit], str]
+    key: Callable[[SentenceKey], str]
     are_equal: Callable[[Window, Window], bool]
     known: Mapping[int, Equal]
 
@@ -219,10 +207,7 @@ def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", e
     left_out: dict[int, str] = {}
     is_full = False
     for rank, item in enumerate(ranked):
-        if rank in equal.known:
-            equal.leave_out(rank, equal.known[rank])
-            continue
-        if found.holds(item, rank) or is_full or equal.leaves_out(item, rank):
+        if equal.is_known(rank) or found.holds(item, rank) or is_full or equal.leaves_out(item, rank):
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
             is_full = found.count == k
@@ -254,14 +239,22 @@ def _put_whole(found: "_GrowingWindows", item: Ranked, rank: int) -> None:
 
 
 def _fill(found: "_GrowingWindows", ranked: Sequence[Ranked], left_out: Mapping[int, str], k: int) -> None:
-    """Add windows that say little, but are more than headings, if there are too few others."""
-    for rank, reason in left_out.items():
-        item = ranked[rank]
-        is_label = reason == IS_LABEL and not is_heading_alone(item.window, found.lines(item.window))
-        if is_label and found.count < k and not found.holds(item, rank):
+    """Add windows that say little, if there are too few others."""
+    for rank, item in _labels(found, ranked, left_out):  # there may be too few others
+        if found.count < k and not found.holds(item, rank):
             found.put(*found.grown(item), rank)
     if not found.count and ranked:  # headings are better than nothing
         found.put(ranked[0].window, [], 0)
+
+
+def _labels(
+    found: "_GrowingWindows", ranked: Sequence[Ranked], left_out: Mapping[int, str]
+) -> Iterator[tuple[int, Ranked]]:
+    """Yield the windows that were left out as they say little, but are more than headings."""
+    for rank, reason in left_out.items():
+        window = ranked[rank].window
+        if reason == IS_LABEL and not is_heading_alone(window, found.lines(window)):
+            yield rank, ranked[rank]
 
 
 def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", equal: "_EqualTexts") -> dict[int, str]:
@@ -269,8 +262,7 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
     left_out: dict[int, str] = {}
     tight: list[tuple[Ranked, int]] = []
     for rank, item in enumerate(ranked):
-        if rank in equal.known:
-            equal.leave_out(rank, equal.known[rank])
+        if equal.is_known(rank):
             continue
         if found.holds(item, rank):
             equal.add(item, rank)
@@ -288,10 +280,8 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
             if len(tight) == TIGHT_FIRST:
                 _widen(found, tight)
                 tight = []
-    for rank, reason in left_out.items():
-        item = ranked[rank]
-        is_label = reason == IS_LABEL and not is_heading_alone(item.window, found.lines(item.window))
-        if is_label and not found.holds(item, rank):
+    for rank, item in _labels(found, ranked, left_out):
+        if not found.holds(item, rank):
             _take(found, item, rank, k, may_say_little=True)
     _widen(found, tight)
     return left_out
@@ -300,7 +290,7 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
 def _take(found: "_GrowingWindows", item: Ranked, rank: int, k: int, *, may_say_little: bool = False) -> str | None:
     """Add a window, or as much of it as fits; return the reason if nothing of it was added."""
     if item.fixed_cost is not None:
-        return _take_whole(found, item, rank, k)
+        return _take_whole(found, item.window, item.fixed_cost, rank, k)
     if not found.affords_sentence(item.window.best.key):  # told quickly
         return DOES_NOT_FIT
     if found.count == k and (not found.may_join(item.window) or not found.grown(item)[1]):
@@ -328,12 +318,12 @@ def _parts(found: "_GrowingWindows", item: Ranked) -> Sequence[Window]:
     return parts if item.is_open else parts[bisect_left(range(len(parts)), 1, key=fits) :]
 
 
-def _take_whole(found: "_GrowingWindows", item: Ranked, rank: int, k: int) -> str | None:
+def _take_whole(found: "_GrowingWindows", window: Window, cost: int, rank: int, k: int) -> str | None:
     if found.count == k:
         return IS_BEYOND_K
-    if item.fixed_cost is None or item.fixed_cost > found.left:
+    if cost > found.left:
         return DOES_NOT_FIT
-    found.put(item.window, [], rank, item.fixed_cost, is_fixed=True)
+    found.put(window, [], rank, cost, is_fixed=True)
     return None
 
 
@@ -563,6 +553,13 @@ class _EqualTexts:
     _left_out: dict[str, list[Equal]] = field(default_factory=dict)
     _keys: dict[int, str] = field(default_factory=dict)
 
+    def is_known(self, rank: int) -> bool:
+        """Leave a window out if it is known to be equal to a better one."""
+        if rank not in self.known:
+            return False
+        self.leave_out(rank, self.known[rank])
+        return True
+
     def leaves_out(self, item: Ranked, rank: int) -> bool:
         """Leave a window out if it equals one that was taken, or is part of one that was left out."""
         if self.texts is None or item.fixed_cost is not None:
@@ -590,7 +587,7 @@ class _EqualTexts:
     def _key(self, best: Hit, rank: int) -> str:
         key = self._keys.get(rank)
         if key is None and self.texts is not None:
-            key = self._keys[rank] = self.texts.key(best)
+            key = self._keys[rank] = self.texts.key(best.key)
         return key or ""
 
     def leave_out(self, rank: int, equal: Equal) -> None:

@@ -27,7 +27,7 @@ def test_each_step_is_an_attribute(retriever: SentenceWindowRetriever) -> None:
     query = Query(BLOCKING, retriever._request("when is a refund refused?", {}))
     run(query.run())
     assert query.documents == retriever.invoke("when is a refund refused?")
-    assert [sentence.key for sentence in query.found.sentences] == [hit.key for hit in query.found.hits]
+    assert [*query.found.sentences] == [hit.key for hit in query.found.hits]
     assert {key for window in query.windows for key in window.keys} >= {hit.key for hit in query.expansion.hits}
     assert [each.window for each in query.ranked] == list(query.windows)
     assert len(query.assembled.documents) == len(query.documents) <= 2
