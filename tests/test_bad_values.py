@@ -36,7 +36,6 @@ from langchain_sentence_window.answering.quotes import verification as quotes_ve
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import Question
 from langchain_sentence_window.ranking import candidates as fusion
-from langchain_sentence_window.retrieval.indexing import import_sentences
 from langchain_sentence_window.windows import geometry
 from tests.reranking.test_cross_encoder import Lengths
 from tests.toys import WordEmbeddings, document
@@ -302,7 +301,6 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         ),
         {"source": "a.md", "start_index": 0, "end_index": 7, "doc_id": "a", "page": 1},
     ),
-    "import_sentences": (import_sentences, {"slices": [], "target": FaissStore(WordEmbeddings())}),
     "change of words": (BM25Index().change, {"removed": [], "added": []}),
     "create_tools": (create_tools, {"retriever": RETRIEVER, "prefix": "terms_"}),
     "BM25Index": (BM25Index, {"path": "words"}),

@@ -10,9 +10,10 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig
 
-from langchain_sentence_window._arguments import DocumentStream, as_documents, as_documents_or_stream, check_order
+from langchain_sentence_window._arguments import as_documents, as_documents_or_stream, check_order
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window.documents.keys import checked_ids
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.named_embedders import checked_embedding, load_embedding
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.store.check import StoreStats
@@ -22,6 +23,7 @@ from langchain_sentence_window.store.files import as_folder
 from .call_settings import QueryMethods, with_configured
 from .document_methods import DocumentMethods
 from .index_settings import read_index_settings, read_settings_file, write_settings_file
+from .ingest import BatchReader
 from .query import Query
 from .request import Request
 from .settings import CallSettings
@@ -200,8 +202,8 @@ class IndexMethods(QueryMethods):
         return await ASYNC.in_thread(self.check)
 
     @classmethod
-    def _check_settings(cls, embedding: Embeddings, settings: Any) -> None:
-        """Check settings of a retriever whose store isn't made yet.
+    def _check_settings(cls, embedding: Embeddings, settings: Any) -> SentenceSplitter:
+        """Check settings of a retriever whose store isn't made yet; return its splitter.
 
         Raises:
             InvalidInputError: One can't be used.
@@ -212,7 +214,7 @@ class IndexMethods(QueryMethods):
                 "SentenceWindowRetriever(vectorstore=store).add_documents(documents)"
             )
         with FaissStore(checked_embedding(embedding)) as store:
-            cls(vectorstore=store, **settings)
+            return cls(vectorstore=store, **settings).splitter
 
     def _whole_store(self, method: str) -> FaissStore:
         """Return the store for a method that reads all of it.
@@ -279,10 +281,10 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
                 used. Nothing was created at the path.
             StoreError: The path can't be used.
         """
-        given = run(cls._checked(BLOCKING, documents, embedding, settings))
+        reader = run(cls._reader(BLOCKING, documents, embedding, settings))
         store = FaissStore(embedding, path, neighbor_weights=neighbor_weights)
         retriever = cls(vectorstore=store, **settings)
-        run(retriever._add(BLOCKING, given, show_progress=show_progress))
+        run(retriever._add(BLOCKING, reader, show_progress=show_progress))
         if path is not None:
             store.save()
         return retriever
@@ -298,10 +300,10 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         **settings: Any,
     ) -> Self:
         """Async version of `from_documents`, without a progress bar; it takes async iterators too."""
-        given = await cls._checked(ASYNC, documents, embedding, settings)
+        reader = await cls._reader(ASYNC, documents, embedding, settings)
         store = await ASYNC.in_thread(FaissStore, embedding, path, neighbor_weights=neighbor_weights)
         retriever = cls(vectorstore=store, **settings)
-        await retriever._add(ASYNC, given, show_progress=False)
+        await retriever._add(ASYNC, reader)
         if path is not None:
             await ASYNC.in_thread(store.save)
         return retriever
@@ -474,22 +476,14 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}
 
     @classmethod
-    async def _checked(
+    async def _reader(
         cls, io: IO, documents: object, embedding: Embeddings, settings: Mapping[str, Any]
-    ) -> list[Document] | DocumentStream:
+    ) -> BatchReader:
         """Check all arguments of `from_documents` before anything is created, and read the beginning of a stream."""
-        from .ingest import read_beginning
-
         given = as_documents_or_stream(documents, is_async=io is ASYNC)
-        cls._check_settings(embedding, settings)
-        found = given if isinstance(given, list) else []
-        if not isinstance(given, list):
-            found, given = await read_beginning(io, given)
-        if not any(document.page_content.strip() for document in found):
-            raise InvalidInputError(
-                f"there is nothing to index: {len(found)} documents were given, and none of them has any text"
-            )
-        return given
+        reader = BatchReader(io, given, cls._check_settings(embedding, settings).join_parts)
+        await reader.check_text()
+        return reader
 
 
 def _as_documents(texts: object, metadatas: object, ids: object) -> list[Document]:
