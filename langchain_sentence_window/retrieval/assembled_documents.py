@@ -12,6 +12,7 @@ from functools import cache
 from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import SentenceKey
+from langchain_sentence_window._validation import checking_counter
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RELEVANCE, RELEVANCE_SCORE, TEXT
 from langchain_sentence_window.documents.window_documents import (
     better_of,
@@ -25,7 +26,7 @@ from langchain_sentence_window.documents.window_documents import (
     with_places,
     without_lead_ins,
 )
-from langchain_sentence_window.documents.window_fields import lead_ins
+from langchain_sentence_window.documents.window_fields import estimate_tokens, lead_ins
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.windows.assembly import (
     IS_EQUAL,
@@ -115,7 +116,8 @@ class Assembler:
         """
         self._request, self._reader, self._expansion = request, reader, expansion
         self._sentences = reader.sentences
-        self._count = cache(request.count_tokens)
+        count = request.count_tokens
+        self._count = cache(count if count is estimate_tokens else checking_counter("count_tokens", count))
         self._wanted: dict[SentenceKey, None] = {}
         self._may_want = True
         self._is_bare = False

@@ -12,20 +12,15 @@ from pydantic import ValidationInfo, field_validator
 
 from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import checking_counter, listed
+from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.matchers import own_copy
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
-from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
-from .expansion import read_expansion
 from .request import Request, checked_query
 from .settings import OF_CALL, RELATED_NAMES, SETTINGS, CallSettings, RetrieverSettings
-
-_AS_SET = ("k", "fetch_k", "max_tokens", "order", "min_score", "lexical_weight", "ranking", "names", "min_relevance")
-"""The settings that a request has as they are set."""
 
 _GIVEN = frozenset({"query", "k", "lexical_weight"})
 """Arguments of a search that the retriever gives."""
@@ -200,28 +195,12 @@ class QueryMethods(RetrieverSettings):
         # Again, as code that was written for another retriever sets search_kwargs["k"] on one that is made already.
         if self.search_kwargs:
             check_search_settings(scope.adapter, self.search_kwargs, type(self).model_fields)
-        arguments = {
-            name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names
-        }
-        now: dict[str, Any] = {
-            **{name: getattr(self, name) for name, row in SETTINGS.items() if row.traced is not None},
-            **self.checked_values(given),
-            "filter": scope.filter,
-            "search_kwargs": arguments,
-        }
-        count = now["count_tokens"]
-        return Request(
-            query=checked_query(query),
-            scope=scope,
-            expansion=read_expansion(now["window"], now["window_key"]),
-            count_tokens=count if count is estimate_tokens else checking_counter("count_tokens", count),
-            search_kwargs=arguments,
-            bm25_index=self.bm25_index,
-            reranker=self.reranker,
-            name=self.name,
-            settings=now,
-            **{name: now[name] for name in _AS_SET},
-        )
+        now = {name: getattr(self, name) for name, row in SETTINGS.items() if row.traced is not None}
+        now |= self.checked_values(given)
+        del now["filter"]  # which the scope has
+        filters = scope.adapter.filter_names
+        now["search_kwargs"] = {name: value for name, value in self.search_kwargs.items() if name not in filters}
+        return Request(query=checked_query(query), scope=scope, name=self.name, **now)
 
 
 def _not_of_call(given: Mapping[str, Any], fields: Collection[str]) -> InvalidInputError:

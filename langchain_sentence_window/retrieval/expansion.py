@@ -75,12 +75,6 @@ class ExpansionPolicy:
         scalars = (value for value in values if not isinstance(value, list | dict))
         return next((self.by_value[value] for value in scalars if value in self.by_value), self.default)
 
-    def describe(self) -> WindowSetting:
-        """Return the setting that this policy was read from."""
-        if self.by_value:
-            return {value: size or "auto" for value, size in self.by_value.items()}
-        return self.default or "auto"
-
 
 def read_expansion(window: WindowSetting, key: str | None = None) -> ExpansionPolicy:
     """Read the setting ``window``.

@@ -6,7 +6,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 
-from .expansion import Expansion, expand_hits
+from .expansion import Expansion, expand_hits, read_expansion
 from .hits import Hits
 from .named_search import named_search
 from .request import Request
@@ -45,6 +45,7 @@ async def search(io: IO, adapter: StoreAdapter, *, scope: Scope, request: Reques
     hits = found.counting(request.min_score)
     are_all = len(found.hits) < fetch_k or len(hits) < len(found.hits)
     reader = WindowReader(io, within, found.sentences)
-    expansion = expand_hits(hits, request.expansion, reader.sentences, are_all=are_all)
+    policy = read_expansion(request.window, request.window_key)
+    expansion = expand_hits(hits, policy, reader.sentences, are_all=are_all)
     expansion = await reader.read_around(expansion, request.k, request.max_tokens)
     return SearchResult(found, are_all, expansion, reader)

@@ -75,7 +75,7 @@ class TracedQuery(Query):
         hits = [each for each in candidates if each.left_out is None]
         return Trace(
             request.query,
-            {name: row.traced(request.settings[name]) for name, row in SETTINGS.items() if row.traced is not None},
+            {name: row.traced(getattr(request, name)) for name, row in SETTINGS.items() if row.traced is not None},
             hits,
             windows,
             dict(self.seconds),

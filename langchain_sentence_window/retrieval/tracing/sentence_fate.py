@@ -19,7 +19,6 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.window_documents import read_lead_ins
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.ranking.candidates import CANDIDATES
-from langchain_sentence_window.retrieval.expansion import read_expansion
 from langchain_sentence_window.retrieval.query import Query
 from langchain_sentence_window.retrieval.request import Request
 from langchain_sentence_window.retrieval.telemetry import observed
@@ -330,13 +329,10 @@ async def _with_advice(
     """
     tried, advised = list[str](), dict[str, AdvisedSettings]()
     for changes in trials:
-        name, settings = next(iter(changes)), dict(changes)
+        name = next(iter(changes))
+        settings = {"filter": None} if name == "scope" else dict(changes)
         if name in advised or len(advised) == MAX_ADVICE:
             continue
-        if name == "scope":
-            settings = {"filter": None}
-        elif name == "expansion":
-            settings = {"window": changes[name].describe()}
         tried.append(named(settings))
         if await _is_returned(io, replace(request, **changes), fate):
             advised[name] = AdvisedSettings(named(settings), settings)
@@ -373,7 +369,7 @@ def _trials(fate: SentenceFate, query: TracedQuery) -> Iterator[dict[str, Any]]:
     ]
     reach = min(reaches, key=abs, default=0)
     if 0 < abs(reach) <= MAX_REACH:
-        yield {"expansion": read_expansion((max(reach, 0), max(-reach, 0)))}
+        yield {"window": (max(reach, 0), max(-reach, 0))}
     if request.max_tokens is not None:
         yield from ({"max_tokens": times * request.max_tokens} for times in (2, 4, 8))
     if is_below or fate.outcome == IS_UNSUPPORTED:
