@@ -29,9 +29,9 @@ from langchain_sentence_window.documents.window_documents import (
 from langchain_sentence_window.documents.window_fields import estimate_tokens, lead_ins
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.windows.assembly import (
-    IS_EQUAL,
     IS_UNSUPPORTED,
     MAX_JOINED,
+    Assembled,
     Assembly,
     Budget,
     Equal,
@@ -45,9 +45,6 @@ from langchain_sentence_window.windows.geometry import Window
 from .expansion import REACH, Expansion, line_of
 from .request import Request
 from .window_reader import WindowReader
-
-_MAX_ROUNDS = 6
-"""The most calls that read what decides about windows. One is usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,27 +74,20 @@ class AssembledDocuments:
 
     def supported(self, hits: Collection[SentenceKey]) -> "AssembledDocuments":
         """Return the windows that hold one of some hits."""
-        dropped = [
-            rank
-            for each in self.assembly.windows
-            if not any(hit.key in hits for hit in each.window.hits)
-            for rank in each.ranks
-        ]
-        return self.without(dropped, IS_UNSUPPORTED)
+        left_out, kept = dict(self.assembly.left_out), list[tuple[Assembled, Document]]()
+        for each, document in zip(self.assembly.windows, self.documents, strict=True):
+            if any(hit.key in hits for hit in each.window.hits):
+                kept.append((each, document))
+            else:
+                left_out |= dict.fromkeys(each.ranks, IS_UNSUPPORTED)
+        assembly = replace(self.assembly, windows=[each for each, _ in kept], left_out=left_out)
+        return AssembledDocuments(assembly, [document for _, document in kept])
 
     def with_relevance(self, probability: float | None) -> "AssembledDocuments":
         """Return the windows with how likely it is that they answer the question, if that is known."""
         if probability is None:
             return self
         return replace(self, documents=[_with_metadata(each, {RELEVANCE: probability}) for each in self.documents])
-
-    def without(self, ranks: Collection[int], reason: str) -> "AssembledDocuments":
-        """Leave out the windows that some ranked windows became part of."""
-        both = zip(self.assembly.windows, self.documents, strict=True)
-        kept = [(each, document) for each, document in both if each.ranks[0] not in ranks]
-        left_out = {**self.assembly.left_out, **dict.fromkeys(ranks, reason)}
-        assembly = replace(self.assembly, windows=[each for each, _ in kept], left_out=left_out)
-        return replace(self, assembly=assembly, documents=[document for _, document in kept])
 
 
 class Assembler:
@@ -119,7 +109,6 @@ class Assembler:
         count = request.count_tokens
         self._count = cache(count if count is estimate_tokens else checking_counter("count_tokens", count))
         self._wanted: dict[SentenceKey, None] = {}
-        self._may_want = True
         self._is_bare = False
         self._lines: dict[SentenceKey, Line] = {}
         self._text_keys: dict[tuple[str, int, int], str] = {}
@@ -145,7 +134,7 @@ class Assembler:
     async def _each_text_once(self, windows: Sequence[RankedWindow]) -> AssembledDocuments:
         """Assemble windows of different texts, each with the places of those that were left out as they equal it."""
         known: dict[int, Equal] = {}
-        for _ in range(_MAX_ROUNDS):
+        while True:
             made = await self._made(windows, known)
             taken = made.assembly.windows
             equal = {
@@ -156,9 +145,6 @@ class Assembler:
             if not equal:
                 break
             known |= equal  # after joining and completing, texts may be equal that were not before
-        else:
-            made = made.without(equal, IS_EQUAL)
-            made = replace(made, assembly=replace(made.assembly, equal={**made.assembly.equal, **equal}))
         left_out = sorted(made.assembly.equal.items(), key=lambda each: each[0])
         documents = list[Document]()
         for each, document in zip(made.assembly.windows, made.documents, strict=True):
@@ -195,15 +181,13 @@ class Assembler:
         ranked, limit = list(map(self._ranked, windows)), self._request.max_tokens
         budget = None if limit is None else Budget(limit, self._cost, self._cost_alone)
         equal = None if known is None else Texts(self._rough_key, self._are_equal, known)
-        for rounds_left in range(_MAX_ROUNDS, -1, -1):
+        while True:
             self._wanted.clear()
-            self._may_want = rounds_left > 0
             assembly = assemble(ranked, self._request.k, self._line, budget, equal)
             wanted = [*self._wanted, *self._reader.unasked(each.window for each in assembly.windows)]
-            if not wanted or not rounds_left:
-                break
+            if not wanted:
+                return ranked, assembly
             await self._reader.fetch(wanted)
-        return ranked, assembly
 
     def _ranked(self, one: RankedWindow) -> Ranked:
         document, window = one.document, one.window
@@ -293,7 +277,7 @@ class Assembler:
 
     def _want(self, keys: Iterable[SentenceKey]) -> bool:
         """Note sentences to read; return whether there is one that wasn't asked for before."""
-        new = [key for key in keys if key not in self._reader.asked] if self._may_want else []
+        new = [key for key in keys if key not in self._reader.asked]
         self._wanted |= dict.fromkeys(new)
         return bool(new)
 

@@ -134,7 +134,12 @@ def write_index_settings(folder: str | PathLike[str], settings: IndexSettings) -
             f"the settings take {len(content):,} bytes, and at most {MAX_BYTES:,} are read; name folders as sources "
             "instead of their files"
         )
-    write_settings_file(as_folder(folder), content)
+    path = as_folder(folder) / SETTINGS_FILE
+    make_folder(path.parent)
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        raise StoreError(f"{str(path)!r} can't be written: {error}; make room, or choose another path") from error
 
 
 # Reading
@@ -215,39 +220,6 @@ def _is_json(value: object) -> bool:
 def _own_copy(settings: Mapping[str, Any]) -> dict[str, Any]:
     copied: dict[str, Any] = json.loads(json.dumps(dict(settings)))
     return copied
-
-
-def read_settings_file(folder: Path) -> bytes | None:
-    """Return what an index remembers, as its file holds it, for a copy of the index; ``None`` if it has no such file.
-
-    Raises:
-        StoreError: The file is damaged.
-    """
-    path = folder / SETTINGS_FILE
-    if not path.exists():
-        return None
-    read_index_settings(folder)
-    try:
-        with open_regular(path) as file:
-            return file.read()
-    except OSError as error:
-        raise StoreError(f"{str(path)!r} can't be copied: {error}; make it readable") from error
-
-
-def write_settings_file(folder: Path, content: bytes | None) -> None:
-    """Write what `read_settings_file` returned into another folder; ``None`` writes nothing.
-
-    Raises:
-        StoreError: The file can't be written.
-    """
-    if content is None:
-        return
-    path = folder / SETTINGS_FILE
-    make_folder(folder)
-    try:
-        replace_file(path, content)
-    except OSError as error:
-        raise StoreError(f"{str(path)!r} can't be written: {error}; make room, or choose another path") from error
 
 
 def check_index(path: str | PathLike[str]) -> CheckResult:

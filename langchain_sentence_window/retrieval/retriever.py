@@ -18,11 +18,10 @@ from langchain_sentence_window.embedding.named_embedders import checked_embeddin
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.store.check import StoreStats
 from langchain_sentence_window.store.faiss_store import FaissStore
-from langchain_sentence_window.store.files import as_folder
 
 from .call_settings import QueryMethods, with_configured
 from .document_methods import DocumentMethods
-from .index_settings import read_index_settings, read_settings_file, write_settings_file
+from .index_settings import IndexSettings, read_index_settings, write_index_settings
 from .ingest import BatchReader
 from .query import Query
 from .request import Request
@@ -145,9 +144,10 @@ class IndexMethods(QueryMethods):
             InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
         """
         store = self._whole_store("backup")
-        settings = None if store.folder is None else read_settings_file(store.folder)
+        settings = IndexSettings() if store.folder is None else read_index_settings(store.folder)
         store.backup(path)
-        write_settings_file(as_folder(path), settings)
+        if settings != IndexSettings():
+            write_index_settings(path, settings)
 
     async def abackup(self, path: str | PathLike[str]) -> None:
         """Async version of `backup`."""
@@ -167,9 +167,10 @@ class IndexMethods(QueryMethods):
             IndexNotFoundError: There is no index in the backup's folder.
             StoreError: The backup is damaged, or the path can't be written.
         """
-        settings = read_settings_file(as_folder(backup))
+        settings = read_index_settings(backup)
         FaissStore.restore(backup, path)
-        write_settings_file(as_folder(path), settings)
+        if settings != IndexSettings():
+            write_index_settings(path, settings)
 
     def stats(self) -> StoreStats:
         """Count the contents of the index and measure its size; see `StoreStats`.

@@ -8,8 +8,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window.retrieval.query import Query  # `explain` shows no more than a part of it
-from langchain_sentence_window.retrieval.search import SearchResult  # what a read returns
+from langchain_sentence_window.retrieval.query import Query, SearchResult  # `explain` shows no more than a part of it
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
