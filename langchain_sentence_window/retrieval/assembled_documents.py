@@ -29,6 +29,7 @@ from langchain_sentence_window.documents.window_documents import (
 from langchain_sentence_window.documents.window_fields import estimate_tokens, lead_ins
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.windows.assembly import (
+    DIFFERENT,
     IS_UNSUPPORTED,
     MAX_JOINED,
     Assembled,
@@ -180,7 +181,7 @@ class Assembler:
         """Assemble with what is known, read what that would have needed, and do it again until nothing is missing."""
         ranked, limit = list(map(self._ranked, windows)), self._request.max_tokens
         budget = None if limit is None else Budget(limit, self._cost, self._cost_alone)
-        equal = None if known is None else Texts(self._rough_key, self._are_equal, known)
+        equal = DIFFERENT if known is None else Texts(self._rough_key, self._are_equal, known)
         while True:
             self._wanted.clear()
             assembly = assemble(ranked, self._request.k, self._line, budget, equal)

@@ -282,13 +282,8 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
                 used. Nothing was created at the path.
             StoreError: The path can't be used.
         """
-        reader = run(cls._reader(BLOCKING, documents, embedding, settings))
-        store = FaissStore(embedding, path, neighbor_weights=neighbor_weights)
-        retriever = cls(vectorstore=store, **settings)
-        run(retriever._add(BLOCKING, reader, show_progress=show_progress))
-        if path is not None:
-            store.save()
-        return retriever
+        where = {"path": path, "neighbor_weights": neighbor_weights}
+        return run(cls._built(BLOCKING, documents, embedding, where, settings, show_progress=show_progress))
 
     @classmethod
     async def afrom_documents(
@@ -301,13 +296,8 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         **settings: Any,
     ) -> Self:
         """Async version of `from_documents`, without a progress bar; it takes async iterators too."""
-        reader = await cls._reader(ASYNC, documents, embedding, settings)
-        store = await ASYNC.in_thread(FaissStore, embedding, path, neighbor_weights=neighbor_weights)
-        retriever = cls(vectorstore=store, **settings)
-        await retriever._add(ASYNC, reader)
-        if path is not None:
-            await ASYNC.in_thread(store.save)
-        return retriever
+        where = {"path": path, "neighbor_weights": neighbor_weights}
+        return await cls._built(ASYNC, documents, embedding, where, settings)
 
     @classmethod
     def from_texts(
@@ -477,14 +467,26 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}
 
     @classmethod
-    async def _reader(
-        cls, io: IO, documents: object, embedding: Embeddings, settings: Mapping[str, Any]
-    ) -> BatchReader:
-        """Check all arguments of `from_documents` before anything is created, and read the beginning of a stream."""
+    async def _built(
+        cls,
+        io: IO,
+        documents: object,
+        embedding: Embeddings,
+        where: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        *,
+        show_progress: bool = False,
+    ) -> Self:
+        # All arguments are checked, and the beginning of a stream is read, before anything is created.
         given = as_documents_or_stream(documents, is_async=io is ASYNC)
         reader = BatchReader(io, given, cls._check_settings(embedding, settings).join_parts)
         await reader.check_text()
-        return reader
+        store = await io.in_thread(FaissStore, embedding, **where)
+        retriever = cls(vectorstore=store, **settings)
+        await retriever._add(io, reader, show_progress=show_progress)
+        if store.folder is not None:
+            await io.in_thread(store.save)
+        return retriever
 
 
 def _as_documents(texts: object, metadatas: object, ids: object) -> list[Document]:

@@ -114,6 +114,10 @@ class Texts:
     known: Mapping[int, Equal]
 
 
+DIFFERENT = Texts(lambda _: "", lambda _, __: False, {})
+"""Texts that aren't compared, so that equal ones may come again."""
+
+
 NEAR = 2
 """Windows of a section with at most so many sentences between them become one."""
 
@@ -139,17 +143,21 @@ IS_BEYOND_K = "k"
 IS_UNSUPPORTED = "relevance"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Assembled:
     """A window to return.
 
     Attributes:
         window: The window.
         ranks: The positions of the ranked windows that it was made of, from 0, best first.
+        cost: Its cost; 0 without a budget.
+        is_fixed: Whether it is never joined with others.
     """
 
     window: Window
-    ranks: tuple[int, ...]
+    ranks: Sequence[int]
+    cost: int = 0
+    is_fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +179,7 @@ class Assembly:
 
 
 def assemble(
-    ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None, texts: Texts | None = None
+    ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None, texts: Texts = DIFFERENT
 ) -> Assembly:
     """Choose, join, complete and widen windows.
 
@@ -180,7 +188,7 @@ def assemble(
         k: The most windows to return, 1 or more.
         lookup: Returns sentences.
         budget: The most they may cost; ``None`` for any cost.
-        texts: The texts of windows, of which equal ones come once; ``None`` if they may come again.
+        texts: The texts of windows, of which equal ones come once.
 
     Returns:
         Disjoint windows, each inside its section, each with the hits of the windows that it was made of. Each holds
@@ -192,14 +200,16 @@ def assemble(
     # Windows end before those whose text was rewritten, so that they stay disjoint.
     outside: Lookup = (lambda key: None if key in rewritten else lookup(key)) if rewritten else lookup
     found = _GrowingWindows(outside, budget, math.inf if budget is None else budget.limit)
-    equal = _EqualTexts(texts, {} if texts is None else texts.known, found)
+    equal = _EqualTexts(texts, found)
     left_out = _take_by_count(ranked, k, found, equal) if budget is None else _take_by_cost(ranked, k, found, equal)
-    runs = sorted((run for section in found.sections.values() for run in section), key=lambda run: min(run.ranks))
-    taken = {rank for run in runs for rank in run.ranks}
+    windows = [run for section in found.sections.values() for run in section]
+    for run in windows:
+        run.ranks = tuple(sorted(set(run.ranks)))
+    windows.sort(key=lambda run: run.ranks[0])
+    taken = {rank for run in windows for rank in run.ranks}
     left_out |= dict.fromkeys(equal.found, IS_EQUAL)
     reasons = {rank: left_out.get(rank, IS_BEYOND_K) for rank in range(len(ranked)) if rank not in taken}
-    windows = [Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs]
-    return Assembly(windows, reasons, sum(run.cost for run in runs), equal.found)
+    return Assembly(windows, reasons, sum(run.cost for run in windows), equal.found)
 
 
 def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", equal: "_EqualTexts") -> dict[int, str]:
@@ -345,23 +355,6 @@ def _widen(found: "_GrowingWindows", tight: Sequence[tuple[Ranked, int]]) -> Non
             found.widen(item, rank, first, reached)
 
 
-@dataclass(slots=True, eq=False)
-class _Run:
-    """A window that grows.
-
-    Attributes:
-        window: The window so far.
-        ranks: The positions of the ranked windows in it.
-        cost: Its cost; 0 without a budget.
-        is_fixed: Whether it is never joined.
-    """
-
-    window: Window
-    ranks: list[int]
-    cost: int
-    is_fixed: bool
-
-
 @dataclass(slots=True)
 class _GrowingWindows:
     """The windows that were taken, disjoint.
@@ -378,7 +371,7 @@ class _GrowingWindows:
     budget: Budget | None
     left: float
     count: int = 0
-    sections: dict[SentenceKey, list[_Run]] = field(default_factory=dict)
+    sections: dict[SentenceKey, list[Assembled]] = field(default_factory=dict)
     _lines: dict[tuple[str, int, int], SectionLines] = field(default_factory=dict)
     _complete: dict[tuple[bool, str, int, int, int], tuple[int, int]] = field(default_factory=dict)
 
@@ -406,7 +399,7 @@ class _GrowingWindows:
                 inside = [hit for hit in item.window.hits if window.first <= hit.index <= window.last]
                 hits = tuple(in_order([*window.hits, *inside]))
                 run.window = Window(window.doc_id, window.first, window.last, hits)
-                run.ranks.append(rank)
+                run.ranks = [*run.ranks, rank]
                 return True
         return False
 
@@ -418,7 +411,7 @@ class _GrowingWindows:
                 return True
         return False
 
-    def grown(self, item: Ranked, gap: int = NEAR) -> tuple[Window, list[_Run]]:
+    def grown(self, item: Ranked, gap: int = NEAR) -> tuple[Window, list[Assembled]]:
         """Return a window, joined with those near it and completed, and those that it would replace.
 
         Args:
@@ -472,26 +465,26 @@ class _GrowingWindows:
         return self.budget.cost(larger) - self.budget.cost(window) <= MAX_COMPLETING_SHARE * self.budget.limit
 
     def put(
-        self, window: Window, joined: Sequence[_Run], rank: int, added_cost: int = 0, *, is_fixed: bool = False
+        self, window: Window, joined: Sequence[Assembled], rank: int, added_cost: int = 0, *, is_fixed: bool = False
     ) -> None:
         """Add a window in place of others, to the cost of which it adds some."""
         section = self.sections.setdefault(window.section, [])
         self.left -= added_cost
         self.count += 1 - len(joined)
         if not joined:  # as most aren't
-            section.append(_Run(window, [rank], added_cost, is_fixed))
+            section.append(Assembled(window, [rank], added_cost, is_fixed))
             return
-        ranks = sorted({rank, *[each for run in joined for each in run.ranks]})
+        ranks = [rank, *[each for run in joined for each in run.ranks]]
         section[:] = [run for run in section if run not in joined]
-        section.append(_Run(window, ranks, added_cost + sum([run.cost for run in joined]), is_fixed))
+        section.append(Assembled(window, ranks, added_cost + sum([run.cost for run in joined]), is_fixed))
 
-    def added_cost(self, window: Window, joined: Sequence[_Run]) -> int:
+    def added_cost(self, window: Window, joined: Sequence[Assembled]) -> int:
         """Return what a window in place of others adds to the cost."""
         if self.budget is None:
             return 0
         return self.budget.cost(window) - sum([run.cost for run in joined]) if joined else self.budget.cost(window)
 
-    def afford(self, window: Window, joined: Sequence[_Run], rank: int) -> bool:
+    def afford(self, window: Window, joined: Sequence[Assembled], rank: int) -> bool:
         """Add a window in place of others, if the budget allows it."""
         added_cost = self.added_cost(window, joined)
         if added_cost > self.left:
@@ -539,14 +532,12 @@ class _EqualTexts:
     """The texts of windows that were taken, and the windows that equal them.
 
     Attributes:
-        texts: How texts are compared; ``None`` if they aren't.
-        known: Windows that are known to be equal to better ones, by their positions.
+        texts: How texts are compared.
         windows: Completes windows, as they are returned if they aren't joined with others.
         found: The windows that were left out, by their positions.
     """
 
-    texts: Texts | None
-    known: Mapping[int, Equal]
+    texts: Texts
     windows: _GrowingWindows
     found: dict[int, Equal] = field(default_factory=dict)
     _taken: dict[str, list[tuple[Ranked, int]]] = field(default_factory=dict)
@@ -555,14 +546,14 @@ class _EqualTexts:
 
     def is_known(self, rank: int) -> bool:
         """Leave a window out if it is known to be equal to a better one."""
-        if rank not in self.known:
+        if rank not in self.texts.known:
             return False
-        self.leave_out(rank, self.known[rank])
+        self.leave_out(rank, self.texts.known[rank])
         return True
 
     def leaves_out(self, item: Ranked, rank: int) -> bool:
         """Leave a window out if it equals one that was taken, or is part of one that was left out."""
-        if self.texts is None or item.fixed_cost is not None:
+        if item.fixed_cost is not None:
             return False
         best = item.window.best
         for equal in self._left_out.get(best.doc_id, ()):
@@ -581,14 +572,13 @@ class _EqualTexts:
 
     def add(self, item: Ranked, rank: int) -> None:
         """Note a window that was taken."""
-        if self.texts is not None and item.fixed_cost is None and (key := self._key(item.window.best, rank)):
+        if item.fixed_cost is None and (key := self._key(item.window.best, rank)):
             self._taken.setdefault(key, []).append((item, rank))
 
     def _key(self, best: Hit, rank: int) -> str:
-        key = self._keys.get(rank)
-        if key is None and self.texts is not None:
-            key = self._keys[rank] = self.texts.key(best.key)
-        return key or ""
+        if rank not in self._keys:
+            self._keys[rank] = self.texts.key(best.key)
+        return self._keys[rank]
 
     def leave_out(self, rank: int, equal: Equal) -> None:
         """Leave a window out that equals a better one."""
