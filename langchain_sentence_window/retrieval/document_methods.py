@@ -1,6 +1,6 @@
 """The retriever's methods that add, list, read and delete whole documents."""
 
-from collections.abc import AsyncIterable, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -12,11 +12,12 @@ from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window.adapters.scope import check_binds
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.keys import checked_ids
+from langchain_sentence_window.documents.part_groups import Batch
 from langchain_sentence_window.errors import InvalidInputError
 
 from .call_settings import QueryMethods
 from .indexing import Preparation, delete_documents
-from .ingest import BatchReader, ingest
+from .ingest import ingest, read_batches
 from .stored_sentences import read_documents
 
 
@@ -48,13 +49,14 @@ class DocumentMethods(QueryMethods):
                 what it would replace. Nothing was stored of a list, or of the batch.
         """
         given = as_documents_or_stream(documents, is_async=False)
-        reader = BatchReader(BLOCKING, given, self.splitter.join_parts)
-        return run(self._add(BLOCKING, reader, show_progress=show_progress))
+        batches = read_batches(BLOCKING, given, self.splitter.join_parts)
+        return run(self._add(BLOCKING, batches, is_list=isinstance(given, list), show_progress=show_progress))
 
     async def aadd_documents(self, documents: Iterable[Document] | AsyncIterable[Document]) -> list[str]:
         """Async version of `add_documents`, which takes async iterators too."""
-        reader = BatchReader(ASYNC, as_documents_or_stream(documents, is_async=True), self.splitter.join_parts)
-        return await self._add(ASYNC, reader)
+        given = as_documents_or_stream(documents, is_async=True)
+        batches = read_batches(ASYNC, given, self.splitter.join_parts)
+        return await self._add(ASYNC, batches, is_list=isinstance(given, list))
 
     def documents(self, filter: Any = None, *, source: str | PathLike[str] | None = None) -> list[IndexedDocument]:
         """List the documents in the store: their names, sources, titles, counts, and when they were added.
@@ -133,10 +135,13 @@ class DocumentMethods(QueryMethods):
         scope, wanted = self.scope(filter), None if source is None else _text_of(source)
         return await delete_documents(io, scope, names, source=wanted, bm25_index=self.bm25_index)
 
-    async def _add(self, io: IO, reader: BatchReader, *, show_progress: bool = False) -> list[str]:
+    async def _add(
+        self, io: IO, batches: AsyncIterator[Batch], *, is_list: bool, show_progress: bool = False
+    ) -> list[str]:
         scope = self.scope()
         prepare = Preparation(self.splitter, scope.adapter.limits, self.embed_headings, self.situate)
-        return await ingest(io, scope, reader, prepare, bm25_index=self.bm25_index, show_progress=show_progress)
+        how: Any = {"bm25_index": self.bm25_index, "is_list": is_list, "show_progress": show_progress}
+        return await ingest(io, scope, batches, prepare, **how)
 
 
 def _text_of(source: object) -> str:

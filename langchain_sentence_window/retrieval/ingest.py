@@ -6,9 +6,10 @@ one transaction of a `FaissStore`.
 """
 
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from itertools import count
 from time import perf_counter
 from typing import TypeAlias
 
@@ -44,119 +45,125 @@ from .stored_sentences import sentences_to_change
 from .telemetry import LOGGER, log_ingest
 
 
-class BatchReader:
-    """Reads Documents in batches: a list as one, a stream as several.
+async def read_batches(io: IO, documents: list[Document] | DocumentStream, join: JoinParts) -> AsyncIterator[Batch]:
+    """Yield Documents in batches: a list as one, a stream as several.
 
-    Attributes:
-        is_list: Whether there is one batch, which is known.
-        names: The name of the document that each Document is, or is a part of, of those in batches so far.
+    A stream is read in the caller's thread, by an event loop in others.
+
+    Args:
+        io: Makes the calls.
+        documents: The Documents; a list is checked already.
+        join: Whether the parts of a source are joined.
+
+    Raises:
+        InvalidInputError: An element isn't a Document, or parts of a document come far apart.
     """
+    if isinstance(documents, list):
+        names = await io.in_thread(document_ids, documents, join)
+        groups = await io.in_thread(group_documents, documents, join, names)
+        if names:
+            yield Batch(names, groups, continues=False)
+        return
+    batches, positions = Batches(join), count()
 
-    def __init__(self, io: IO, documents: list[Document] | DocumentStream, join: JoinParts) -> None:
-        """Read nothing yet.
+    def put(document: Document) -> Batch | None:
+        check_document(next(positions), document)
+        return batches.put(document)
 
-        Args:
-            io: Makes the calls.
-            documents: The Documents; a list is checked already.
-            join: Whether the parts of a source are joined.
-        """
-        self._io, self._join, self._batches = io, join, Batches(join)
-        self._documents = aiter(documents) if isinstance(documents, AsyncIterable) else iter(documents)
-        self._read = 0
-        self._ahead: list[Batch] = []
-        self.is_list = isinstance(documents, list)
-        self.names: list[str] = []
+    if isinstance(documents, AsyncIterable):
+        async for document in documents:
+            batch = put(document)
+            if batch is not None:
+                yield batch
+    else:
+        complete = filter(None, map(put, documents))
+        while (batch := await io.in_thread(next, complete, None)) is not None:
+            yield batch
+    rest = batches.rest()
+    if rest is not None:
+        yield rest
 
-    async def check_text(self) -> None:
-        """Read ahead until a batch has text.
 
-        Raises:
-            InvalidInputError: None has, or as for `next`.
-        """
-        while (batch := await self._next()) is not None:
-            self._ahead.append(batch)
-            if any(part.document.page_content.strip() for group in batch.groups for part in group.parts):
-                return
-        count = sum(len(batch.names) for batch in self._ahead)
-        raise InvalidInputError(
-            f"there is nothing to index: {count} documents were given, and none of them has any text"
-        )
+async def with_text(batches: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
+    """Read ahead until a batch has text; return all batches.
 
-    async def next(self) -> Batch | None:
-        """Read the next batch; return ``None`` after the last.
+    Raises:
+        InvalidInputError: None has.
+    """
+    ahead: list[Batch] = []
+    async for batch in batches:
+        ahead.append(batch)
+        if any(part.document.page_content.strip() for group in batch.groups for part in group.parts):
+            return _chained(ahead, batches)
+    number = sum(len(batch.names) for batch in ahead)
+    raise InvalidInputError(f"there is nothing to index: {number} documents were given, and none of them has any text")
 
-        Raises:
-            InvalidInputError: An element isn't a Document, or as for `Batches.put`.
-        """
-        batch = self._ahead.pop(0) if self._ahead else await self._next()
-        if batch is not None:
-            self.names += batch.names
-        return batch
 
-    async def _next(self) -> Batch | None:
-        if not isinstance(self._documents, AsyncIterator):
-            return await self._io.in_thread(self._batch_of, self._documents)
-        async for document in self._documents:
-            complete = self._put(document)
-            if complete is not None:
-                return complete
-        return self._batches.rest()
-
-    def _batch_of(self, documents: Iterator[Document]) -> Batch | None:
-        if self.is_list:
-            given = list(documents)
-            names = document_ids(given, self._join)
-            groups = group_documents(given, self._join, names)
-            return Batch(names, groups, continues=False) if given else None
-        complete = next((batch for batch in map(self._put, documents) if batch is not None), None)
-        return complete or self._batches.rest()
-
-    def _put(self, document: Document) -> Batch | None:
-        check_document(self._read, document)
-        self._read += 1
-        return self._batches.put(document)
+async def _chained(ahead: list[Batch], others: AsyncIterator[Batch]) -> AsyncIterator[Batch]:
+    while ahead:
+        yield ahead.pop(0)  # so that it isn't held any longer
+    async for batch in others:
+        yield batch
 
 
 async def ingest(
     io: IO,
     scope: Scope,
-    reader: BatchReader,
+    batches: AsyncIterator[Batch],
     prepare: Preparation,
     *,
     bm25_index: BM25Index | None,
+    is_list: bool,
     show_progress: bool,
 ) -> list[str]:
     """Index source documents; each replaces the document of the same ``doc_id``.
 
-    Parts of a source are joined. If they aren't all of its parts, they are added to those that the store has. A stream
-    is read in the caller's thread, by an event loop in others. An exception, also of the stream, has a note that says
-    what was stored before.
+    Parts of a source are joined. If they aren't all of its parts, they are added to those that the store has. An
+    exception, also of a stream, has a note that says what was stored before.
 
     Args:
         io: Makes the calls.
         scope: The store, and the filter that documents must pass.
-        reader: Reads the source documents.
+        batches: The source documents; see `read_batches`.
         prepare: Splits them into sentences.
         bm25_index: A lexical index to update too.
+        is_list: Whether there is one batch.
         show_progress: Whether to show a progress bar while embedding.
 
     Returns:
         The ``doc_id`` of each document, in order.
 
     Raises:
-        InvalidInputError: Two documents have the same id, an element of a stream isn't a Document, parts of a document
-            come far apart, or the filter forbids a document or what it would replace.
+        InvalidInputError: Two documents have the same id, or the filter forbids one or what it would replace; or as for
+            `read_batches`.
     """
-    start = perf_counter()
-    work = _Ingest(io, scope, prepare, bm25_index, show_progress=show_progress and reader.is_list)
+    start, join = perf_counter(), prepare.splitter.join_parts
+    work = _Ingest(io, scope, bm25_index, show_progress=show_progress and is_list)
+    names: list[str] = []
+    prepared: Prepared | None = None
     with (
-        tqdm(desc="Embedding", unit=" sentences", disable=not show_progress or reader.is_list) as bar,
+        tqdm(desc="Embedding", unit=" sentences", disable=not show_progress or is_list) as bar,
         on_embedded_texts(bar.update),
         counted_texts() as embedded,
     ):
         try:
             try:
-                await work.run(reader)
+                async for batch in batches:
+                    names += batch.names
+                    # `situate` may ask a model for an hour, which is the caller's to interrupt.
+                    alone = batch.continues or prepare.situate is not None
+                    if prepared is not None and alone:  # it may be joined with what those before leave in the store
+                        await work.store(prepared)
+                        await work.finish_write()
+                    groups = await with_known_parts(io, scope, batch.groups, join)
+                    if prepared is None or alone:
+                        prepared = await io.in_thread(prepare, groups)
+                    else:
+                        splitting = work.threads.submit(copy_context().run, prepare, groups)
+                        await work.store(prepared)
+                        prepared = await io.result_of(splitting)
+                if prepared is not None:
+                    await work.store(prepared, is_last=True)
             finally:
                 await io.to_end(work.close)
         except BaseException as error:
@@ -175,7 +182,7 @@ async def ingest(
             replaced=work.replaced,
             seconds=perf_counter() - start,
         )
-    return reader.names
+    return names
 
 
 _Writing: TypeAlias = tuple[Prepared, Replacement, Future[bool]]
@@ -185,54 +192,30 @@ class _Ingest:
     """Batches as they are split, embedded and written.
 
     Attributes:
+        threads: Two threads, for splitting and writing.
         documents: The documents that were stored.
         sentences: Their sentences.
         last: The name of the last of them.
         replaced: How many of the documents were there before; ``None`` if that isn't known. It is counted for the log.
     """
 
-    def __init__(
-        self, io: IO, scope: Scope, prepare: Preparation, bm25_index: BM25Index | None, *, show_progress: bool
-    ) -> None:
-        self._io, self._scope, self._prepare, self._bm25_index = io, scope, prepare, bm25_index
-        self._show_progress = show_progress
-        # One splits, and one writes. Both begin with their first job.
-        self._threads = ThreadPoolExecutor(2, thread_name_prefix="sentence-window")
+    def __init__(self, io: IO, scope: Scope, bm25_index: BM25Index | None, *, show_progress: bool) -> None:
+        self._io, self._scope, self._bm25_index, self._show_progress = io, scope, bm25_index, show_progress
+        self.threads = ThreadPoolExecutor(2, thread_name_prefix="sentence-window")
         self._writing: _Writing | None = None
         self.documents = self.sentences = 0
         self.last = ""
         self.replaced: int | None = 0
 
-    async def run(self, reader: BatchReader) -> None:
-        """Store all batches."""
-        io, prepare, join = self._io, self._prepare, self._prepare.splitter.join_parts
-        batch, prepared = await reader.next(), None
-        while batch is not None:
-            # It may ask a model for an hour, which is the caller's to interrupt.
-            alone = prepared is None or batch.continues or prepare.situate is not None
-            if alone and prepared is not None:  # the batch may be joined with what those before leave in the store
-                await self._store(prepared)
-                await self._finish_write()
-            groups = await with_known_parts(io, self._scope, batch.groups, join)
-            if alone or prepared is None:
-                prepared = await io.in_thread(prepare, groups)
-            else:
-                splitting = self._threads.submit(copy_context().run, prepare, groups)
-                await self._store(prepared)
-                prepared = await io.result_of(splitting)
-            batch = await reader.next()
-        if prepared is not None:
-            await self._store(prepared, is_last=True)
-
     def close(self) -> None:
         """Wait for what is being split and written."""
-        self._threads.shutdown()
+        self.threads.shutdown()
         if self._writing is not None:
             prepared, _, written = self._writing
             if not written.cancelled() and written.exception() is None and written.result():
                 self._count(prepared)
 
-    async def _store(self, prepared: Prepared, *, is_last: bool = False) -> None:
+    async def store(self, prepared: Prepared, *, is_last: bool = False) -> None:
         """Embed a batch, and begin to write it after the one before is written."""
         io, scope = self._io, self._scope
         if LOGGER.isEnabledFor(logging.INFO):
@@ -242,7 +225,7 @@ class _Ingest:
         if scope.filter is None and not (is_last and self._writing is None):
             replacement = await scope.adapter.prepare_replacement(io, *prepared)
         if replacement is None:
-            await self._finish_write()
+            await self.finish_write()
             await replace_documents(
                 io, scope, *prepared, show_progress=self._show_progress, bm25_index=self._bm25_index
             )
@@ -250,14 +233,15 @@ class _Ingest:
             return
         known = self._writing[1].vectors if self._writing is not None else {}
         await replacement.embed(io, known, show_progress=False)
-        await self._finish_write()
+        await self.finish_write()
         if is_last:
             await replacement.make(io, show_progress=False)  # which brings the indexes up to date
             self._count(prepared)
         else:
-            self._writing = prepared, replacement, self._threads.submit(copy_context().run, replacement.write_part)
+            self._writing = prepared, replacement, self.threads.submit(copy_context().run, replacement.write_part)
 
-    async def _finish_write(self) -> None:
+    async def finish_write(self) -> None:
+        """Wait until the batch before is written."""
         if self._writing is None:
             return
         prepared, replacement, written = self._writing
