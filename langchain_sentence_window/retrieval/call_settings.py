@@ -186,11 +186,7 @@ class QueryMethods(RetrieverSettings):
     def _request(self, query: str, settings: CallSettings) -> Request:
         if not settings.keys() <= OF_CALL:
             raise _not_of_call(settings, type(self).model_fields)
-        given = {
-            name: value
-            for name, value in settings.items()
-            if name != "filter" and (value is not None or name not in _OWN)
-        }
+        given = {name: value for name, value in settings.items() if name != "filter"}
         scope = self.scope(settings.get("filter"))
         # Again, as code that was written for another retriever sets search_kwargs["k"] on one that is made already.
         if self.search_kwargs:

@@ -17,7 +17,6 @@ from .completion import (
     ending_well,
     is_heading_alone,
     says_something,
-    section_lines,
     with_whole_sentences,
 )
 from .geometry import Hit, Window, in_order, smaller
@@ -380,7 +379,7 @@ class _GrowingWindows:
         hit = window.hits[0]
         place = hit.doc_id, hit.section_start, hit.section_end
         if place not in self._lines:
-            self._lines[place] = section_lines(window, self.lookup)
+            self._lines[place] = SectionLines(*place, self.lookup)
         return self._lines[place]
 
     def ended(self, item: Ranked) -> Ranked:

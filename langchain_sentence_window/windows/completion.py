@@ -237,12 +237,6 @@ class SectionLines(dict[int, Line]):
 UNREAD = Line("A sentence of the usual length stands for one that isn't read yet, as its text decides about little.")
 
 
-def section_lines(window: Window, lookup: Lookup) -> SectionLines:
-    """Return the sentences of the section of a window, which all of its hits share."""
-    hit = window.hits[0]
-    return SectionLines(hit.doc_id, hit.section_start, hit.section_end, lookup)
-
-
 def complete(
     window: Window, lines: SectionLines, *, opens_backward: bool = True, keeps_sentences_whole: bool = True
 ) -> Window:

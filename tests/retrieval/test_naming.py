@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from langchain_core.documents import Document
@@ -49,7 +51,7 @@ class Searches:
 async def named_search(
     io: IO, scope: Scope, query: str, find: Searches, *, k: int, names: bool | Sequence[str] = True
 ) -> Hits:
-    request = SentenceWindowRetriever(vectorstore=scope.adapter.store, names=names)._request(query, {})
+    request: Any = SimpleNamespace(query=query, names=names)  # all that it asks for
 
     async def work(io: IO, adapter: StoreAdapter) -> Hits:
         with pytest.MonkeyPatch.context() as patch:
