@@ -99,7 +99,8 @@ def with_configured(config: RunnableConfig | None, given: Mapping[str, Any]) -> 
     configured = {name: value for name, value in configurable.items() if name in OF_CALL}
     if len(configured) < len(configurable) and getattr(run.get("callbacks"), "parent_run_id", None) is None:
         warn_of_related(configurable.keys() - OF_CALL, OF_CALL, "the retriever")
-    settings = {**configured, **{name: value for name, value in given.items() if value is not None or name not in _OWN}}
+    both = [*configured.items(), *given.items()]
+    settings = {name: value for name, value in both if value is not None or name not in _OWN}
     own, bound = given.get("filter"), configured.get("filter")
     if bound is not None:
         filters = own if isinstance(own, _Filters) else _Filters([] if own is None else [own])

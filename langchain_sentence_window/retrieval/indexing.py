@@ -306,6 +306,7 @@ async def _copy(
             "another store, or another path, as the target"
         )
     mixing = adapter.embedding
+    embedding = mixing.embedding if isinstance(mixing, NeighborMixedEmbeddings) else mixing
     if not adapter.mixes_neighbors and not isinstance(mixing, NeighborMixedEmbeddings):
         raise InvalidInputError(
             f"{adapter.name} can't be handed vectors, as it was built with {type(mixing).__name__}; "
@@ -314,49 +315,52 @@ async def _copy(
         )
     total = None
     slices: AsyncIterator[Slice]
-    if not isinstance(source, FaissStore):
-        slices = sentence_slices(io, source, source_key, join_parts)
-    elif source_key is not None or join_parts is not True:
-        raise InvalidInputError(
-            "source is a FaissStore, whose sentences are copied with the documents and the order that they have; "
-            "leave out source_key and join_parts"
-        )
-    else:
+    if isinstance(source, FaissStore):
+        if source_key is not None or join_parts is not True:
+            raise InvalidInputError(
+                "source is a FaissStore, whose sentences are copied with the documents and the order that they have; "
+                "leave out source_key and join_parts"
+            )
+        if embedding is not None and not await io.in_thread(source.is_made_with, embedding):
+            sample = await io.in_thread(source.sample_embedded)
+            await _check_embedder(io, embedding, sample, describe_embedder(source.embeddings))
         slices, total = _read(io, source.export()), len(source)
+    else:
+        slices = _proven(io, sentence_slices(io, source, source_key, join_parts), embedding)
     copied, fitter = 0, MetadataFitter(adapter.limits)
     with tqdm(total=total, desc="Copying", unit=" sentences", disable=not show_progress) as bar:
         async for given, vectors in slices:
-            if not copied:
-                await _check_embedder(io, source, mixing, (given, vectors))
             documents = fitter.fit(given, untouched=SENTENCE_KEYS)
-            if isinstance(mixing, NeighborMixedEmbeddings):
+            if adapter.mixes_neighbors:
+                await adapter.add_vectors(io, documents, vectors)
+            elif isinstance(mixing, NeighborMixedEmbeddings):
                 prepared = carry_mixed(mixing, documents, vectors)
                 await adapter.put(io, prepared.documents)
                 prepared.finish(target)
-            else:
-                await adapter.add_vectors(io, documents, vectors)
             copied += len(documents)
             bar.update(len(documents))
     fitter.warn()
     return copied
 
 
-async def _check_embedder(io: IO, source: VectorStore, mixing: Embeddings | None, first: Slice) -> None:
+async def _proven(io: IO, slices: AsyncIterator[Slice], embedding: Embeddings | None) -> AsyncIterator[Slice]:
+    """Yield slices, after the longest texts of the first were embedded again."""
+    is_proven = embedding is None
+    async for documents, vectors in slices:
+        if embedding is not None and not is_proven:
+            texts = [document.page_content for document in documents]
+            sample = longest_texts(list(zip(texts, vectors, strict=True)))
+            await _check_embedder(io, embedding, sample, "another embedder")
+            is_proven = True
+        yield documents, vectors
+
+
+async def _check_embedder(io: IO, embedding: Embeddings, sample: Sequence[tuple[str, Vectors]], made_with: str) -> None:
     """Check that the target embeds queries with the model that the source's vectors are from.
 
     Raises:
         IndexMismatchError: It embeds some texts of the source otherwise.
     """
-    embedding = mixing.embedding if isinstance(mixing, NeighborMixedEmbeddings) else mixing
-    if embedding is None:
-        return
-    if not isinstance(source, FaissStore):
-        texts = [document.page_content for document in first[0]]
-        sample, made_with = longest_texts(list(zip(texts, first[1], strict=True))), "another embedder"
-    elif await io.in_thread(source.is_made_with, embedding):
-        return
-    else:
-        sample, made_with = await io.in_thread(source.sample_embedded), describe_embedder(source.embeddings)
     if not await makes_vectors(io, embedding, sample):
         raise IndexMismatchError(
             f"the source's vectors are from {made_with}, and the target embeds with "
