@@ -36,9 +36,6 @@ from langchain_sentence_window.answering.quotes import verification as quotes_ve
 from langchain_sentence_window.errors import SentenceWindowError
 from langchain_sentence_window.evaluation import Question
 from langchain_sentence_window.ranking import candidates as fusion
-from langchain_sentence_window.retrieval.indexing import import_sentences
-from langchain_sentence_window.windows import assembly as order
-from langchain_sentence_window.windows import completion as auto
 from langchain_sentence_window.windows import geometry
 from tests.reranking.test_cross_encoder import Lengths
 from tests.toys import WordEmbeddings, document
@@ -112,8 +109,6 @@ MEASURED = SentenceWindowRetriever.from_documents([DOCUMENT], WordEmbeddings(), 
 LLM = FakeListChatModel(responses=["So it is [1]."])
 QUESTION = Question("refund", "a", ((0, 18),))
 ENCODER = SimpleNamespace(encode=None, tokenizer=None, max_seq_length=9)
-HIT = geometry.Hit("a", 1, 0, 3, 0.5)
-WINDOW = geometry.Window("a", 0, 2, (HIT,))
 RERANKER = CrossEncoderReranker(model=Lengths())
 HOLDING = InMemoryVectorStore.from_texts(["A card."], WordEmbeddings(), [{"source": "a.md", "n": 1}])
 REPORT = evaluation.evaluate(MEASURED, [QUESTION])
@@ -274,7 +269,6 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         ),
         {"source": "a.md", "start_index": 0, "end_index": 7, "doc_id": "a", "page": 1},
     ),
-    "import_sentences": (import_sentences, {"slices": [], "target": FaissStore(WordEmbeddings())}),
     "change of words": (BM25Index().change, {"removed": [], "added": []}),
     "create_tools": (create_tools, {"retriever": RETRIEVER, "prefix": "terms_"}),
     "BM25Index": (BM25Index, {"path": "words"}),
@@ -337,16 +331,6 @@ CALLS: dict[str, tuple[Callable[..., object], dict[str, Any]]] = {
         {"cosine": 0.5, "score": 1.0},
     ),
     "window_size": (geometry.window_size, {"value": 1}),
-    "expand": (geometry.expand, {"hit": HIT, "before": 1, "after": 1}),
-    "expand_forward": (auto.expand_forward, {"hit": HIT, "text": lambda index: "text"}),
-    "clear_best": (auto.clear_best, {"hits": [HIT]}),
-    "strong_score": (auto.strong_score, {"hits": [HIT]}),
-    "best_windows": (
-        geometry.best_windows,
-        {"hits": [HIT], "k": 1, "expansion": lambda hit: WINDOW, "widens": None},
-    ),
-    "smaller": (lambda window: list(geometry.smaller(window)), {"window": WINDOW}),
-    "arrange": (order.arrange, {"ranked": [1, 2], "order": "edges", "position": lambda item: ("a", item)}),
 }
 MAY_BE_FILES = {"read_questions", "write_questions"}
 """Those that may find no file at all."""

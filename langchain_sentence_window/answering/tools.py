@@ -330,7 +330,7 @@ async def unsearched_window(io: IO, scope: Scope, window: Window, read: Sentence
         window: The window; the hits that it needs are any of its sentences.
         read: Its sentences.
     """
-    (document,) = await WindowReader(read, read).documents(io, scope, [window])
+    (document,) = await WindowReader(io, scope, read, read).documents([window])
     return unsearched(document)
 
 

@@ -5,14 +5,14 @@ Those that it asks for and that aren't read yet are read in one call, and it doe
 once; whether they are equal shows when their sentences are read.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window._validation import checking_counter
 from langchain_sentence_window.documents.keys import CONTRACT_KEYS, RELEVANCE, RELEVANCE_SCORE, TEXT
 from langchain_sentence_window.documents.window_documents import (
     better_of,
@@ -26,12 +26,13 @@ from langchain_sentence_window.documents.window_documents import (
     with_places,
     without_lead_ins,
 )
-from langchain_sentence_window.documents.window_fields import lead_ins
+from langchain_sentence_window.documents.window_fields import estimate_tokens, lead_ins
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.windows.assembly import (
-    IS_EQUAL,
+    DIFFERENT,
     IS_UNSUPPORTED,
     MAX_JOINED,
+    Assembled,
     Assembly,
     Budget,
     Equal,
@@ -40,14 +41,11 @@ from langchain_sentence_window.windows.assembly import (
     assemble,
 )
 from langchain_sentence_window.windows.completion import UNREAD, Line
-from langchain_sentence_window.windows.geometry import Hit, Window
+from langchain_sentence_window.windows.geometry import Window
 
 from .expansion import REACH, Expansion, line_of
 from .request import Request
 from .window_reader import WindowReader
-
-_MAX_ROUNDS = 6
-"""The most calls that read what decides about windows. One is usual."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +75,14 @@ class AssembledDocuments:
 
     def supported(self, hits: Collection[SentenceKey]) -> "AssembledDocuments":
         """Return the windows that hold one of some hits."""
-        dropped = [
-            rank
-            for each in self.assembly.windows
-            if not any(hit.key in hits for hit in each.window.hits)
-            for rank in each.ranks
-        ]
-        return self.without(dropped, IS_UNSUPPORTED)
+        left_out, kept = dict(self.assembly.left_out), list[tuple[Assembled, Document]]()
+        for each, document in zip(self.assembly.windows, self.documents, strict=True):
+            if any(hit.key in hits for hit in each.window.hits):
+                kept.append((each, document))
+            else:
+                left_out |= dict.fromkeys(each.ranks, IS_UNSUPPORTED)
+        assembly = replace(self.assembly, windows=[each for each, _ in kept], left_out=left_out)
+        return AssembledDocuments(assembly, [document for _, document in kept])
 
     def with_relevance(self, probability: float | None) -> "AssembledDocuments":
         """Return the windows with how likely it is that they answer the question, if that is known."""
@@ -91,63 +90,53 @@ class AssembledDocuments:
             return self
         return replace(self, documents=[_with_metadata(each, {RELEVANCE: probability}) for each in self.documents])
 
-    def without(self, ranks: Collection[int], reason: str) -> "AssembledDocuments":
-        """Leave out the windows that some ranked windows became part of."""
-        both = zip(self.assembly.windows, self.documents, strict=True)
-        kept = [(each, document) for each, document in both if each.ranks[0] not in ranks]
-        left_out = {**self.assembly.left_out, **dict.fromkeys(ranks, reason)}
-        assembly = replace(self.assembly, windows=[each for each, _ in kept], left_out=left_out)
-        return replace(self, assembly=assembly, documents=[document for _, document in kept])
-
 
 class Assembler:
     """Assembles the windows of one query.
 
-    Attributes:
-        scope: The store, and what may be read of it.
-        request: The query.
-        reader: Reads sentences.
-        expansion: How far hits were expanded.
+    It looks up what is known of sentences, and notes those that have to be read.
     """
 
-    def __init__(self, scope: Scope, request: Request, reader: WindowReader, expansion: Expansion) -> None:
-        """Take what the windows are assembled from."""
-        self.scope, self.request, self.reader, self.expansion = scope, request, reader, expansion
-        self.count_tokens = request.count_tokens
-        self._texts = {bare: _KnownTexts(reader, request.count_tokens, is_bare=bare) for bare in (False, True)}
+    def __init__(self, request: Request, reader: WindowReader, expansion: Expansion) -> None:
+        """Take what the windows are assembled from.
 
-    async def assemble(self, io: IO, windows: Sequence[RankedWindow]) -> AssembledDocuments:
+        Args:
+            request: The query.
+            reader: Reads sentences.
+            expansion: How far hits were expanded.
+        """
+        self._request, self._reader, self._expansion = request, reader, expansion
+        self._sentences = reader.sentences
+        count = request.count_tokens
+        self._count = cache(count if count is estimate_tokens else checking_counter("count_tokens", count))
+        self._wanted: dict[SentenceKey, None] = {}
+        self._is_bare = False
+        self._lines: dict[SentenceKey, Line] = {}
+        self._text_keys: dict[tuple[str, int, int], str] = {}
+        self._costs: dict[tuple[str, int, int], int] = {}
+
+    async def assemble(self, windows: Sequence[RankedWindow]) -> AssembledDocuments:
         """Assemble windows, and make their Documents.
 
         Args:
-            io: Makes the calls.
             windows: The windows, best first.
 
         Raises:
             IncompleteWindowError: The store lacks a sentence of a window, or a document changed since the search.
             InvalidInputError: The budget is too small for any hit.
         """
-        ranked = [self._ranked(each) for each in windows]
-        are_candidates = self.request.k > MAX_JOINED and self.request.max_tokens is None
+        are_candidates = self._request.k > MAX_JOINED and self._request.max_tokens is None
         if are_candidates:  # to choose from: they are left as they are
-            made = await self._made(io, windows, ranked, None)
+            made = await self._made(windows, None)
         else:
-            made = await self._each_text_once(io, windows, ranked)
-        return replace(made, documents=[with_counts(document, self.count_tokens) for document in made.documents])
+            made = await self._each_text_once(windows)
+        return replace(made, documents=[with_counts(document, self._count) for document in made.documents])
 
-    def _ranked(self, one: RankedWindow) -> Ranked:
-        cost = None
-        if one.document is not None and one.document.page_content != window_text(one.window, self.reader.sentences):
-            cost = self.count_tokens(shown_text(one.document))  # the reranker rewrote it
-        return Ranked(one.window, cost is None and self.expansion.sizes[one.window.best.key] is None, cost)
-
-    async def _each_text_once(
-        self, io: IO, windows: Sequence[RankedWindow], ranked: Sequence[Ranked]
-    ) -> AssembledDocuments:
+    async def _each_text_once(self, windows: Sequence[RankedWindow]) -> AssembledDocuments:
         """Assemble windows of different texts, each with the places of those that were left out as they equal it."""
         known: dict[int, Equal] = {}
-        for _ in range(_MAX_ROUNDS):
-            made = await self._made(io, windows, ranked, known)
+        while True:
+            made = await self._made(windows, known)
             taken = made.assembly.windows
             equal = {
                 rank: Equal(taken[worse].window, taken[better].ranks[0])
@@ -157,34 +146,25 @@ class Assembler:
             if not equal:
                 break
             known |= equal  # after joining and completing, texts may be equal that were not before
-        if equal:
-            made = made.without(equal, IS_EQUAL)
-            made = replace(made, assembly=replace(made.assembly, equal={**made.assembly.equal, **equal}))
-        others: dict[int, list[tuple[int, Window]]] = {}
-        for rank, left_out in made.assembly.equal.items():
-            others.setdefault(left_out.better, []).append((rank, left_out.window))
+        left_out = sorted(made.assembly.equal.items(), key=lambda each: each[0])
         documents = list[Document]()
         for each, document in zip(made.assembly.windows, made.documents, strict=True):
-            of_it = sorted((place for rank in each.ranks for place in others.get(rank, [])), key=lambda place: place[0])
-            places = [window_document(window, self.reader.sentences) for _, window in of_it]
+            others = [equal.window for _, equal in left_out if equal.better in each.ranks]
+            places = [window_document(window, self._sentences) for window in others]
             documents.append(with_places(document, places) if places else document)
         return replace(made, documents=documents)
 
-    async def _made(
-        self,
-        io: IO,
-        windows: Sequence[RankedWindow],
-        ranked: Sequence[Ranked],
-        known: Mapping[int, Equal] | None,
-    ) -> AssembledDocuments:
+    async def _made(self, windows: Sequence[RankedWindow], known: Mapping[int, Equal] | None) -> AssembledDocuments:
         """Assemble windows and make their Documents, without those that are known to equal better ones."""
-        assembly = await self._assembly(io, ranked, known, is_bare=False)
-        is_bare = bool(ranked) and not assembly.windows
-        if is_bare:  # nothing fits: then hits alone, without what leads them in or completes them
-            ranked = [self._bare(each, one) for each, one in zip(ranked, windows, strict=True)]
-            assembly = await self._assembly(io, ranked, known, is_bare=True)
-            self._check_taken(assembly, ranked)
-        sentences = await self.reader.settle(io, self.scope, [each.window for each in assembly.windows])
+        ranked, assembly = await self._assembly(windows, known)
+        if windows and not assembly.windows and not self._is_bare:
+            # Nothing fits: then hits alone, without what leads them in or completes them.
+            self._is_bare = True
+            self._costs.clear()
+            ranked, assembly = await self._assembly(windows, known)
+            if not assembly.windows:
+                self._check_budget(ranked)
+        sentences = await self._reader.settle([each.window for each in assembly.windows])
         documents: list[Document] = []
         for each in assembly.windows:
             document = window_document(each.window, sentences)
@@ -192,72 +172,54 @@ class Assembler:
             if reranked is not None:
                 is_rewritten = ranked[each.ranks[0]].fixed_cost is not None
                 document = reranked if is_rewritten else _with_added(document, reranked)
-            documents.append(without_lead_ins(document) if is_bare else document)
+            documents.append(without_lead_ins(document) if self._is_bare else document)
         return AssembledDocuments(assembly, documents)
 
     async def _assembly(
-        self, io: IO, ranked: Sequence[Ranked], known: Mapping[int, Equal] | None, *, is_bare: bool
-    ) -> Assembly:
+        self, windows: Sequence[RankedWindow], known: Mapping[int, Equal] | None
+    ) -> tuple[Sequence[Ranked], Assembly]:
         """Assemble with what is known, read what that would have needed, and do it again until nothing is missing."""
-        texts = self._texts[is_bare]
-        budget = None if self.request.max_tokens is None else texts.budget(self.request.max_tokens)
-        equal = None if known is None else Texts(texts.rough_key, texts.are_equal, known)
-        for rounds_left in range(_MAX_ROUNDS, -1, -1):
-            texts.begin(may_want=rounds_left > 0)
-            assembly = assemble(ranked, self.request.k, texts.line, budget, equal)
-            wanted = [*texts.wanted, *self.reader.unread(each.window for each in assembly.windows)]
-            if not wanted or not rounds_left:
-                break
-            await self.reader.fetch(io, self.scope, wanted)
-        return assembly
+        ranked, limit = list(map(self._ranked, windows)), self._request.max_tokens
+        budget = None if limit is None else Budget(limit, self._cost, self._cost_alone)
+        equal = DIFFERENT if known is None else Texts(self._rough_key, self._are_equal, known)
+        while True:
+            self._wanted.clear()
+            assembly = assemble(ranked, self._request.k, self._line, budget, equal)
+            wanted = [*self._wanted, *self._reader.unasked(each.window for each in assembly.windows)]
+            if not wanted:
+                return ranked, assembly
+            await self._reader.fetch(wanted)
 
-    def _bare(self, each: Ranked, one: RankedWindow) -> Ranked:
-        """Return a window without what leads it in or completes it."""
-        if each.fixed_cost is None or one.document is None:
-            return replace(each, is_open=False)
-        return replace(each, is_open=False, fixed_cost=self.count_tokens(one.document.page_content))
+    def _ranked(self, one: RankedWindow) -> Ranked:
+        document, window = one.document, one.window
+        if document is not None and document.page_content != window_text(window, self._sentences):
+            # The reranker rewrote it.
+            cost = self._count(document.page_content if self._is_bare else shown_text(document))
+            return Ranked(window, is_open=False, fixed_cost=cost)
+        return Ranked(window, is_open=not self._is_bare and self._expansion.sizes[window.best.key] is None)
 
-    def _check_taken(self, assembly: Assembly, ranked: Sequence[Ranked]) -> None:
-        """Check that the budget was large enough for something.
+    def _check_budget(self, ranked: Sequence[Ranked]) -> None:
+        """Refuse a budget that is too small for anything.
 
         Raises:
-            InvalidInputError: It wasn't.
+            InvalidInputError: Always, if there is a budget.
         """
-        if assembly.windows or self.request.max_tokens is None:
+        limit = self._request.max_tokens
+        if limit is None:
             return
-        least = [(each.fixed_cost, "text that the reranker returned") for each in ranked if each.fixed_cost is not None]
-        for each in ranked:
-            if each.fixed_cost is None:
-                text = self.reader.sentences[each.window.best.key].text
-                least.append((self.count_tokens(text), "sentence that was found"))
-        tokens, what = min(least)
-        limit = self.request.max_tokens
+        tokens, what = min(
+            (self._cost_alone(each.window.best.key), "sentence that was found")
+            if each.fixed_cost is None
+            else (each.fixed_cost, "text that the reranker returned")
+            for each in ranked
+        )
         raise InvalidInputError(
             f"max_tokens is {limit}, and the shortest {what} has {tokens} tokens; set it to {tokens} or more"
         )
 
+    # What is known of sentences and windows
 
-class _KnownTexts:
-    """Looks up what is known of sentences, and notes those that have to be read.
-
-    Attributes:
-        wanted: The sentences to read.
-    """
-
-    def __init__(self, reader: WindowReader, count_tokens: Callable[[str], int], *, is_bare: bool) -> None:
-        self.wanted: dict[SentenceKey, None] = {}
-        self._reader, self._sentences = reader, reader.sentences
-        self._count, self._is_bare, self._may_want = count_tokens, is_bare, False
-        self._lines: dict[SentenceKey, Line] = {}
-        self._costs: dict[tuple[str, int, int], int] = {}
-        self._keys: dict[tuple[str, int, int], list[str]] = {}
-
-    def begin(self, *, may_want: bool) -> None:
-        """Begin a round."""
-        self.wanted.clear()
-        self._may_want = may_want
-
-    def line(self, key: SentenceKey) -> Line | None:
+    def _line(self, key: SentenceKey) -> Line | None:
         """Return a sentence; `UNREAD` for one that has to be read first."""
         if key in self._lines:
             return self._lines[key]
@@ -268,75 +230,56 @@ class _KnownTexts:
         around = range(max(0, index - REACH), index + REACH + 1)
         return UNREAD if self._want([(doc_id, each) for each in around]) else None
 
-    def budget(self, limit: int) -> Budget:
-        """Return a budget in tokens."""
-        return Budget(limit, self._cost, self._cost_alone)
-
-    def rough_key(self, hit: Hit) -> str:
+    def _rough_key(self, key: SentenceKey) -> str:
         """Return what the texts of equal sentences share."""
-        return rough_key(self._sentences[hit.key].text)
+        return rough_key(self._sentences[key].text)
 
-    def are_equal(self, one: Window, other: Window) -> bool:
+    def _are_equal(self, one: Window, other: Window) -> bool:
         """Return whether two windows have the same text and the same lead-ins."""
         missing = [key for key in (*one.keys, *other.keys) if key not in self._sentences]
         if missing:
             return self._want(missing)  # taken for equal until they are read, so that one call reads all of them
-        if self._text_keys(one)[0] != self._text_keys(other)[0]:
+        if self._text_key(one) != self._text_key(other):
             return False
-        self._want([key for window in (one, other) for key in self._reader.missing_lead_ins(window)])
-        return self._text_keys(one) == self._text_keys(other)
+        self._want([*self._reader.missing_lead_ins(one), *self._reader.missing_lead_ins(other)])
+        one_led, other_led = (
+            [text_key(each[TEXT]) for each in lead_ins(window, self._sentences)] for window in (one, other)
+        )
+        return one_led == other_led
 
-    def _text_keys(self, window: Window) -> list[str]:
-        """Return what the texts of equal windows share: of the window, then of its lead-ins."""
+    def _text_key(self, window: Window) -> str:
         place = window.doc_id, window.first, window.last
-        keys = self._keys.get(place)
-        if keys is None:
-            led = [text_key(each[TEXT]) for each in lead_ins(window, self._sentences)]
-            keys = [text_key(window_text(window, self._sentences)), *led]
-            if self._has_lead_ins(window):
-                self._keys[place] = keys
-        return keys
+        if place not in self._text_keys:
+            self._text_keys[place] = text_key(window_text(window, self._sentences))
+        return self._text_keys[place]
 
     def _cost_alone(self, key: SentenceKey) -> int:
-        doc_id, index = key
-        place = doc_id, index, -1
-        cost = self._costs.get(place)
-        if cost is None:
-            cost = self._count((self.line(key) or UNREAD).text)
-            if key in self._sentences:  # else it is of another text once it is read
-                self._costs[place] = cost
-        return cost
+        return self._count((self._line(key) or UNREAD).text)
 
     def _cost(self, window: Window) -> int:
+        """Return the tokens of a window as it is shown, with its lead-ins, as far as it is read."""
         place = window.doc_id, window.first, window.last
         cost = self._costs.get(place)
         if cost is None:
-            text, is_final = self._shown(window)
+            keys, sentences = window.keys, self._sentences
+            missing = [key for key in keys if key not in sentences]
+            if missing:
+                text = " ".join(sentences[key].text if key in sentences else UNREAD.text for key in keys)
+            elif self._is_bare:
+                text = window_text(window, sentences)
+            else:
+                missing = self._reader.missing_lead_ins(window)
+                text = shown_window(window, sentences)
             cost = self._count(text)
-            if is_final:
+            if all(key in self._reader.asked for key in missing):  # else it is of another text once it is read
                 self._costs[place] = cost
+            self._want(missing)
         return cost
-
-    def _has_lead_ins(self, window: Window) -> bool:
-        """Return whether what leads a window in is at hand, or can't be read."""
-        return all(key in self._reader.asked for key in self._reader.missing_lead_ins(window))
-
-    def _shown(self, window: Window) -> tuple[str, bool]:
-        """Return what is shown of a window, with its lead-ins, as far as it is read; and whether that is all of it."""
-        found = [self._sentences.get(key) for key in window.keys]
-        if not all(found):
-            self._want([key for key, sentence in zip(window.keys, found, strict=True) if sentence is None])
-            return " ".join(UNREAD.text if sentence is None else sentence.text for sentence in found), False
-        if self._is_bare:
-            return window_text(window, self._sentences), True
-        missing = self._reader.missing_lead_ins(window)
-        self._want(missing)
-        return shown_window(window, self._sentences), all(key in self._reader.asked for key in missing)
 
     def _want(self, keys: Iterable[SentenceKey]) -> bool:
         """Note sentences to read; return whether there is one that wasn't asked for before."""
-        new = [key for key in keys if key not in self._reader.asked] if self._may_want else []
-        self.wanted |= dict.fromkeys(new)
+        new = [key for key in keys if key not in self._reader.asked]
+        self._wanted |= dict.fromkeys(new)
         return bool(new)
 
 

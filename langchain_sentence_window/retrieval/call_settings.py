@@ -12,20 +12,15 @@ from pydantic import ValidationInfo, field_validator
 
 from langchain_sentence_window._checked_settings import likely_name
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._validation import checking_counter, listed
+from langchain_sentence_window._validation import listed
 from langchain_sentence_window.adapters.matchers import own_copy
 from langchain_sentence_window.adapters.registry import adapter_of
 from langchain_sentence_window.adapters.scope import Scope, check_binds, scope_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
-from langchain_sentence_window.documents.window_fields import estimate_tokens
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
 
-from .expansion import read_expansion
 from .request import Request, checked_query
 from .settings import OF_CALL, RELATED_NAMES, SETTINGS, CallSettings, RetrieverSettings
-
-_AS_SET = ("k", "fetch_k", "max_tokens", "order", "min_score", "lexical_weight", "ranking", "names", "min_relevance")
-"""The settings that a request has as they are set."""
 
 _GIVEN = frozenset({"query", "k", "lexical_weight"})
 """Arguments of a search that the retriever gives."""
@@ -104,7 +99,8 @@ def with_configured(config: RunnableConfig | None, given: Mapping[str, Any]) -> 
     configured = {name: value for name, value in configurable.items() if name in OF_CALL}
     if len(configured) < len(configurable) and getattr(run.get("callbacks"), "parent_run_id", None) is None:
         warn_of_related(configurable.keys() - OF_CALL, OF_CALL, "the retriever")
-    settings = {**configured, **{name: value for name, value in given.items() if value is not None or name not in _OWN}}
+    both = [*configured.items(), *given.items()]
+    settings = {name: value for name, value in both if value is not None or name not in _OWN}
     own, bound = given.get("filter"), configured.get("filter")
     if bound is not None:
         filters = own if isinstance(own, _Filters) else _Filters([] if own is None else [own])
@@ -191,37 +187,17 @@ class QueryMethods(RetrieverSettings):
     def _request(self, query: str, settings: CallSettings) -> Request:
         if not settings.keys() <= OF_CALL:
             raise _not_of_call(settings, type(self).model_fields)
-        given = {
-            name: value
-            for name, value in settings.items()
-            if name != "filter" and (value is not None or name not in _OWN)
-        }
+        given = {name: value for name, value in settings.items() if name != "filter"}
         scope = self.scope(settings.get("filter"))
         # Again, as code that was written for another retriever sets search_kwargs["k"] on one that is made already.
         if self.search_kwargs:
             check_search_settings(scope.adapter, self.search_kwargs, type(self).model_fields)
-        arguments = {
-            name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names
-        }
-        now: dict[str, Any] = {
-            **{name: getattr(self, name) for name, row in SETTINGS.items() if row.traced is not None},
-            **self.checked_values(given),
-            "filter": scope.filter,
-            "search_kwargs": arguments,
-        }
-        count = now["count_tokens"]
-        return Request(
-            query=checked_query(query),
-            scope=scope,
-            expansion=read_expansion(now["window"], now["window_key"]),
-            count_tokens=count if count is estimate_tokens else checking_counter("count_tokens", count),
-            search_kwargs=arguments,
-            bm25_index=self.bm25_index,
-            reranker=self.reranker,
-            name=self.name,
-            settings=now,
-            **{name: now[name] for name in _AS_SET},
-        )
+        now = {name: getattr(self, name) for name, row in SETTINGS.items() if row.traced is not None}
+        now |= self.checked_values(given)
+        del now["filter"]  # which the scope has
+        filters = scope.adapter.filter_names
+        now["search_kwargs"] = {name: value for name, value in self.search_kwargs.items() if name not in filters}
+        return Request(query=checked_query(query), scope=scope, name=self.name, **now)
 
 
 def _not_of_call(given: Mapping[str, Any], fields: Collection[str]) -> InvalidInputError:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 from langchain_core.documents import Document
@@ -18,11 +17,10 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.adapters.scope import Scope
-from langchain_sentence_window.adapters.store_adapter import Scored, SearchedCandidates, StoreAdapter
+from langchain_sentence_window.adapters.store_adapter import SearchedCandidates, StoreAdapter
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
 from langchain_sentence_window.ranking.candidates import CANDIDATES, NO_TEXT, SPREAD, Candidates, fuse, spread
-from langchain_sentence_window.ranking.relevance import Unrelated
 from langchain_sentence_window.store.bm25_index import BM25Index
 
 from .request import Request
@@ -44,37 +42,45 @@ async def find_candidates(io: IO, scope: Scope, request: Request, text: str, k: 
         return given
     index = request.bm25_index if weight else None
     finds_words = bool(weight) and adapter.finds_words
-    depth = max(k, CANDIDATES) if request.needs_candidates or index is not None or finds_words else k
+    most = max(k, CANDIDATES)
+    depth = most if request.needs_candidates or index is not None or finds_words else k
     settings = {"k": depth, **request.search_kwargs, **scope.search_settings}
-    lexical: Mapping[int, float] = {}
     if finds_words:
-        found, scores, lexical = await _by_meaning_and_words(io, scope, text, settings)
+        scored = await adapter.search_both(io, text, settings)
     else:
-        found, scores = _read(scope, await adapter.search(io, text, settings))
-        if index is not None:
-            lexical = await _scored_by_index(io, scope, index, text, found)
-    candidates = _fused(found, scores, lexical, weight)[: max(k, CANDIDATES) if request.needs_candidates else k]
-    taken = [candidate.sentence for candidate in candidates]
-    return _ReadCandidates(_columns(candidates, hides_inline=scope.filter is not None), None, taken)
-
-
-def _read(scope: Scope, scored: Scored) -> tuple[list[StoredSentence], list[float]]:
-    """Read what a search found, which must respect the scope's filter."""
-    scope.check_found([document for document, _ in scored])
-    return [scope.adapter.read(document) for document, _ in scored], [float(score) for _, score in scored]
-
-
-async def _by_meaning_and_words(
-    io: IO, scope: Scope, text: str, settings: Mapping[str, Any]
-) -> tuple[list[StoredSentence], list[float], Mapping[int, float]]:
-    """Search in a store that gives the scores of both."""
-    scored = await scope.adapter.search_both(io, text, settings)
+        scored = [(document, score, 0.0) for document, score in await adapter.search(io, text, settings)]
     scope.check_found([document for document, _, _ in scored])
-    read = [(scope.adapter.read(document), score, words) for document, score, words in scored]
-    read = sorted(read, key=lambda each: (-each[1], each[0].key))  # so that words are added up in one order
+    read = [(adapter.read(document), float(score), words) for document, score, words in scored]
+    read.sort(key=lambda each: (-each[1], each[0].key))  # so that words are added up in one order
     found = [sentence for sentence, _, _ in read]
-    bm25 = {number: words for number, (_, _, words) in enumerate(read) if words}
-    return found, [score for _, score, _ in read], spread(bm25, _near(found, bm25))
+    dense = {number: score for number, (_, score, _) in enumerate(read)}
+    lexical: Mapping[int, float] = {number: words for number, (_, _, words) in enumerate(read) if words}
+    if finds_words:
+        lexical = spread(lexical, _near(found, lexical))
+    elif index is not None:
+        await fill_bm25_index(io, adapter, index, found)
+        # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
+        found_alone = scope.filter is not None
+        lexical = await io.in_thread(partial(index.spread_scores, text, found, found_alone=found_alone))
+    fused = fuse(dense, lexical, weight) if lexical else [*dense.items()]
+    fused = fused[: most if request.needs_candidates else k]
+    numbers = [number for number, _ in fused]
+    taken = [found[number] for number in numbers]
+    texts, before, after = _texts_around(taken, hides_inline=scope.filter is not None)
+    candidates = Candidates(
+        keys=[sentence.key for sentence in taken],
+        section_starts=np.array([sentence.section_start for sentence in taken], dtype=np.int64),
+        section_ends=np.array([sentence.section_end for sentence in taken], dtype=np.int64),
+        dense=np.array([dense[number] for number in numbers], dtype=np.float64),
+        lexical=np.array([lexical.get(number, 0.0) for number in numbers], dtype=np.float64),
+        texts=texts,
+        before=np.array(before, dtype=np.int64),
+        after=np.array(after, dtype=np.int64),
+        headings=[sentence.heading for sentence in taken],
+        kinds=[sentence.kind for sentence in taken],
+        scores=np.array([score for _, score in fused], dtype=np.float64),
+    )
+    return _ReadCandidates(candidates, taken)
 
 
 def _near(found: Sequence[StoredSentence], bm25: Mapping[int, float]) -> Iterator[tuple[int, int, int]]:
@@ -89,73 +95,29 @@ def _near(found: Sequence[StoredSentence], bm25: Mapping[int, float]) -> Iterato
                     yield number, other, apart
 
 
-async def _scored_by_index(
-    io: IO, scope: Scope, index: BM25Index, text: str, found: Sequence[StoredSentence]
-) -> Mapping[int, float]:
-    await fill_bm25_index(io, scope.adapter, index, found)
-    # Under a filter, a sentence that wasn't found may be one that it forbids; a score would tell its words.
-    score = partial(index.spread_scores, text, found, found_alone=scope.filter is not None)
-    scores: Mapping[int, float] = await io.in_thread(score)
-    return scores
-
-
 @dataclass(frozen=True, slots=True)
 class _ReadCandidates:
-    """Candidates whose sentences were read with them.
-
-    Attributes:
-        candidates: The candidates, best first.
-        unrelated: How close sentences are that have little to do with the text; ``None`` if that isn't known.
-        found: The sentence of each.
-    """
+    """Candidates whose sentences were read with them."""
 
     candidates: Candidates
-    unrelated: Unrelated | None
     found: Sequence[StoredSentence]
+    unrelated: None = None
 
     def sentences(self, order: Sequence[int]) -> list[StoredSentence]:
         """Return the sentences of some candidates, by position."""
         return [self.found[at] for at in order]
 
 
-class _Scored(NamedTuple):
-    """A sentence with its scores: by meaning, its BM25 score, and both together."""
-
-    sentence: StoredSentence
-    dense: float
-    lexical: float
-    score: float
-
-
-def _fused(
-    found: Sequence[StoredSentence], dense: Sequence[float], lexical: Mapping[int, float], weight: float
-) -> list[_Scored]:
-    """Fuse the scores of sentences; return them best first, equal ones in the order of document and index.
-
-    Args:
-        found: The sentences that a store found.
-        dense: The store's score of each.
-        lexical: BM25 scores by position; a missing one is 0. None if words weren't searched.
-        weight: How much words count.
-    """
-    in_order = sorted(range(len(found)), key=lambda at: (-dense[at], found[at].key))
-    cosines = {rank: dense[at] for rank, at in enumerate(in_order)}
-    bm25 = {rank: lexical[at] for rank, at in enumerate(in_order) if at in lexical}
-    fused = fuse(cosines, bm25, weight) if bm25 else cosines.items()
-    return [_Scored(found[in_order[rank]], cosines[rank], bm25.get(rank, 0.0), score) for rank, score in fused]
-
-
-def _columns(candidates: Sequence[_Scored], *, hides_inline: bool) -> Candidates:
-    """Return candidates as columns.
+def _texts_around(found: Sequence[StoredSentence], *, hides_inline: bool) -> tuple[list[str], list[int], list[int]]:
+    """Return the texts of sentences and those next to them, and the positions of the texts before and after each.
 
     The texts next to a sentence are known if they were found too, or if they are in its inline window.
 
     Args:
-        candidates: The candidates.
+        found: The sentences.
         hides_inline: Whether inline windows aren't looked at, as they may hold the words of a sentence that a filter
             forbids.
     """
-    found = [candidate.sentence for candidate in candidates]
     texts = [sentence.text for sentence in found]
     positions: dict[SentenceKey, int] = {}
     for position, sentence in enumerate(found):
@@ -165,25 +127,16 @@ def _columns(candidates: Sequence[_Scored], *, hides_inline: bool) -> Candidates
             if abs(other.index - sentence.index) == 1 and other.key not in positions:
                 positions[other.key] = len(texts)
                 texts.append(other.text)
-
-    def next_to(sentence: StoredSentence, index: int) -> int:
-        if not sentence.section_start <= index < sentence.section_end:
-            return NO_TEXT
-        return positions.get((sentence.doc_id, index), NO_TEXT)
-
-    return Candidates(
-        keys=[sentence.key for sentence in found],
-        section_starts=np.array([sentence.section_start for sentence in found], dtype=np.int64),
-        section_ends=np.array([sentence.section_end for sentence in found], dtype=np.int64),
-        dense=np.array([candidate.dense for candidate in candidates], dtype=np.float64),
-        lexical=np.array([candidate.lexical for candidate in candidates], dtype=np.float64),
-        texts=texts,
-        before=np.array([next_to(sentence, sentence.index - 1) for sentence in found], dtype=np.int64),
-        after=np.array([next_to(sentence, sentence.index + 1) for sentence in found], dtype=np.int64),
-        headings=[sentence.heading for sentence in found],
-        kinds=[sentence.kind for sentence in found],
-        scores=np.array([candidate.score for candidate in candidates], dtype=np.float64),
+    before, after = (
+        [
+            positions.get((sentence.doc_id, sentence.index + step), NO_TEXT)
+            if sentence.section_start <= sentence.index + step < sentence.section_end
+            else NO_TEXT
+            for sentence in found
+        ]
+        for step in (-1, 1)
     )
+    return texts, before, after
 
 
 async def fill_bm25_index(

@@ -7,9 +7,7 @@ from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, Callba
 from langchain_core.documents import Document
 from langchain_core.indexing import DeleteResponse, UpsertResponse
 from langchain_core.indexing.base import DocumentIndex
-from langchain_core.runnables import RunnableConfig
 
-from .call_settings import with_configured
 from .document_methods import DocumentMethods
 
 
@@ -50,14 +48,6 @@ class WindowDocumentIndex(DocumentIndex):
     async def aget(self, ids: Sequence[str], /, **kwargs: Any) -> list[Document]:
         """Async version of `get`."""
         return await self.retriever.aget(ids, **kwargs)
-
-    def invoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Find the windows for a question, as the retriever does."""
-        return super().invoke(input, config, **with_configured(config, kwargs))
-
-    async def ainvoke(self, input: str, config: RunnableConfig | None = None, **kwargs: Any) -> list[Document]:
-        """Async version of `invoke`."""
-        return await super().ainvoke(input, config, **with_configured(config, kwargs))
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **settings: Any

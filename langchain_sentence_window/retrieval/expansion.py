@@ -75,12 +75,6 @@ class ExpansionPolicy:
         scalars = (value for value in values if not isinstance(value, list | dict))
         return next((self.by_value[value] for value in scalars if value in self.by_value), self.default)
 
-    def describe(self) -> WindowSetting:
-        """Return the setting that this policy was read from."""
-        if self.by_value:
-            return {value: size or "auto" for value, size in self.by_value.items()}
-        return self.default or "auto"
-
 
 def read_expansion(window: WindowSetting, key: str | None = None) -> ExpansionPolicy:
     """Read the setting ``window``.
@@ -208,37 +202,29 @@ def line_of(sentence: StoredSentence) -> Line:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """The sentences around hits that their windows will probably need.
-
-    Attributes:
-        needed: Those that decide how far hits are expanded.
-        likely: Others, such as the rest of a list.
-    """
-
-    needed: Sequence[SentenceKey]
-    likely: Sequence[SentenceKey]
-
-
-def surroundings(expansion: Expansion, k: int, max_tokens: int | None) -> Surroundings:
+def surroundings(
+    expansion: Expansion, k: int, max_tokens: int | None
+) -> tuple[Sequence[SentenceKey], Sequence[SentenceKey]]:
     """Say which sentences to read around hits before windows are assembled.
 
     Args:
         expansion: The hits, of which only the sentences that were hit are known.
         k: The most windows.
         max_tokens: The most tokens of all windows; ``None`` for no limit.
+
+    Returns:
+        Those that decide how far hits are expanded, and others that windows will probably need, such as the rest of a
+        list.
     """
     known, answer = expansion.sentences, expansion.answer
     needed: dict[SentenceKey, None] = {}
     open_hits = [hit for hit in expansion.hits if expansion.sizes[hit.key] is None]
     for hit in open_hits:
-        is_answer = hit.key == answer
-        if len(known[hit.key].text) < (MIN_CHARS_OF_ANSWER if is_answer else MIN_CHARS):
-            farthest = hit.index + (MAX_FORWARD_OF_ANSWER if is_answer else MAX_FORWARD)
-            end = min(farthest + 1, hit.section_end)
-            if end > hit.index + 1:
-                needed |= {(hit.doc_id, index): None for index in range(hit.index, end)}
+        min_chars, max_forward = (
+            (MIN_CHARS_OF_ANSWER, MAX_FORWARD_OF_ANSWER) if hit.key == answer else (MIN_CHARS, MAX_FORWARD)
+        )
+        if len(known[hit.key].text) < min_chars and hit.index + 1 < hit.section_end:
+            needed |= _range(hit, 0, max_forward)
     # The better half of what is found beyond ``k`` takes the place of equal texts and labels.
     windows, before, after = 2 * k, 0, 0
     if max_tokens is not None:
@@ -246,8 +232,7 @@ def surroundings(expansion: Expansion, k: int, max_tokens: int | None) -> Surrou
         before, after = (side + NEAR + 1 for side in WIDENING)
     elif k > MAX_JOINED:  # such windows aren't completed
         windows = 0
-    around = _around(open_hits, known, windows, before, after)
-    return Surroundings(list(needed), [key for key in around if key not in needed])
+    return list(needed), list(_around(open_hits, known, windows, before, after))
 
 
 def _around(

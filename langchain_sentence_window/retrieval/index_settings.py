@@ -29,7 +29,7 @@ from langchain_sentence_window.store.files import (
     replace_file,
 )
 
-from .settings import REMEMBERED, SETTINGS
+from .settings import REMEMBERED, SETTINGS, RetrieverSettings
 
 VERSION = 1
 """The version of the settings file. It increases when a setting gets another meaning, not when one is added."""
@@ -37,7 +37,6 @@ VERSION = 1
 MAX_BYTES = 8_000_000
 """Size of the largest settings file: about 100,000 sources."""
 
-_MAX_DEPTH = 4
 _CURE = "correct it, or delete it and give the settings when the index is opened"
 
 
@@ -135,7 +134,12 @@ def write_index_settings(folder: str | PathLike[str], settings: IndexSettings) -
             f"the settings take {len(content):,} bytes, and at most {MAX_BYTES:,} are read; name folders as sources "
             "instead of their files"
         )
-    write_settings_file(as_folder(folder), content)
+    path = as_folder(folder) / SETTINGS_FILE
+    make_folder(path.parent)
+    try:
+        replace_file(path, content)
+    except OSError as error:
+        raise StoreError(f"{str(path)!r} can't be written: {error}; make room, or choose another path") from error
 
 
 # Reading
@@ -154,25 +158,14 @@ def _read(content: bytes) -> IndexSettings:
     version = found.pop("version", VERSION)
     if type(version) is not int or version < 1:
         raise InvalidInputError(f"version is {shown(version)}; it must be a whole number above 0")
-    is_later = version > VERSION
-    unknown: dict[str, Any] = {"version": version} if is_later else {}
+    unknown: dict[str, Any] = {"version": version} if version > VERSION else {}
     unknown |= {key: found.pop(key) for key in list(found) if key not in ("embedding", "sources", "retriever")}
     settings = found.get("retriever")
     if isinstance(settings, dict):
-        others = {name: settings[name] for name in settings if not _is_known(name, settings[name], is_later=is_later)}
+        others = {name: settings[name] for name in settings if name not in SETTINGS}
         found["retriever"] = {name: settings[name] for name in settings if name not in others}
         unknown |= {"retriever": others} if others else {}
     return IndexSettings(**found, unknown=unknown)
-
-
-def _is_known(name: str, value: Any, *, is_later: bool) -> bool:
-    """Return whether a setting is one of this version; a later version may allow other values for it."""
-    if is_later and name in REMEMBERED:
-        try:
-            _checked_settings({name: value})
-        except InvalidInputError:
-            return False
-    return name in SETTINGS
 
 
 def _refuse_constant(constant: str) -> float:
@@ -208,62 +201,25 @@ def _checked_settings(settings: object) -> dict[str, Any]:
             f"{', '.join(sorted(REMEMBERED))}"
         )
     plain = {name: dict(value.weights) if isinstance(value, Ranking) else value for name, value in settings.items()}
+    RetrieverSettings.checked_values(plain)
     for name, value in plain.items():
-        if not _is_json(value, _MAX_DEPTH):
+        if not _is_json(value):
             raise InvalidInputError(f"{name} is {shown(value)}, which can't be stored as JSON; leave it out")
-        SETTINGS[name].check_in_file(name, value)
     return _own_copy(plain)
 
 
-def _is_json(value: object, levels: int) -> bool:
+def _is_json(value: object) -> bool:
     """Return whether a value comes back from JSON as it is, apart from tuples, which come back as lists."""
-    if isinstance(value, float):
-        return math.isfinite(value)
-    if value is None or isinstance(value, str | int):
-        return True
-    if not isinstance(value, Mapping | list | tuple) or not levels:
-        return False
-    are_named = not isinstance(value, Mapping) or all(isinstance(key, str) for key in value)
-    inner = value.values() if isinstance(value, Mapping) else value
-    return are_named and all(_is_json(each, levels - 1) for each in inner)
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _is_json(each) for key, each in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(_is_json, value))
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _own_copy(settings: Mapping[str, Any]) -> dict[str, Any]:
     copied: dict[str, Any] = json.loads(json.dumps(dict(settings)))
     return copied
-
-
-def read_settings_file(folder: Path) -> bytes | None:
-    """Return what an index remembers, as its file holds it, for a copy of the index; ``None`` if it has no such file.
-
-    Raises:
-        StoreError: The file is damaged.
-    """
-    path = folder / SETTINGS_FILE
-    if not path.exists():
-        return None
-    read_index_settings(folder)
-    try:
-        with open_regular(path) as file:
-            return file.read()
-    except OSError as error:
-        raise StoreError(f"{str(path)!r} can't be copied: {error}; make it readable") from error
-
-
-def write_settings_file(folder: Path, content: bytes | None) -> None:
-    """Write what `read_settings_file` returned into another folder; ``None`` writes nothing.
-
-    Raises:
-        StoreError: The file can't be written.
-    """
-    if content is None:
-        return
-    path = folder / SETTINGS_FILE
-    make_folder(folder)
-    try:
-        replace_file(path, content)
-    except OSError as error:
-        raise StoreError(f"{str(path)!r} can't be written: {error}; make room, or choose another path") from error
 
 
 def check_index(path: str | PathLike[str]) -> CheckResult:

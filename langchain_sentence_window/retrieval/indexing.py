@@ -13,7 +13,7 @@ and stored in slices, so memory doesn't grow with the index.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -22,8 +22,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 from tqdm.auto import tqdm
 
-from langchain_sentence_window._arguments import checked_documents, checked_vectorstore
-from langchain_sentence_window._display import shown
+from langchain_sentence_window._arguments import checked_vectorstore
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run, with_arguments_of
 from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window.adapters.matchers import key_of
@@ -290,16 +289,6 @@ async def acopy_index(*given: Any, **settings: Any) -> int:
     return await _copy(ASYNC, *given, **settings)
 
 
-def import_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
-    """Add sentences with their vectors, such as `FaissStore.export` yields; see `copy_index`."""
-    return run(_import(BLOCKING, _read(BLOCKING, _slices(slices)), target, total=None))
-
-
-async def aimport_sentences(slices: Iterable[Slice], target: VectorStore) -> int:
-    """Async version of `import_sentences`."""
-    return await _import(ASYNC, _read(ASYNC, _slices(slices)), target, total=None)
-
-
 async def _copy(
     io: IO,
     source: VectorStore,
@@ -310,81 +299,42 @@ async def _copy(
     show_progress: bool = False,
 ) -> int:
     checked_vectorstore("source", source)
-    checked_vectorstore("target", target)
-    if adapter_of(source).is_same(adapter_of(target)):
+    adapter = adapter_of(checked_vectorstore("target", target))
+    if adapter_of(source).is_same(adapter):
         raise InvalidInputError(
-            f"source and target are the same {adapter_of(target).name}, which would be written while it is read; give "
+            f"source and target are the same {adapter.name}, which would be written while it is read; give "
             "another store, or another path, as the target"
         )
+    mixing = adapter.embedding
+    embedding = mixing.embedding if isinstance(mixing, NeighborMixedEmbeddings) else mixing
+    if not adapter.mixes_neighbors and not isinstance(mixing, NeighborMixedEmbeddings):
+        raise InvalidInputError(
+            f"{adapter.name} can't be handed vectors, as it was built with {type(mixing).__name__}; "
+            "build it with NeighborMixedEmbeddings(embedding), or NeighborMixedEmbeddings(embedding, (1,)) for "
+            "vectors of sentences alone"
+        )
+    total = None
+    slices: AsyncIterator[Slice]
     if isinstance(source, FaissStore):
         if source_key is not None or join_parts is not True:
             raise InvalidInputError(
                 "source is a FaissStore, whose sentences are copied with the documents and the order that they have; "
                 "leave out source_key and join_parts"
             )
-        await _check_embedders(io, source, target)
+        if embedding is not None and not await io.in_thread(source.is_made_with, embedding):
+            sample = await io.in_thread(source.sample_embedded)
+            await _check_embedder(io, embedding, sample, describe_embedder(source.embeddings))
         slices, total = _read(io, source.export()), len(source)
     else:
-        slices, total = _proven(io, sentence_slices(io, source, source_key, join_parts), target), 0
-    return await _import(io, slices, target, total=total if show_progress else None)
-
-
-async def _proven(io: IO, slices: AsyncIterator[Slice], target: VectorStore) -> AsyncIterator[Slice]:
-    """Yield slices, after the longest texts of the first were embedded again with the target's embedder.
-
-    Raises:
-        IndexMismatchError: Their vectors differ.
-    """
-    is_proven = False
-    async for documents, vectors in slices:
-        if not is_proven:
-            texts = [document.page_content for document in documents]
-            await _check_sample(io, target, longest_texts(list(zip(texts, vectors, strict=True))), "another embedder")
-            is_proven = True
-        yield documents, vectors
-
-
-async def _check_embedders(io: IO, source: FaissStore, target: VectorStore) -> None:
-    """Check that the target embeds queries with the model that the source's vectors are from."""
-    embedding = _embedder_of(target)
-    if embedding is not None and not await io.in_thread(source.is_made_with, embedding):
-        sample = await io.in_thread(source.sample_embedded)
-        await _check_sample(io, target, sample, describe_embedder(source.embeddings))
-
-
-def _embedder_of(target: VectorStore) -> Embeddings | None:
-    embedding = adapter_of(target).embedding
-    return embedding.embedding if isinstance(embedding, NeighborMixedEmbeddings) else embedding
-
-
-async def _check_sample(io: IO, target: VectorStore, sample: Sequence[tuple[str, Vectors]], made_with: str) -> None:
-    embedding = _embedder_of(target)
-    if embedding is not None and not await makes_vectors(io, embedding, sample):
-        raise IndexMismatchError(
-            f"the source's vectors are from {made_with}, and the target embeds with "
-            f"{describe_embedder(embedding)}, which embeds the same text otherwise; build the target with "
-            "the first, or index the documents again. Nothing was copied."
-        )
-
-
-async def _import(io: IO, slices: AsyncIterator[Slice], target: VectorStore, *, total: int | None) -> int:
-    adapter = adapter_of(checked_vectorstore("target", target))
-    embedding = adapter.embedding
-    if not adapter.mixes_neighbors and not isinstance(embedding, NeighborMixedEmbeddings):
-        raise InvalidInputError(
-            f"{adapter.name} can't be handed vectors, as it was built with {type(embedding).__name__}; "
-            "build it with NeighborMixedEmbeddings(embedding), or NeighborMixedEmbeddings(embedding, (1,)) for "
-            "vectors of sentences alone"
-        )
+        slices = _proven(io, sentence_slices(io, source, source_key, join_parts), embedding)
     copied, fitter = 0, MetadataFitter(adapter.limits)
-    with tqdm(total=total, desc="Copying", unit=" sentences", disable=total is None) as bar:
-        async for part in slices:
-            given, vectors = _checked_slice(part)
+    with tqdm(total=total, desc="Copying", unit=" sentences", disable=not show_progress) as bar:
+        async for given, vectors in slices:
             documents = fitter.fit(given, untouched=SENTENCE_KEYS)
             if adapter.mixes_neighbors:
                 await adapter.add_vectors(io, documents, vectors)
-            elif isinstance(embedding, NeighborMixedEmbeddings):
-                prepared = carry_mixed(embedding, documents, vectors)
+            elif isinstance(mixing, NeighborMixedEmbeddings):
+                prepared = carry_mixed(mixing, documents, vectors)
                 await adapter.put(io, prepared.documents)
                 prepared.finish(target)
             copied += len(documents)
@@ -393,20 +343,32 @@ async def _import(io: IO, slices: AsyncIterator[Slice], target: VectorStore, *, 
     return copied
 
 
+async def _proven(io: IO, slices: AsyncIterator[Slice], embedding: Embeddings | None) -> AsyncIterator[Slice]:
+    """Yield slices, after the longest texts of the first were embedded again."""
+    is_proven = embedding is None
+    async for documents, vectors in slices:
+        if embedding is not None and not is_proven:
+            texts = [document.page_content for document in documents]
+            sample = longest_texts(list(zip(texts, vectors, strict=True)))
+            await _check_embedder(io, embedding, sample, "another embedder")
+            is_proven = True
+        yield documents, vectors
+
+
+async def _check_embedder(io: IO, embedding: Embeddings, sample: Sequence[tuple[str, Vectors]], made_with: str) -> None:
+    """Check that the target embeds queries with the model that the source's vectors are from.
+
+    Raises:
+        IndexMismatchError: It embeds some texts of the source otherwise.
+    """
+    if not await makes_vectors(io, embedding, sample):
+        raise IndexMismatchError(
+            f"the source's vectors are from {made_with}, and the target embeds with "
+            f"{describe_embedder(embedding)}, which embeds the same text otherwise; build the target with "
+            "the first, or index the documents again. Nothing was copied."
+        )
+
+
 async def _read(io: IO, slices: Iterator[Slice]) -> AsyncIterator[Slice]:
     while (part := await io.in_thread(next, slices, None)) is not None:
         yield part
-
-
-def _slices(given: object) -> Iterator[Slice]:
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise InvalidInputError(f"slices is {shown(given)}; give what FaissStore.export() yields")
-    return iter(given)
-
-
-def _checked_slice(given: object) -> Slice:
-    if not isinstance(given, tuple | list) or len(given) != 2:  # noqa: PLR2004
-        raise InvalidInputError(
-            f"a slice is {shown(given)}; give pairs (documents, vectors), as FaissStore.export() does"
-        )
-    return checked_documents(given[0]), given[1]

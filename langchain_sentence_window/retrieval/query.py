@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
 
@@ -11,17 +11,18 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window.adapters.scope import Scope
+from langchain_sentence_window.adapters.store_adapter import StoreAdapter
 from langchain_sentence_window.documents.keys import WINDOW_ID
 from langchain_sentence_window.documents.window_documents import window_position
 from langchain_sentence_window.windows.assembly import arrange
 from langchain_sentence_window.windows.geometry import Window, best_windows
 
 from .assembled_documents import AssembledDocuments, Assembler, RankedWindow
-from .expansion import Expansion
-from .named_search import Hits
+from .expansion import Expansion, expand_hits, read_expansion
+from .hits import Hits
+from .named_search import named_search
 from .request import Request
 from .reranked import reranked
-from .search import search
 from .stored_sentences import in_one_state
 from .window_reader import WindowReader
 
@@ -74,19 +75,22 @@ class Query:
         """Run all steps in a scope, with so many sentences at most; return whether they were enough."""
         io, request = self.io, self.request
         with self._timed("search"):
-            result = await search(io, scope, request, fetch_k)
+            work = partial(search, scope=scope, request=request, fetch_k=fetch_k)
+            has_words = bool(request.lexical_weight)
+            result = await scope.adapter.in_search(io, request.query, work, has_words=has_words)
         self.found, self.reader = result.found, result.reader
+        self.reader.io, self.reader.scope = io, scope  # no longer those of the search alone
         expansion = self.expansion = result.expansion
         with self._timed("windows"):
-            self.windows = best_windows(expansion.hits, None, expansion.window, expansion.widens)
+            self.windows = best_windows(expansion.hits, expansion.window, expansion.widens)
         if request.reranker is None:
             self.ranked = [RankedWindow(window) for window in self.windows]
         elif len(self.windows) < request.k and not result.are_all:
             return False
         else:
-            self.ranked = await self._rerank(scope, request.reranker)
+            self.ranked = await self._rerank(request.reranker)
         with self._timed("windows"):
-            assembled = await Assembler(scope, request, self.reader, expansion).assemble(io, self.ranked)
+            assembled = await Assembler(request, self.reader, expansion).assemble(self.ranked)
         # More hits would hardly add anything if there are ``k`` windows, or the budget is spent.
         is_full = len(assembled.documents) >= request.k or (
             request.max_tokens is not None and assembled.assembly.cost >= FULL_SHARE * request.max_tokens
@@ -102,10 +106,10 @@ class Query:
         self.documents = arrange(assembled.documents, request.order, window_position)
         return True
 
-    async def _rerank(self, scope: Scope, reranker: BaseDocumentCompressor) -> Sequence[RankedWindow]:
+    async def _rerank(self, reranker: BaseDocumentCompressor) -> Sequence[RankedWindow]:
         """Rank the windows of all hits, as a reranker chooses among them."""
         with self._timed("windows"):
-            documents = await self.reader.documents(self.io, scope, self.windows)
+            documents = await self.reader.documents(self.windows)
         if not documents:
             return []
         with self._timed("rerank"):
@@ -121,3 +125,41 @@ class Query:
             yield
         finally:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + perf_counter() - start
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Hits, and the sentences around them.
+
+    Attributes:
+        found: The hits.
+        are_all: Whether the store has no more that count.
+        expansion: How far those that count are expanded.
+        reader: Reads sentences around them, and has read those that their windows will probably need.
+    """
+
+    found: Hits
+    are_all: bool
+    expansion: Expansion
+    reader: WindowReader
+
+
+async def search(io: IO, adapter: StoreAdapter, *, scope: Scope, request: Request, fetch_k: int) -> SearchResult:
+    """Search sentences, and read around the best of them, as `StoreAdapter.in_search` lets it do.
+
+    Args:
+        io: Makes the calls.
+        adapter: That of the state of the store to read.
+        scope: Which sentences may be found.
+        request: The question.
+        fetch_k: The most sentences to find in one search.
+    """
+    within = replace(scope, adapter=adapter)
+    found = await named_search(io, within, request, fetch_k)
+    hits = found.counting(request.min_score)
+    are_all = len(found.hits) < fetch_k or len(hits) < len(found.hits)
+    reader = WindowReader(io, within, found.sentences)
+    policy = read_expansion(request.window, request.window_key)
+    expansion = expand_hits(hits, policy, reader.sentences, are_all=are_all)
+    expansion = await reader.read_around(expansion, request.k, request.max_tokens)
+    return SearchResult(found, are_all, expansion, reader)

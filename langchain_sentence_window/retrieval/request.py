@@ -15,7 +15,7 @@ from langchain_sentence_window.ranking.ranking import Ranking
 from langchain_sentence_window.store.bm25_index import BM25Index
 from langchain_sentence_window.windows.assembly import Order
 
-from .expansion import ExpansionPolicy
+from .expansion import WindowSetting
 
 MinRelevance: TypeAlias = Literal["auto"] | None
 """``auto`` leaves out what the question doesn't support, see `langchain_sentence_window.ranking.relevance`."""
@@ -33,7 +33,8 @@ class Request:
         scope: The store, and what of it may be read.
         k: The most windows to return.
         fetch_k: The sentences to search at first.
-        expansion: How far hits are expanded.
+        window: How far hits are expanded.
+        window_key: The metadata key that a mapping in ``window`` looks at; ``None`` for any.
         max_tokens: The most tokens that all windows may have together; ``None`` for no limit.
         count_tokens: Counts the tokens of a text.
         order: The order in which windows are returned.
@@ -47,14 +48,14 @@ class Request:
         bm25_index: Searches by words if the store can't.
         reranker: Ranks all windows before the best are taken; ``None`` for none.
         name: The name of the retriever; ``None`` if it has none.
-        settings: The values of all settings by name, for a trace.
     """
 
     query: str
     scope: Scope
     k: int
     fetch_k: int
-    expansion: ExpansionPolicy
+    window: WindowSetting
+    window_key: str | None
     max_tokens: int | None
     count_tokens: Callable[[str], int]
     order: Order
@@ -67,7 +68,11 @@ class Request:
     bm25_index: BM25Index | None
     reranker: BaseDocumentCompressor | None
     name: str | None
-    settings: Mapping[str, Any]
+
+    @property
+    def filter(self) -> Any:
+        """What is searched and read, in the form that the store's search takes; ``None`` for no filter."""
+        return self.scope.filter
 
     @property
     def needs_candidates(self) -> bool:

@@ -7,6 +7,7 @@ reranker's run is made here, for any compressor.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from itertools import islice
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
@@ -31,19 +32,19 @@ async def reranked(
     that came twice or belong to no window.
 
     Raises:
-        InvalidInputError: The reranker's result can't be read; see `read_ranking`.
+        InvalidInputError: The reranker's result isn't a list of Documents, or none of them belongs to a window.
     """
     name = type(reranker).__name__
 
     def rerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
-        copies = copied_documents(given["documents"])
+        copies = _copied(given["documents"])
         found = reranker.compress_documents(copies, given["query"], config.get("callbacks"))
-        return read_ranking(name, found, documents)
+        return _matched(name, found, documents)
 
     async def arerank(given: Mapping[str, Any], config: RunnableConfig) -> dict[str, Any]:
-        copies = copied_documents(given["documents"])
+        copies = _copied(given["documents"])
         found = await reranker.acompress_documents(copies, given["query"], config.get("callbacks"))
-        return read_ranking(name, found, documents)
+        return _matched(name, found, documents)
 
     run = RunnableLambda(rerank, arerank, name=name)
     given = {"query": query, "documents": list(documents)}
@@ -56,15 +57,19 @@ _SEARCHED = frozenset(row.key for row in FIELDS) - _RERANKED
 """The keys that say where a window is from. A reranker can't change them."""
 
 
-def copied_documents(documents: Sequence[Document]) -> list[Document]:
+def _copied(documents: Sequence[Document]) -> list[Document]:
     """Return copies of Documents for a reranker, as some rerankers change their input."""
-    return [
-        Document(id=document.id, page_content=document.page_content, metadata=_copied(document.metadata))
-        for document in documents
-    ]
+    copies: list[Document] = []
+    for document in documents:
+        try:
+            metadata = deepcopy(document.metadata)
+        except Exception:  # noqa: BLE001 - metadata may hold anything, such as a lock; then the dict alone is copied
+            metadata = dict(document.metadata)
+        copies.append(Document(id=document.id, page_content=document.page_content, metadata=metadata))
+    return copies
 
 
-def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> dict[str, Any]:
+def _matched(reranker: str, found: object, searched: Sequence[Document]) -> dict[str, Any]:
     """Match the Documents that a reranker returned with the windows that it was given.
 
     A Document belongs to the window with the same ``window_id``, id or text. It keeps its own text, as compressors
@@ -84,14 +89,21 @@ def read_ranking(reranker: str, found: object, searched: Sequence[Document]) -> 
         InvalidInputError: The result isn't a list of Documents, or none of them belongs to a window.
     """
     given = _checked(reranker, found, searched)
-    windows = _Windows(searched)
+    by_name: dict[str, int | None] = {}
+    for rank, document in enumerate(searched, 1):
+        # A text that two windows share identifies neither.
+        by_name[document.page_content] = None if document.page_content in by_name else rank
+    for rank, document in enumerate(searched, 1):
+        by_name[document.metadata[WINDOW_ID]] = rank
     ranks: dict[tuple[int, str], Document] = {}
     unknown = 0
     for document in given:
-        rank = windows.rank(document)
-        unknown += rank is None
-        if rank is not None and document.page_content.strip():
-            ranks.setdefault((rank, document.page_content), document)
+        names = (document.metadata.get(WINDOW_ID), document.id, document.page_content)
+        named = next((by_name[name] for name in names if isinstance(name, str) and name in by_name), None)
+        if named is None:
+            unknown += 1
+        elif document.page_content.strip():
+            ranks.setdefault((named, document.page_content), document)
     if unknown == len(given) > 0:
         raise InvalidInputError(
             f"the reranker {reranker} returned {len(given)} Documents, and none is one of the {len(searched)} windows "
@@ -107,57 +119,29 @@ def _checked(reranker: str, found: object, searched: Sequence[Document]) -> list
         raise InvalidInputError(
             f"the reranker {reranker} returned {shown(found)}; it must return a list of the Documents it was given"
         )
-    given: list[Document] = []
     # Some generators never end.
     limit = 100 * len(searched) + 100
-    for position, document in enumerate(found):
-        if not isinstance(document, Document) or not isinstance(document.page_content, str):
+    given = list(islice(found, limit + 1))
+    if len(given) > limit:
+        raise InvalidInputError(
+            f"the reranker {reranker} returned more than {limit} Documents for {len(searched)} windows; it must "
+            "return each once"
+        )
+    for position, document in enumerate(given):
+        if not isinstance(document, Document):
             raise InvalidInputError(
                 f"the reranker {reranker} returned {shown(document)} at position {position}; it must return Documents, "
                 f"each with its score in metadata[{RELEVANCE_SCORE!r}]"
             )
-        if position == limit:
-            raise InvalidInputError(
-                f"the reranker {reranker} returned more than {limit} Documents for {len(searched)} windows; it must "
-                "return each once"
-            )
-        given.append(document)
     return given
-
-
-class _Windows:
-    """Finds the window that a Document belongs to."""
-
-    def __init__(self, searched: Sequence[Document]) -> None:
-        ranked = list(enumerate(searched, 1))
-        self._by_id = {document.metadata[WINDOW_ID]: rank for rank, document in ranked}
-        self._by_text: dict[str, int | None] = {}
-        for rank, document in ranked:
-            # A text that two windows share identifies neither.
-            self._by_text[document.page_content] = None if document.page_content in self._by_text else rank
-
-    def rank(self, document: Document) -> int | None:
-        metadata = document.metadata if isinstance(document.metadata, Mapping) else {}
-        for name in (metadata.get(WINDOW_ID), document.id):
-            if isinstance(name, str) and name in self._by_id:
-                return self._by_id[name]
-        return self._by_text.get(document.page_content)
 
 
 def _restored(document: Document, window: Document) -> Document:
     """Return a reranker's Document with the window's own metadata restored."""
-    given = document.metadata if isinstance(document.metadata, Mapping) else {}
-    score = as_number(given.get(RELEVANCE_SCORE))
+    score = as_number(document.metadata.get(RELEVANCE_SCORE))
     own = {key: value for key, value in window.metadata.items() if key not in _RERANKED}
-    added = {key: value for key, value in given.items() if isinstance(key, str) and key not in _SEARCHED}
+    added = {key: value for key, value in document.metadata.items() if key not in _SEARCHED}
     metadata = own | added | {RELEVANCE_SCORE: score}
     if not math.isfinite(score):
         del metadata[RELEVANCE_SCORE]
     return Document(id=window.id, page_content=document.page_content, metadata=metadata)
-
-
-def _copied(metadata: dict[str, Any]) -> dict[str, Any]:
-    try:
-        return deepcopy(metadata)
-    except Exception:  # noqa: BLE001 - metadata may hold anything, such as a lock; then the dict alone is copied
-        return dict(metadata)

@@ -10,18 +10,19 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.retrievers import LangSmithRetrieverParams
 from langchain_core.runnables import RunnableConfig
 
-from langchain_sentence_window._arguments import DocumentStream, as_documents, as_documents_or_stream, check_order
+from langchain_sentence_window._arguments import as_documents, as_documents_or_stream, check_order
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window.documents.keys import checked_ids
+from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.embedding.named_embedders import checked_embedding, load_embedding
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.store.check import StoreStats
 from langchain_sentence_window.store.faiss_store import FaissStore
-from langchain_sentence_window.store.files import as_folder
 
 from .call_settings import QueryMethods, with_configured
 from .document_methods import DocumentMethods
-from .index_settings import read_index_settings, read_settings_file, write_settings_file
+from .index_settings import IndexSettings, read_index_settings, write_index_settings
+from .ingest import read_batches, with_text
 from .query import Query
 from .request import Request
 from .settings import CallSettings
@@ -143,9 +144,10 @@ class IndexMethods(QueryMethods):
             InvalidInputError: The store isn't a `FaissStore`, or a filter binds.
         """
         store = self._whole_store("backup")
-        settings = None if store.folder is None else read_settings_file(store.folder)
+        settings = IndexSettings() if store.folder is None else read_index_settings(store.folder)
         store.backup(path)
-        write_settings_file(as_folder(path), settings)
+        if settings != IndexSettings():
+            write_index_settings(path, settings)
 
     async def abackup(self, path: str | PathLike[str]) -> None:
         """Async version of `backup`."""
@@ -165,9 +167,10 @@ class IndexMethods(QueryMethods):
             IndexNotFoundError: There is no index in the backup's folder.
             StoreError: The backup is damaged, or the path can't be written.
         """
-        settings = read_settings_file(as_folder(backup))
+        settings = read_index_settings(backup)
         FaissStore.restore(backup, path)
-        write_settings_file(as_folder(path), settings)
+        if settings != IndexSettings():
+            write_index_settings(path, settings)
 
     def stats(self) -> StoreStats:
         """Count the contents of the index and measure its size; see `StoreStats`.
@@ -200,8 +203,8 @@ class IndexMethods(QueryMethods):
         return await ASYNC.in_thread(self.check)
 
     @classmethod
-    def _check_settings(cls, embedding: Embeddings, settings: Any) -> None:
-        """Check settings of a retriever whose store isn't made yet.
+    def _check_settings(cls, embedding: Embeddings, settings: Any) -> SentenceSplitter:
+        """Check settings of a retriever whose store isn't made yet; return its splitter.
 
         Raises:
             InvalidInputError: One can't be used.
@@ -212,7 +215,7 @@ class IndexMethods(QueryMethods):
                 "SentenceWindowRetriever(vectorstore=store).add_documents(documents)"
             )
         with FaissStore(checked_embedding(embedding)) as store:
-            cls(vectorstore=store, **settings)
+            return cls(vectorstore=store, **settings).splitter
 
     def _whole_store(self, method: str) -> FaissStore:
         """Return the store for a method that reads all of it.
@@ -279,13 +282,8 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
                 used. Nothing was created at the path.
             StoreError: The path can't be used.
         """
-        given = run(cls._checked(BLOCKING, documents, embedding, settings))
-        store = FaissStore(embedding, path, neighbor_weights=neighbor_weights)
-        retriever = cls(vectorstore=store, **settings)
-        run(retriever._add(BLOCKING, given, show_progress=show_progress))
-        if path is not None:
-            store.save()
-        return retriever
+        where = {"path": path, "neighbor_weights": neighbor_weights}
+        return run(cls._built(BLOCKING, documents, embedding, where, settings, show_progress=show_progress))
 
     @classmethod
     async def afrom_documents(
@@ -298,13 +296,8 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         **settings: Any,
     ) -> Self:
         """Async version of `from_documents`, without a progress bar; it takes async iterators too."""
-        given = await cls._checked(ASYNC, documents, embedding, settings)
-        store = await ASYNC.in_thread(FaissStore, embedding, path, neighbor_weights=neighbor_weights)
-        retriever = cls(vectorstore=store, **settings)
-        await retriever._add(ASYNC, given, show_progress=False)
-        if path is not None:
-            await ASYNC.in_thread(store.save)
-        return retriever
+        where = {"path": path, "neighbor_weights": neighbor_weights}
+        return await cls._built(ASYNC, documents, embedding, where, settings)
 
     @classmethod
     def from_texts(
@@ -474,22 +467,26 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         return {**super()._get_ls_params(**kwargs), **search_params(self.vectorstore)}
 
     @classmethod
-    async def _checked(
-        cls, io: IO, documents: object, embedding: Embeddings, settings: Mapping[str, Any]
-    ) -> list[Document] | DocumentStream:
-        """Check all arguments of `from_documents` before anything is created, and read the beginning of a stream."""
-        from .ingest import read_beginning
-
+    async def _built(
+        cls,
+        io: IO,
+        documents: object,
+        embedding: Embeddings,
+        where: Mapping[str, Any],
+        settings: Mapping[str, Any],
+        *,
+        show_progress: bool = False,
+    ) -> Self:
+        # All arguments are checked, and the beginning of a stream is read, before anything is created.
         given = as_documents_or_stream(documents, is_async=io is ASYNC)
-        cls._check_settings(embedding, settings)
-        found = given if isinstance(given, list) else []
-        if not isinstance(given, list):
-            found, given = await read_beginning(io, given)
-        if not any(document.page_content.strip() for document in found):
-            raise InvalidInputError(
-                f"there is nothing to index: {len(found)} documents were given, and none of them has any text"
-            )
-        return given
+        join = cls._check_settings(embedding, settings).join_parts
+        batches = await with_text(read_batches(io, given, join))
+        store = await io.in_thread(FaissStore, embedding, **where)
+        retriever = cls(vectorstore=store, **settings)
+        await retriever._add(io, batches, is_list=isinstance(given, list), show_progress=show_progress)
+        if store.folder is not None:
+            await io.in_thread(store.save)
+        return retriever
 
 
 def _as_documents(texts: object, metadatas: object, ids: object) -> list[Document]:

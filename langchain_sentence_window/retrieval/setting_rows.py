@@ -14,19 +14,28 @@ from langchain_sentence_window.ranking.ranking import DEFAULT_RANKING, Ranking
 from .expansion import WindowSetting, read_expansion
 
 
-def _as_python(value: Any) -> str:
-    try:
-        return repr(value)
-    except Exception:  # noqa: BLE001 - a value in it may raise anything
-        return shown(value)
+def traced(value: Any) -> Any:
+    """Return a value as a trace shows it: as JSON can hold it, and objects by what they are called.
 
-
-def as_json(value: Any, write: Callable[[Any], str] = _as_python) -> Any:
-    """Return a value if JSON can hold it, else what a function writes of it."""
+    An object may hold a key, so no more is shown of it.
+    """
+    if isinstance(value, Ranking):
+        return "default" if value == DEFAULT_RANKING else dict(value.weights)
     try:
         json.dumps(value)
     except (TypeError, ValueError):
-        return write(value)
+        if isinstance(value, Mapping):
+            return {str(name): traced(each) for name, each in value.items()}
+        return described(value)
+    return value
+
+
+def traced_filter(value: Any) -> Any:
+    """Return a filter as a trace shows it: as Python writes it if JSON can't hold it."""
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return repr(value)
     return value
 
 
@@ -40,7 +49,6 @@ class Setting:
         is_own_if_none: Whether ``None`` in a call stands for the retriever's own.
         is_remembered: Whether an index may remember it. A filter isn't: what may be read mustn't depend on a file
             beside the data.
-        check_remembered: Checks the value in an index's file; ``None`` for ``check``, or else for ``choices``.
         is_ours: Whether it means nothing to any store's search, so that ``search_kwargs`` can't mean it.
         names: What other retrievers of LangChain and LlamaIndex call it, parted by spaces.
         typed: What the command takes for it, as people type it; empty if it can't be typed.
@@ -61,7 +69,6 @@ class Setting:
     is_of_call: bool = False
     is_own_if_none: bool = False
     is_remembered: bool = False
-    check_remembered: Check | None = None
     is_ours: bool = False
     names: str = ""
     typed: str = ""
@@ -74,19 +81,8 @@ class Setting:
     max: float | None = None
     is_advanced: bool = False
     advice: str = ""
-    traced: Callable[[Any], Any] | None = as_json
+    traced: Callable[[Any], Any] | None = traced
     page: str = ""
-
-    def check_in_file(self, name: str, value: object) -> None:
-        """Check a value that an index remembers.
-
-        Raises:
-            InvalidInputError: It can't be used.
-        """
-        if check := self.check_remembered or self.check:
-            check(name, value)
-        elif value not in self.choices:
-            raise InvalidInputError(f"{name} is {shown(value)}; write {' or '.join(map(repr, self.choices))}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,33 +130,6 @@ def checked_names(name: str, names: object) -> bool | tuple[str, ...]:
 def checked_situate(name: str, situate: object) -> Any:
     """Return a function of a document and a sentence, or ``None``."""
     return None if situate is None else checked_callback(name, situate, "a document", "one of its sentences")
-
-
-def checked_key(name: str, key: object) -> str | None:
-    """Return a metadata key, or ``None``."""
-    if key is None or isinstance(key, str):
-        return key
-    raise InvalidInputError(f"{name} is {shown(key)}; it must be a key of metadata, or None")
-
-
-def traced_object(value: Any) -> str | None:
-    """Write an object that may hold a key, or nothing."""
-    return None if value is None else described(value)
-
-
-def traced_window(window: WindowSetting) -> Any:
-    """Return a window as it was read."""
-    return as_json(read_expansion(window).describe())
-
-
-def traced_ranking(ranking: Ranking | None) -> Any:
-    """Return the weights of a ranking."""
-    return "default" if ranking == DEFAULT_RANKING else None if ranking is None else dict(ranking.weights)
-
-
-def traced_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a search, those that JSON can hold as they are."""
-    return {name: as_json(value, described) for name, value in arguments.items()}
 
 
 NOT_SETTINGS: Mapping[str, str] = {

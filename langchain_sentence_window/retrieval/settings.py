@@ -21,10 +21,8 @@ from langchain_sentence_window._checked_settings import (
     NAMES_OF_SPLITTER,
     CheckedSettings,
 )
-from langchain_sentence_window._display import described
 from langchain_sentence_window._validation import (
     checked_count,
-    checked_flag,
     checked_min_score,
     checked_weight,
     optional_count,
@@ -44,15 +42,11 @@ from .setting_rows import (
     CallSetting,
     Setting,
     checked_counter,
-    checked_key,
     checked_names,
     checked_ranking,
     checked_situate,
     checked_window,
-    traced_arguments,
-    traced_object,
-    traced_ranking,
-    traced_window,
+    traced_filter,
 )
 
 _COUNT = "a whole number, 1 or more"
@@ -116,16 +110,13 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             help="How far each hit is expanded: forward as far as it needs (auto), or by a number of sentences.",
             min=0,
             max=1_000,
-            traced=traced_window,
             page="how-to/choose-a-window.md",
         ),
     ] = "auto"
     """How far each hit is expanded: ``auto`` for forward as far as it needs, a number of sentences on each side, or a
     pair ``(before, after)``. A mapping such as ``{"legal": (3, 5), "faq": 1}`` chooses by a value of the document's
     metadata; other documents get ``auto``."""
-    window_key: Annotated[
-        str | None, CallSetting(is_ours=True, check_remembered=checked_key, typed="a key of metadata, or none")
-    ] = None
+    window_key: Annotated[str | None, CallSetting(is_ours=True, typed="a key of metadata, or none")] = None
     """The metadata key for a mapping in ``window``; ``None`` for any key."""
     max_tokens: Annotated[
         int | None,
@@ -153,7 +144,6 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             is_remembered=False,
             is_ours=True,
             names="token_counter tokenizer length_function len_function",
-            traced=described,
         ),
     ] = estimate_tokens
     """A function that counts the tokens of a text. The default estimates them by script, and counts four characters of
@@ -244,7 +234,6 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             min=-MAX_WEIGHT,
             max=MAX_WEIGHT,
             is_advanced=True,
-            traced=traced_ranking,
             page="how-to/rank.md",
         ),
     ] = DEFAULT_RANKING
@@ -261,6 +250,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             "filter.",
             is_advanced=True,
             advice="A filter is set, so only some of the documents are searched. Widen it or remove it.",
+            traced=traced_filter,
             page="how-to/filter.md",
         ),
     ] = None
@@ -275,17 +265,16 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
             control="choice",
             label="Reranker",
             help="Sorts all windows before the best are taken.",
-            traced=traced_object,
             page="how-to/rerank.md",
         ),
     ] = None
     """Ranks all windows again before ``k`` and ``max_tokens`` cut the list: any `BaseDocumentCompressor`."""
-    bm25_index: Annotated[BM25Index | None, Setting(traced=traced_object, page="how-to/stores.md")] = None
+    bm25_index: Annotated[BM25Index | None, Setting(page="how-to/stores.md")] = None
     """Scores by words for a store that can't search by words. The first query fills the index from the store. A
     ranking compares words itself, and ignores this index."""
     search_kwargs: Annotated[
         Mapping[str, Any],
-        Setting(names="search_params kwargs search_settings vector_store_kwargs", traced=traced_arguments),
+        Setting(names="search_params kwargs search_settings vector_store_kwargs"),
     ] = Field(default_factory=dict)
     """More arguments for the store's search, such as the settings of its own hybrid search. A filter among them limits
     everything that ``filter`` limits; all others affect only the search."""
@@ -293,9 +282,7 @@ class RetrieverSettings(CheckedSettings, BaseRetriever):
         Field(default_factory=SentenceSplitter)
     )
     """Splits the documents that are added."""
-    embed_headings: Annotated[
-        bool, Setting(is_remembered=True, check_remembered=checked_flag, typed="true or false", traced=None)
-    ] = True
+    embed_headings: Annotated[bool, Setting(is_remembered=True, typed="true or false", traced=None)] = True
     """Whether sentences are embedded with their heading path in front, in stores that allow it. Embedding takes longer,
     and when a heading changes, its section is embedded again. See the benchmarks page."""
     situate: Annotated[Situate | None, Setting(check=checked_situate, traced=None)] = None

@@ -17,123 +17,97 @@ from langchain_sentence_window.documents.window_fields import lead_in_indexes
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError
 from langchain_sentence_window.windows.geometry import Window, best_windows
 
-from .expansion import Expansion, Surroundings, changed
+from .expansion import Expansion, changed, surroundings
 
 
 class WindowReader:
     """Reads the sentences around hits.
 
     Attributes:
+        io: Makes the calls.
+        scope: The store, and what of it may be read.
         found: The sentences that the search found.
         read: The sentences that were read, all of one state of the store. If that is the state of the search, what it
             found, too.
         sentences: Both together, by document and index; what was read comes first.
         asked: The sentences that were asked for. Those of them that weren't read don't exist, or may not be read.
+        inline: The sentences of inline windows.
     """
 
-    def __init__(self, found: SentencesByKey, read: SentencesByKey | None = None) -> None:
+    def __init__(self, io: IO, scope: Scope, found: SentencesByKey, read: SentencesByKey | None = None) -> None:
         """Begin with what is known.
 
         Args:
+            io: Makes the calls.
+            scope: The store, and what of it may be read.
             found: The sentences that the search found.
             read: Sentences that were read in one call; ``None`` for none.
         """
-        self.found = found
-        self.read: dict[SentenceKey, StoredSentence] = dict(read or {})
+        self.io, self.scope, self.found = io, scope, found
+        self._reads_one_state = scope.adapter.reads_one_state
+        self.read: dict[SentenceKey, StoredSentence] = {**(found if self._reads_one_state else {}), **(read or {})}
         self.sentences: dict[SentenceKey, StoredSentence] = {**found, **self.read}
         self.asked: dict[SentenceKey, None] = {}
-        self._reads_one_state = False
-        self._inline: dict[SentenceKey, StoredSentence] | None = None
+        inline = by_key(sentence for hit in found.values() for sentence in hit.window)
+        # A sentence that was found itself knows its own page, kind and lead-in.
+        self.inline = {key: found.get(key, sentence) for key, sentence in inline.items()}
 
-    @property
-    def inline(self) -> SentencesByKey:
-        """The sentences of inline windows."""
-        if self._inline is None:
-            inline = by_key(sentence for hit in self.found.values() for sentence in hit.window)
-            # A sentence that was found itself knows its own page, kind and lead-in.
-            self._inline = {key: self.found.get(key, sentence) for key, sentence in inline.items()}
-        return self._inline
-
-    async def read_around(self, io: IO, scope: Scope, expansion: Expansion, around: Surroundings) -> Expansion:
+    async def read_around(self, expansion: Expansion, k: int, max_tokens: int | None) -> Expansion:
         """Read what the windows of hits will probably need; return the expansion with what ends windows.
+
+        Args:
+            expansion: The hits.
+            k: The most windows.
+            max_tokens: The most tokens of all windows; ``None`` for no limit.
 
         Raises:
             IncompleteWindowError: The store can't read what decides how far hits are expanded, or a hit may not be read
                 any more.
         """
-        can_fetch = await self.fetch(io, scope, [*around.needed, *around.likely])
-        missing = [key for key in around.needed if key not in self.read]
-        if missing and not can_fetch and scope.filter is None and self.inline:
+        needed, likely = surroundings(expansion, k, max_tokens)
+        can_fetch = await self.fetch([*needed, *likely])
+        missing = self._unread(needed)
+        if missing and not can_fetch and self.scope.filter is None and self.inline:
             return expansion.without(missing)  # what a hit needs is taken as far as inline windows hold it
         if missing and not (can_fetch and self.read):
-            await self.require(io, scope, missing)
-            missing = [key for key in missing if key not in self.read]
-        if scope.filter is None:
-            return expansion
-        while True:  # a window that ends before a forbidden sentence may need others
+            missing = await self._require(missing)
+        while self.scope.filter is not None:  # a window that ends before a forbidden sentence may need others
             expansion = expansion.without(missing) if missing else expansion
-            windows = best_windows(expansion.hits, None, expansion.window, expansion.widens)
-            keys = [key for window in windows if window.first < window.last for key in window.keys]
-            missing = [key for key in keys if key not in self.read]
+            windows = best_windows(expansion.hits, expansion.window, expansion.widens)
+            missing = self._unread(key for window in windows if window.first < window.last for key in window.keys)
             if not missing:
-                return expansion
-            await self.require(io, scope, missing)
-            missing = [key for key in missing if key not in self.read]
+                break
+            missing = await self._require(missing)
+        return expansion
 
-    async def documents(self, io: IO, scope: Scope, windows: Sequence[Window]) -> list[Document]:
+    async def documents(self, windows: Sequence[Window]) -> list[Document]:
         """Read windows and what leads them in, and return a Document for each.
 
         Raises:
             IncompleteWindowError: The store lacks a sentence, or a document changed since the search.
         """
-        while unread := self.unread(windows):  # what leads a window in may have a lead-in of its own
-            await self.fetch(io, scope, unread)
-        sentences = await self.settle(io, scope, windows)
+        while unasked := self.unasked(windows):  # what leads a window in may have a lead-in of its own
+            await self.fetch(unasked)
+        sentences = await self.settle(windows)
         return [window_document(window, sentences) for window in windows]
 
-    async def fetch(self, io: IO, scope: Scope, keys: Iterable[SentenceKey]) -> bool:
+    async def fetch(self, keys: Iterable[SentenceKey]) -> bool:
         """Read sentences, as far as they can be read.
 
         Returns:
             Whether the store could be asked for all of them.
         """
-        wanted = self._wanted(scope, keys)
+        wanted = self._wanted([key for key in dict.fromkeys(keys) if key not in self.asked])
         if not wanted:
             return True
         try:
-            found = await scope.sentences(io, wanted)
+            found = await self.scope.sentences(self.io, wanted)
         except InvalidInputError:  # the filter can't be enforced by id
-            found = None
-        self._keep_fetched(wanted, found)
+            return False
+        self._keep(wanted, found)
         return found is not None
 
-    async def require(self, io: IO, scope: Scope, keys: Sequence[SentenceKey]) -> None:
-        """Read sentences, of which those may be missing that don't exist or that the filter forbids.
-
-        Raises:
-            IncompleteWindowError: The store can't fetch by id, and no inline window holds a sentence; or it returns
-                none of those that the search found.
-            InvalidInputError: The store can't enforce its filter by id.
-        """
-        wanted = self._wanted(scope, keys, again=True)
-        if not wanted:
-            return
-        found = await scope.sentences(io, wanted)
-        if found is None and scope.filter is not None and self.inline.keys() >= set(wanted):
-            read = await scope.find(io, wanted, self.inline[wanted[0]].text)
-            found = by_key(map(scope.adapter.read, read))
-        if found is None:
-            beyond = next(key for key in wanted if key not in self.inline)
-            raise IncompleteWindowError(_cannot_fetch(scope.adapter.name, beyond, has_inline=bool(self.inline)))
-        if not found and self.found.keys() & set(wanted):
-            raise IncompleteWindowError(
-                f"{scope.adapter.name} returned none of {len(wanted)} sentences by their ids, though its search had "
-                "found some of them; they were deleted just now, or the store doesn't keep the ids it is given: add "
-                "documents through the retriever, or split them with SentenceSplitter(inline_window=2)"
-            )
-        self._keep_fetched(wanted, found)
-
-    def unread(self, windows: Iterable[Window]) -> list[SentenceKey]:
+    def unasked(self, windows: Iterable[Window]) -> list[SentenceKey]:
         """Return the sentences of windows, and what leads them in, that weren't asked for yet."""
         keys: dict[SentenceKey, None] = {}
         for window in windows:
@@ -143,23 +117,22 @@ class WindowReader:
                 keys |= dict.fromkeys([*lead_ins, *window.keys])
         return [key for key in keys if key not in self.asked]
 
-    async def settle(self, io: IO, scope: Scope, windows: Sequence[Window]) -> SentencesByKey:
+    async def settle(self, windows: Sequence[Window]) -> SentencesByKey:
         """Return the sentences that windows are made of, with their lead-ins as far as they can be read.
 
         Raises:
             IncompleteWindowError: The store lacks a sentence, or a document changed since the search.
         """
-        missing = [key for window in windows if not self._is_at_hand(window) for key in window.keys]
-        missing = [key for key in dict.fromkeys(missing) if key not in self.read]
+        missing = self._unread(key for window in windows if not self._is_at_hand(window) for key in window.keys)
         if missing:
-            await self.require(io, scope, missing)
+            await self._require(missing)
         if self._reads_one_state:
             return self.sentences
         settled = dict(self.read)
         for window in windows:
-            keys = window.keys if self._is_of_search(window) else []
-            lead_ins = ((window.doc_id, index) for index in lead_in_indexes(window, self.sentences))
-            settled |= {key: self.found[key] for key in keys}
+            if self._is_of_search(window):
+                settled |= {key: self.found[key] for key in window.keys}
+            lead_ins = [(window.doc_id, index) for index in lead_in_indexes(window, self.sentences)]
             settled |= {key: self.found[key] for key in lead_ins if key in self.found and key not in settled}
             for hit in window.hits:
                 if hit.key in settled and settled[hit.key].text != self.found[hit.key].text:
@@ -171,52 +144,76 @@ class WindowReader:
         keys = [(window.doc_id, index) for index in lead_in_indexes(window, self.sentences)]
         return [key for key in keys if key not in self.sentences or not self.sentences[key].kind]
 
+    async def _require(self, keys: Sequence[SentenceKey]) -> list[SentenceKey]:
+        """Read sentences; return those that don't exist or that the filter forbids.
+
+        Raises:
+            IncompleteWindowError: The store can't fetch by id, and no inline window holds a sentence; or it returns
+                none of those that the search found.
+            InvalidInputError: The store can't enforce its filter by id.
+        """
+        scope, inline = self.scope, self.inline
+        wanted = self._wanted(keys)
+        found = await scope.sentences(self.io, wanted) if wanted else {}
+        if found is None and scope.filter is not None and inline.keys() >= set(wanted):
+            read = await scope.find(self.io, wanted, inline[wanted[0]].text)
+            found = by_key(map(scope.adapter.read, read))
+        if found is None:
+            doc_id, index = next(key for key in wanted if key not in inline)
+            cause, cure = (
+                (
+                    f"no inline window holds sentence {index} of document {doc_id!r}",
+                    "ask with a smaller window, or index with a larger inline_window of SentenceSplitter",
+                )
+                if inline
+                else (
+                    "its sentences carry no inline windows",
+                    "use a store with get_by_ids, or index with SentenceWindowRetriever(splitter=SentenceSplitter("
+                    "inline_window=2), ...)",
+                )
+            )
+            raise IncompleteWindowError(f"{scope.adapter.name} can't fetch documents by id, and {cause}; {cure}")
+        if not found and self.found.keys() & set(wanted):
+            raise IncompleteWindowError(
+                f"{scope.adapter.name} returned none of {len(wanted)} sentences by their ids, though its search had "
+                "found some of them; they were deleted just now, or the store doesn't keep the ids it is given: add "
+                "documents through the retriever, or split them with SentenceSplitter(inline_window=2)"
+            )
+        self._keep(wanted, found)
+        return self._unread(keys)
+
+    def _unread(self, keys: Iterable[SentenceKey]) -> list[SentenceKey]:
+        return [key for key in dict.fromkeys(keys) if key not in self.read]
+
     def _is_at_hand(self, window: Window) -> bool:
         """Return whether a window can be made of sentences that are of one state."""
-        known = self.sentences if self._reads_one_state else self.read
-        return all(key in known for key in window.keys) or self._is_of_search(window)
+        return all(key in self.read for key in window.keys) or self._is_of_search(window)
 
     def _is_of_search(self, window: Window) -> bool:
         """Return whether all that a window needs came from the search."""
         keys = set(window.keys)
         return {hit.key for hit in window.hits} >= keys and not self.read.keys() & keys
 
-    def _wanted(self, scope: Scope, keys: Iterable[SentenceKey], *, again: bool = False) -> list[SentenceKey]:
+    def _wanted(self, keys: Sequence[SentenceKey]) -> list[SentenceKey]:
         """Note what is asked for, take what inline windows hold, and return what has to be fetched."""
-        if scope.adapter.reads_one_state and not self._reads_one_state:
-            self._reads_one_state = True
-            self.read.update(self.found)  # they are of the same state
-        new = [key for key in dict.fromkeys(keys) if again or key not in self.asked]
-        self.asked |= dict.fromkeys(new)
-        if scope.filter is None and self.inline:
-            self._keep({key: self.inline[key] for key in new if key in self.inline})
-        missing = [key for key in new if key not in self.read]
+        self.asked |= dict.fromkeys(keys)
+        if self.scope.filter is None and self.inline:
+            held = {key: self.inline[key] for key in keys if key in self.inline}
+            self.read |= held
+            self.sentences |= held
+        missing = self._unread(keys)
         if not missing or self._reads_one_state:
             return missing
-        return [key for key in self.asked if scope.filter is not None or key not in self.inline]
+        return [key for key in self.asked if self.scope.filter is not None or key not in self.inline]
 
-    def _keep_fetched(self, wanted: Iterable[SentenceKey], found: SentencesByKey | None) -> None:
-        if found is not None and not self._reads_one_state:
+    def _keep(self, wanted: Iterable[SentenceKey], found: SentencesByKey | None) -> None:
+        if found is None:
+            return
+        if not self._reads_one_state:
             for key in wanted:  # what an earlier call read may be of another state
                 self.read.pop(key, None)
                 self.sentences.pop(key, None)
                 if key in self.found:
                     self.sentences[key] = self.found[key]
-        self._keep(found or {})
-
-    def _keep(self, sentences: SentencesByKey) -> None:
-        self.read.update(sentences)
-        self.sentences.update(sentences)
-
-
-def _cannot_fetch(name: str, missing: SentenceKey, *, has_inline: bool) -> str:
-    doc_id, index = missing
-    if has_inline:
-        return (
-            f"{name} can't fetch documents by id, and no inline window holds sentence {index} of document {doc_id!r}; "
-            "ask with a smaller window, or index with a larger inline_window of SentenceSplitter"
-        )
-    return (
-        f"{name} can't fetch documents by id, and its sentences carry no inline windows; use a store with get_by_ids, "
-        "or index with SentenceWindowRetriever(splitter=SentenceSplitter(inline_window=2), ...)"
-    )
+        self.read |= found
+        self.sentences |= found

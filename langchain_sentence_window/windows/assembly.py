@@ -2,14 +2,11 @@
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar
 
-from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window._validation import not_a_function
-from langchain_sentence_window.errors import InvalidInputError
 
 from .completion import (
     MAX_COMPLETED,
@@ -20,7 +17,6 @@ from .completion import (
     ending_well,
     is_heading_alone,
     says_something,
-    section_lines,
     with_whole_sentences,
 )
 from .geometry import Hit, Window, in_order, smaller
@@ -44,16 +40,7 @@ def arrange(ranked: Sequence[T], order: Order, position: Callable[[T], tuple[str
         ranked: Best first.
         order: The order, see `Order`.
         position: Returns the document of a thing and its position there.
-
-    Raises:
-        InvalidInputError: There is no such order, or ``ranked`` isn't a sequence.
     """
-    if not callable(position) or isinstance(position, type):
-        raise not_a_function("position", position)
-    if not isinstance(ranked, Sequence) or not (isinstance(order, str) and order in ORDERS):
-        raise InvalidInputError(
-            f"{shown(ranked)} can't be sorted in the order {shown(order)}; give a list, and one of {', '.join(ORDERS)}"
-        )
     if order == "document":
         rank = {doc_id: i for i, doc_id in enumerate(dict.fromkeys(position(item)[0] for item in ranked))}
         return sorted(ranked, key=lambda item: (rank[position(item)[0]], position(item)[1]))
@@ -121,9 +108,13 @@ class Texts:
         known: Windows that are known to be equal to better ones, by their positions.
     """
 
-    key: Callable[[Hit], str]
+    key: Callable[[SentenceKey], str]
     are_equal: Callable[[Window, Window], bool]
     known: Mapping[int, Equal]
+
+
+DIFFERENT = Texts(lambda _: "", lambda _, __: False, {})
+"""Texts that aren't compared, so that equal ones may come again."""
 
 
 NEAR = 2
@@ -151,17 +142,21 @@ IS_BEYOND_K = "k"
 IS_UNSUPPORTED = "relevance"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Assembled:
     """A window to return.
 
     Attributes:
         window: The window.
         ranks: The positions of the ranked windows that it was made of, from 0, best first.
+        cost: Its cost; 0 without a budget.
+        is_fixed: Whether it is never joined with others.
     """
 
     window: Window
-    ranks: tuple[int, ...]
+    ranks: Sequence[int]
+    cost: int = 0
+    is_fixed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +178,7 @@ class Assembly:
 
 
 def assemble(
-    ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None, texts: Texts | None = None
+    ranked: Sequence[Ranked], k: int, lookup: Lookup, budget: Budget | None = None, texts: Texts = DIFFERENT
 ) -> Assembly:
     """Choose, join, complete and widen windows.
 
@@ -192,7 +187,7 @@ def assemble(
         k: The most windows to return, 1 or more.
         lookup: Returns sentences.
         budget: The most they may cost; ``None`` for any cost.
-        texts: The texts of windows, of which equal ones come once; ``None`` if they may come again.
+        texts: The texts of windows, of which equal ones come once.
 
     Returns:
         Disjoint windows, each inside its section, each with the hits of the windows that it was made of. Each holds
@@ -204,14 +199,16 @@ def assemble(
     # Windows end before those whose text was rewritten, so that they stay disjoint.
     outside: Lookup = (lambda key: None if key in rewritten else lookup(key)) if rewritten else lookup
     found = _GrowingWindows(outside, budget, math.inf if budget is None else budget.limit)
-    equal = _EqualTexts(texts, {} if texts is None else texts.known, found)
+    equal = _EqualTexts(texts, found)
     left_out = _take_by_count(ranked, k, found, equal) if budget is None else _take_by_cost(ranked, k, found, equal)
-    runs = sorted((run for section in found.sections.values() for run in section), key=lambda run: min(run.ranks))
-    taken = {rank for run in runs for rank in run.ranks}
+    windows = [run for section in found.sections.values() for run in section]
+    for run in windows:
+        run.ranks = tuple(sorted(set(run.ranks)))
+    windows.sort(key=lambda run: run.ranks[0])
+    taken = {rank for run in windows for rank in run.ranks}
     left_out |= dict.fromkeys(equal.found, IS_EQUAL)
     reasons = {rank: left_out.get(rank, IS_BEYOND_K) for rank in range(len(ranked)) if rank not in taken}
-    windows = [Assembled(run.window, tuple(sorted(set(run.ranks)))) for run in runs]
-    return Assembly(windows, reasons, sum(run.cost for run in runs), equal.found)
+    return Assembly(windows, reasons, sum(run.cost for run in windows), equal.found)
 
 
 def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", equal: "_EqualTexts") -> dict[int, str]:
@@ -219,10 +216,7 @@ def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", e
     left_out: dict[int, str] = {}
     is_full = False
     for rank, item in enumerate(ranked):
-        if rank in equal.known:
-            equal.leave_out(rank, equal.known[rank])
-            continue
-        if found.holds(item, rank) or is_full or equal.leaves_out(item, rank):
+        if equal.is_known(rank) or found.holds(item, rank) or is_full or equal.leaves_out(item, rank):
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
             is_full = found.count == k
@@ -254,14 +248,22 @@ def _put_whole(found: "_GrowingWindows", item: Ranked, rank: int) -> None:
 
 
 def _fill(found: "_GrowingWindows", ranked: Sequence[Ranked], left_out: Mapping[int, str], k: int) -> None:
-    """Add windows that say little, but are more than headings, if there are too few others."""
-    for rank, reason in left_out.items():
-        item = ranked[rank]
-        is_label = reason == IS_LABEL and not is_heading_alone(item.window, found.lines(item.window))
-        if is_label and found.count < k and not found.holds(item, rank):
+    """Add windows that say little, if there are too few others."""
+    for rank, item in _labels(found, ranked, left_out):  # there may be too few others
+        if found.count < k and not found.holds(item, rank):
             found.put(*found.grown(item), rank)
     if not found.count and ranked:  # headings are better than nothing
         found.put(ranked[0].window, [], 0)
+
+
+def _labels(
+    found: "_GrowingWindows", ranked: Sequence[Ranked], left_out: Mapping[int, str]
+) -> Iterator[tuple[int, Ranked]]:
+    """Yield the windows that were left out as they say little, but are more than headings."""
+    for rank, reason in left_out.items():
+        window = ranked[rank].window
+        if reason == IS_LABEL and not is_heading_alone(window, found.lines(window)):
+            yield rank, ranked[rank]
 
 
 def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", equal: "_EqualTexts") -> dict[int, str]:
@@ -269,8 +271,7 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
     left_out: dict[int, str] = {}
     tight: list[tuple[Ranked, int]] = []
     for rank, item in enumerate(ranked):
-        if rank in equal.known:
-            equal.leave_out(rank, equal.known[rank])
+        if equal.is_known(rank):
             continue
         if found.holds(item, rank):
             equal.add(item, rank)
@@ -288,10 +289,8 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
             if len(tight) == TIGHT_FIRST:
                 _widen(found, tight)
                 tight = []
-    for rank, reason in left_out.items():
-        item = ranked[rank]
-        is_label = reason == IS_LABEL and not is_heading_alone(item.window, found.lines(item.window))
-        if is_label and not found.holds(item, rank):
+    for rank, item in _labels(found, ranked, left_out):
+        if not found.holds(item, rank):
             _take(found, item, rank, k, may_say_little=True)
     _widen(found, tight)
     return left_out
@@ -300,7 +299,7 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
 def _take(found: "_GrowingWindows", item: Ranked, rank: int, k: int, *, may_say_little: bool = False) -> str | None:
     """Add a window, or as much of it as fits; return the reason if nothing of it was added."""
     if item.fixed_cost is not None:
-        return _take_whole(found, item, rank, k)
+        return _take_whole(found, item.window, item.fixed_cost, rank, k)
     if not found.affords_sentence(item.window.best.key):  # told quickly
         return DOES_NOT_FIT
     if found.count == k and (not found.may_join(item.window) or not found.grown(item)[1]):
@@ -328,12 +327,12 @@ def _parts(found: "_GrowingWindows", item: Ranked) -> Sequence[Window]:
     return parts if item.is_open else parts[bisect_left(range(len(parts)), 1, key=fits) :]
 
 
-def _take_whole(found: "_GrowingWindows", item: Ranked, rank: int, k: int) -> str | None:
+def _take_whole(found: "_GrowingWindows", window: Window, cost: int, rank: int, k: int) -> str | None:
     if found.count == k:
         return IS_BEYOND_K
-    if item.fixed_cost is None or item.fixed_cost > found.left:
+    if cost > found.left:
         return DOES_NOT_FIT
-    found.put(item.window, [], rank, item.fixed_cost, is_fixed=True)
+    found.put(window, [], rank, cost, is_fixed=True)
     return None
 
 
@@ -355,23 +354,6 @@ def _widen(found: "_GrowingWindows", tight: Sequence[tuple[Ranked, int]]) -> Non
             found.widen(item, rank, first, reached)
 
 
-@dataclass(slots=True, eq=False)
-class _Run:
-    """A window that grows.
-
-    Attributes:
-        window: The window so far.
-        ranks: The positions of the ranked windows in it.
-        cost: Its cost; 0 without a budget.
-        is_fixed: Whether it is never joined.
-    """
-
-    window: Window
-    ranks: list[int]
-    cost: int
-    is_fixed: bool
-
-
 @dataclass(slots=True)
 class _GrowingWindows:
     """The windows that were taken, disjoint.
@@ -388,7 +370,7 @@ class _GrowingWindows:
     budget: Budget | None
     left: float
     count: int = 0
-    sections: dict[SentenceKey, list[_Run]] = field(default_factory=dict)
+    sections: dict[SentenceKey, list[Assembled]] = field(default_factory=dict)
     _lines: dict[tuple[str, int, int], SectionLines] = field(default_factory=dict)
     _complete: dict[tuple[bool, str, int, int, int], tuple[int, int]] = field(default_factory=dict)
 
@@ -397,7 +379,7 @@ class _GrowingWindows:
         hit = window.hits[0]
         place = hit.doc_id, hit.section_start, hit.section_end
         if place not in self._lines:
-            self._lines[place] = section_lines(window, self.lookup)
+            self._lines[place] = SectionLines(*place, self.lookup)
         return self._lines[place]
 
     def ended(self, item: Ranked) -> Ranked:
@@ -416,7 +398,7 @@ class _GrowingWindows:
                 inside = [hit for hit in item.window.hits if window.first <= hit.index <= window.last]
                 hits = tuple(in_order([*window.hits, *inside]))
                 run.window = Window(window.doc_id, window.first, window.last, hits)
-                run.ranks.append(rank)
+                run.ranks = [*run.ranks, rank]
                 return True
         return False
 
@@ -428,7 +410,7 @@ class _GrowingWindows:
                 return True
         return False
 
-    def grown(self, item: Ranked, gap: int = NEAR) -> tuple[Window, list[_Run]]:
+    def grown(self, item: Ranked, gap: int = NEAR) -> tuple[Window, list[Assembled]]:
         """Return a window, joined with those near it and completed, and those that it would replace.
 
         Args:
@@ -482,26 +464,26 @@ class _GrowingWindows:
         return self.budget.cost(larger) - self.budget.cost(window) <= MAX_COMPLETING_SHARE * self.budget.limit
 
     def put(
-        self, window: Window, joined: Sequence[_Run], rank: int, added_cost: int = 0, *, is_fixed: bool = False
+        self, window: Window, joined: Sequence[Assembled], rank: int, added_cost: int = 0, *, is_fixed: bool = False
     ) -> None:
         """Add a window in place of others, to the cost of which it adds some."""
         section = self.sections.setdefault(window.section, [])
         self.left -= added_cost
         self.count += 1 - len(joined)
         if not joined:  # as most aren't
-            section.append(_Run(window, [rank], added_cost, is_fixed))
+            section.append(Assembled(window, [rank], added_cost, is_fixed))
             return
-        ranks = sorted({rank, *[each for run in joined for each in run.ranks]})
+        ranks = [rank, *[each for run in joined for each in run.ranks]]
         section[:] = [run for run in section if run not in joined]
-        section.append(_Run(window, ranks, added_cost + sum([run.cost for run in joined]), is_fixed))
+        section.append(Assembled(window, ranks, added_cost + sum([run.cost for run in joined]), is_fixed))
 
-    def added_cost(self, window: Window, joined: Sequence[_Run]) -> int:
+    def added_cost(self, window: Window, joined: Sequence[Assembled]) -> int:
         """Return what a window in place of others adds to the cost."""
         if self.budget is None:
             return 0
         return self.budget.cost(window) - sum([run.cost for run in joined]) if joined else self.budget.cost(window)
 
-    def afford(self, window: Window, joined: Sequence[_Run], rank: int) -> bool:
+    def afford(self, window: Window, joined: Sequence[Assembled], rank: int) -> bool:
         """Add a window in place of others, if the budget allows it."""
         added_cost = self.added_cost(window, joined)
         if added_cost > self.left:
@@ -549,23 +531,28 @@ class _EqualTexts:
     """The texts of windows that were taken, and the windows that equal them.
 
     Attributes:
-        texts: How texts are compared; ``None`` if they aren't.
-        known: Windows that are known to be equal to better ones, by their positions.
+        texts: How texts are compared.
         windows: Completes windows, as they are returned if they aren't joined with others.
         found: The windows that were left out, by their positions.
     """
 
-    texts: Texts | None
-    known: Mapping[int, Equal]
+    texts: Texts
     windows: _GrowingWindows
     found: dict[int, Equal] = field(default_factory=dict)
     _taken: dict[str, list[tuple[Ranked, int]]] = field(default_factory=dict)
     _left_out: dict[str, list[Equal]] = field(default_factory=dict)
     _keys: dict[int, str] = field(default_factory=dict)
 
+    def is_known(self, rank: int) -> bool:
+        """Leave a window out if it is known to be equal to a better one."""
+        if rank not in self.texts.known:
+            return False
+        self.leave_out(rank, self.texts.known[rank])
+        return True
+
     def leaves_out(self, item: Ranked, rank: int) -> bool:
         """Leave a window out if it equals one that was taken, or is part of one that was left out."""
-        if self.texts is None or item.fixed_cost is not None:
+        if item.fixed_cost is not None:
             return False
         best = item.window.best
         for equal in self._left_out.get(best.doc_id, ()):
@@ -584,14 +571,13 @@ class _EqualTexts:
 
     def add(self, item: Ranked, rank: int) -> None:
         """Note a window that was taken."""
-        if self.texts is not None and item.fixed_cost is None and (key := self._key(item.window.best, rank)):
+        if item.fixed_cost is None and (key := self._key(item.window.best, rank)):
             self._taken.setdefault(key, []).append((item, rank))
 
     def _key(self, best: Hit, rank: int) -> str:
-        key = self._keys.get(rank)
-        if key is None and self.texts is not None:
-            key = self._keys[rank] = self.texts.key(best)
-        return key or ""
+        if rank not in self._keys:
+            self._keys[rank] = self.texts.key(best.key)
+        return self._keys[rank]
 
     def leave_out(self, rank: int, equal: Equal) -> None:
         """Leave a window out that equals a better one."""

@@ -16,9 +16,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from langchain_sentence_window._primitives import COLONS, ENDS_OF_SENTENCES, SentenceKey, Span
-from langchain_sentence_window._validation import not_a_function
 
-from .geometry import Hit, Window, each_of, not_of
+from .geometry import Hit, Window
 
 MIN_CHARS = 100
 """Characters of a window of ``auto`` that say enough. See the benchmarks page."""
@@ -60,14 +59,7 @@ def expand_forward(hit: Hit, text: Callable[[int], str], *, is_answer: bool = Fa
         hit: The hit to expand.
         text: Returns the text of the sentence at an index of the hit's document.
         is_answer: Whether the hit is taken for the answer, see `clear_best`; then it expands farther.
-
-    Raises:
-        InvalidInputError: ``hit`` isn't a `Hit`, or ``text`` can't be called.
     """
-    if not isinstance(hit, Hit):
-        raise not_of(hit, Hit)
-    if not callable(text) or isinstance(text, type):
-        raise not_a_function("text", text)
     min_chars, max_forward = (MIN_CHARS_OF_ANSWER, MAX_FORWARD_OF_ANSWER) if is_answer else (MIN_CHARS, MAX_FORWARD)
     own = text(hit.index)
     last, length = hit.index, len(own)
@@ -91,11 +83,7 @@ def clear_best(hits: Sequence[Hit]) -> Hit | None:
 
     Returns:
         The best hit; ``None`` if its lead is smaller, or there is no hit.
-
-    Raises:
-        InvalidInputError: One isn't a `Hit`.
     """
-    hits = each_of(hits, Hit)
     if not hits:
         return None
     best, others = hits[0], hits[1:]
@@ -118,11 +106,8 @@ def strong_score(hits: Collection[Hit]) -> float:
 
     Returns:
         The lower end of the best `MAX_STRONG_SHARE` of the range of scores, whatever their scale; 0 for no hits.
-
-    Raises:
-        InvalidInputError: One isn't a `Hit`.
     """
-    scores = [hit.score for hit in each_of(hits, Hit)]
+    scores = [hit.score for hit in hits]
     return max(scores) - MAX_STRONG_SHARE * (max(scores) - min(scores)) if scores else 0.0
 
 
@@ -250,12 +235,6 @@ class SectionLines(dict[int, Line]):
 
 
 UNREAD = Line("A sentence of the usual length stands for one that isn't read yet, as its text decides about little.")
-
-
-def section_lines(window: Window, lookup: Lookup) -> SectionLines:
-    """Return the sentences of the section of a window, which all of its hits share."""
-    hit = window.hits[0]
-    return SectionLines(hit.doc_id, hit.section_start, hit.section_end, lookup)
 
 
 def complete(

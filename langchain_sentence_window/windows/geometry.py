@@ -10,22 +10,17 @@ For all hits, in any order:
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeAlias, cast
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey, Span
-from langchain_sentence_window._validation import checked_count, not_a_function, not_a_list
 from langchain_sentence_window.errors import InvalidInputError
 
 WindowSize: TypeAlias = int | tuple[int, int]
 """Sentences on each side of a hit, or ``(before, after)``."""
-
-_MAX_MEANT = 100
-
-T = TypeVar("T")
 
 _SCORE, _INDEX, _KEY = attrgetter("score"), attrgetter("index"), attrgetter("key")
 
@@ -116,17 +111,9 @@ def window_size(value: object) -> tuple[int, int]:
         if not isinstance(side, int) or isinstance(side, bool) or side < 0:
             raise InvalidInputError(
                 f"window is {shown(value)}; it must be a number of sentences, 0 or more, a pair (before, after), or "
-                f"'auto'{_meant(value)}"
+                "'auto'"
             )
     return before, after
-
-
-def _meant(value: object) -> str:
-    """Suggest the whole number that a string or a float stands for."""
-    if type(value) not in (str, float):
-        return ""
-    likely = [f". Write window={number}" for number in range(_MAX_MEANT) if value in (float(number), str(number))]
-    return "".join(likely)
 
 
 def expand(hit: Hit, before: int, after: int) -> Window:
@@ -136,13 +123,7 @@ def expand(hit: Hit, before: int, after: int) -> Window:
         hit: The hit to expand.
         before: Sentences before the hit, 0 or more. If the hit is a piece of a long sentence, they count from that.
         after: Sentences after the hit, 0 or more, likewise.
-
-    Raises:
-        InvalidInputError: ``hit`` isn't a `Hit`, or a number isn't a whole number of 0 or more.
     """
-    if not isinstance(hit, Hit):
-        raise not_of(hit, Hit)
-    before, after = window_size((before, after))
     first, end = hit.pieces or (hit.index, hit.index + 1)
     return Window(
         hit.doc_id,
@@ -153,12 +134,9 @@ def expand(hit: Hit, before: int, after: int) -> Window:
 
 
 def best_windows(
-    hits: Iterable[Hit],
-    k: int | None,
-    expansion: Callable[[Hit], Window],
-    widens: Callable[[Hit], bool] | None = None,
+    hits: Iterable[Hit], expansion: Callable[[Hit], Window], widens: Callable[[Hit], bool]
 ) -> list[Window]:
-    """Expand hits into windows, best hit first, until one more would make window ``k + 1``.
+    """Expand hits into windows, and merge those that touch.
 
     Some hits, such as strong ones, widen a window that they touch. Any other hit makes a separate window of the
     sentences that no better window holds. In a small corpus a search returns nearly every sentence: if all of them
@@ -166,23 +144,14 @@ def best_windows(
 
     Args:
         hits: In any order.
-        k: The number of windows, 1 or more; ``None`` for as many as the hits make.
         expansion: Returns the window of a hit, such as `expand` does.
-        widens: Returns whether a hit widens a window that it touches; ``None`` if all do.
+        widens: Returns whether a hit widens a window that it touches.
 
     Returns:
         Disjoint windows, best first. Windows of equal scores are in the order of document and index.
-
-    Raises:
-        InvalidInputError: One isn't a `Hit`, ``k`` is below 1, or a function can't be called.
     """
-    if k is not None:
-        checked_count("k", k)
-    if not callable(expansion) or isinstance(expansion, type):
-        raise not_a_function("expansion", expansion)
-    sections: dict[SentenceKey, list[_Run]] = {}
-    count = 0
-    in_place = sorted(each_of(hits, Hit), key=_KEY)
+    sections: dict[SentenceKey, list[Window]] = {}
+    in_place = sorted(hits, key=_KEY)
     for hit in sorted(in_place, key=_SCORE, reverse=True):
         window = expansion(hit)
         first, last = window.first, window.last
@@ -190,7 +159,7 @@ def best_windows(
         # Those from ``low`` on, before ``high``, overlap or touch the window.
         low = bisect_left(runs, first - 1, key=lambda run: run.last)
         high = bisect_right(runs, last + 1, key=lambda run: run.first)
-        if low < high and widens is not None and not widens(hit):
+        if low < high and not widens(hit):
             at = bisect_right(runs, hit.index, low, high, key=lambda run: run.first)
             if at > low and runs[at - 1].last >= hit.index:
                 continue
@@ -198,22 +167,15 @@ def best_windows(
             first = max(first, runs[at - 1].last + 1) if at > low else first
             last = min(last, runs[at].first - 1) if at < high else last
             low = high = at
-        if low == high and count == k:
-            break
-        count += 1 - (high - low)
-        found, joined = [*window.hits], runs[low:high]
+        joined, found = runs[low:high], window.hits
         if joined:
             first, last = min(first, joined[0].first), max(last, joined[-1].last)
-            # The longest list absorbs the others, so few hits are copied.
-            longest = max(joined, key=lambda run: len(run.hits)).hits
-            for each in (*(run.hits for run in joined), found):
-                if each is not longest:
-                    longest += each
-            found = longest
-        runs[low:high] = [_Run(window.doc_id, first, last, found)]
+            for run in joined:
+                found = run.hits + found
+        runs[low:high] = [Window(window.doc_id, first, last, found)]
     windows = [
         # Few have more than one hit.
-        Window(run.doc_id, run.first, run.last, tuple(run.hits if len(run.hits) == 1 else in_order(run.hits)))
+        run if len(run.hits) == 1 else Window(run.doc_id, run.first, run.last, tuple(in_order(run.hits)))
         for runs in sections.values()
         for run in runs
     ]
@@ -225,12 +187,7 @@ def smaller(window: Window) -> Iterator[Window]:
 
     A neighbor goes before a hit, then the one farther from the best hit. Of two equally far, the earlier one goes, as
     conditions and limits usually follow a sentence.
-
-    Raises:
-        InvalidInputError: ``window`` isn't a `Window`.
     """
-    if not isinstance(window, Window):
-        raise not_of(window, Window)
     best, found = window.best.index, {hit.index for hit in window.hits}
     first, last = window.first, window.last
     while first < last:
@@ -240,40 +197,9 @@ def smaller(window: Window) -> Iterator[Window]:
         yield Window(window.doc_id, first, last, tuple(hit for hit in window.hits if first <= hit.index <= last))
 
 
-def each_of(values: Iterable[T], kind: type[T]) -> list[T]:
-    """Return values as a list, and check that all are instances of a class.
-
-    Raises:
-        InvalidInputError: One isn't.
-    """
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise not_a_list("what is given", values)
-    found = [value for value in values]  # noqa: C416 - `list` asks for a length, which may raise
-    if {*map(type, found)} != {kind}:  # looked at one by one only if that is needed
-        for value in found:
-            if not isinstance(value, kind):
-                raise not_of(value, kind)
-    return found
-
-
-def not_of(value: object, kind: type) -> InvalidInputError:
-    """Make the error for a value that isn't an instance of a class."""
-    return InvalidInputError(f"{shown(value)} isn't a {kind.__name__}; give an instance of that class")
-
-
 def in_order(hits: Iterable[Hit]) -> list[Hit]:
     """Return different hits in the order of a window: by index, the best of a sentence first."""
     best_first = sorted(hits, key=_SCORE, reverse=True)
     ordered = sorted(best_first, key=_INDEX)
     # Windows that are joined often have the same hits, which are next to each other now.
     return [hit for at, hit in enumerate(ordered) if not at or (hit is not ordered[at - 1] and hit != ordered[at - 1])]
-
-
-@dataclass(slots=True)
-class _Run:
-    """A window that grows. Its hits are sorted once, at the end, so ``n`` hits take ``n log n``."""
-
-    doc_id: str
-    first: int
-    last: int
-    hits: list[Hit]

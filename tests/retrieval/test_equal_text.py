@@ -11,7 +11,6 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.documents.window_documents import text_key
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.retrieval import assembled_documents as assembly
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 from langchain_sentence_window.windows.assembly import MAX_JOINED
 from tests.conftest import Invoke
@@ -126,15 +125,6 @@ async def test_texts_that_are_equal_only_when_they_are_joined_come_once(way: Inv
     assert {*ids(others)} == {"that", "this", "so"}
     [place] = one.metadata["also_in"]
     assert (place["doc_id"], place["start_index"], place["end_index"]) == ("three", 0, 21)
-
-
-async def test_texts_that_remain_equal_after_the_last_round_are_cut(
-    way: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(assembly, "_MAX_ROUNDS", 1)
-    documents = [document("A refund, card, seat.", "one"), document("A refund. Card. Seat.", "three")]
-    [found] = await way(over(*documents, k=4), "invoke", "refund card seat")
-    assert [each["doc_id"] for each in found.metadata["also_in"]] == ["three"]
 
 
 TABLE = "| Plan | {} |\n|------|-------|\n| page | 7 |\n| refund | 9 |\n"

@@ -100,17 +100,17 @@ def test_file_name_that_is_not_unicode(tmp_path: Path) -> None:
         ({"retriever": {"k": "3"}}, "k is '3'"),
         ({"retriever": {"window": -1}}, "window is -1"),
         ({"retriever": {"window": {3: 4}}}, "can't be stored as JSON"),
-        ({"retriever": {"window": {"a": object()}}}, "can't be stored as JSON"),
-        ({"retriever": {"min_score": float("nan")}}, "can't be stored as JSON"),
-        ({"retriever": {"lexical_weight": float("inf")}}, "can't be stored as JSON"),
+        ({"retriever": {"window": {"a": object()}}}, "window is an object"),
+        ({"retriever": {"min_score": float("nan")}}, "min_score is nan"),
+        ({"retriever": {"lexical_weight": float("inf")}}, "lexical_weight is inf"),
         ({"retriever": {"ranking": 3}}, "ranking is 3"),
         ({"retriever": {"ranking": "ranking.json"}}, "ranking is 'ranking.json'; give a Ranking, weights by signal"),
         ({"retriever": {"ranking": {"cosine": 1}}}, "'cosine' isn't the name of a signal; give names of dense_rank"),
         ({"retriever": {"ranking": {"place": "1"}}}, "the weight of place is '1'"),
-        ({"retriever": {"order": "best"}}, "order is 'best'"),
-        ({"retriever": {"min_relevance": 1}}, "min_relevance is 1"),
-        ({"retriever": {"window_key": 1}}, "window_key is 1"),
-        ({"retriever": {"embed_headings": 1}}, "embed_headings is 1"),
+        ({"retriever": {"order": "best"}}, "order: Input should be .*, not 'best'"),
+        ({"retriever": {"min_relevance": 1}}, "min_relevance: Input should be .*, not 1"),
+        ({"retriever": {"window_key": 1}}, "window_key: Input should be .*, not 1"),
+        ({"retriever": {"embed_headings": 3}}, "embed_headings: Input should be .*, not 3"),
         ({"retriever": {"names": "customer"}}, "names is 'customer'"),
     ],
 )
@@ -136,7 +136,7 @@ def test_values_that_cannot_be_remembered(given: dict[str, Any], message: str, t
         (b"\xff\xfe", "isn't JSON"),
         (b"\0" * 100, "isn't JSON"),
         (b"[" * 200_000, "nests too deeply"),
-        (b'{"retriever": {"window": ' + b"[" * 500 + b"]" * 500 + b"}}", "can't be stored"),
+        (b'{"retriever": {"window": ' + b"[" * 500 + b"]" * 500 + b"}}", "window is "),
         (b'{"retriever": {"min_score": NaN}}', "NaN is no number of JSON"),
         (b"[]", r"it holds \[\]"),
         (b'"text"', "it holds 'text'"),
@@ -156,16 +156,16 @@ def test_what_a_later_version_wrote_is_kept(tmp_path: Path) -> None:
         "version": VERSION + 1,
         "embedding": "minilm",
         "sources": [],
-        "retriever": {"k": 3, "window": "clever", "depth": [1, 2]},
+        "retriever": {"k": 3, "depth": [1, 2]},
         "profile": {"name": "support"},
     }
     (tmp_path / "settings.json").write_text(json.dumps(later))
-    with pytest.warns(SentenceWindowWarning, match="sets 'depth', 'profile', 'window', which this version doesn't"):
+    with pytest.warns(SentenceWindowWarning, match="sets 'depth', 'profile', which this version doesn't"):
         settings = read_index_settings(tmp_path)
     assert settings.retriever == {"k": 3}
     write_index_settings(tmp_path, replace(settings, retriever={"k": 4}))
     written = json.loads((tmp_path / "settings.json").read_text())
-    assert written == later | {"retriever": {"k": 4, "window": "clever", "depth": [1, 2]}}
+    assert written == later | {"retriever": {"k": 4, "depth": [1, 2]}}
 
 
 def test_a_wrong_name_is_told_and_kept(tmp_path: Path) -> None:

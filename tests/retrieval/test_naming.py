@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO
 from langchain_sentence_window.adapters.scope import Scope, scope_of
 from langchain_sentence_window.adapters.store_adapter import StoreAdapter
-from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit
+from langchain_sentence_window.documents.sentence_documents import StoredSentence, as_hit, by_key
 from langchain_sentence_window.ranking.names import FIRST_LINES, DocumentNames, keys_in
 from langchain_sentence_window.retrieval import named_search as searching
-from langchain_sentence_window.retrieval.named_search import NAME_BONUS, Hits, names_of_documents
+from langchain_sentence_window.retrieval.hits import Hits
+from langchain_sentence_window.retrieval.named_search import NAME_BONUS, names_of_documents
+from langchain_sentence_window.retrieval.request import Request
 from tests.toys import WordEmbeddings
 
 QUERY = "Under the contract of Zebra and Motorola, when is the fee due at last?"
@@ -34,22 +37,26 @@ CONTRACTS = [contract("Zebra", "Motorola"), contract("Tribune", "Tube"), contrac
 class Searches:
     """Searches a store by meaning, and keeps what it was asked for."""
 
-    def __init__(self, io: IO) -> None:
-        self.io = io
+    def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def __call__(self, text: str, scope: Scope, k: int) -> Hits:
+    async def __call__(self, io: IO, scope: Scope, request: Request | None, text: str, k: int) -> Hits:
         self.asked.append(text)
-        scored = await scope.adapter.search(self.io, text, {"k": k, **scope.search_settings})
+        scored = await scope.adapter.search(io, text, {"k": k, **scope.search_settings})
         sentences = [scope.adapter.read(document) for document, _ in scored]
         hits = [as_hit(sentence, score) for sentence, (_, score) in zip(sentences, scored, strict=True)]
-        return Hits(sentences, hits)
+        return Hits(hits, by_key(sentences))
 
 
-async def named_search(io: IO, scope: Scope, query: str, find: Searches, **settings: Any) -> Hits:
+async def named_search(
+    io: IO, scope: Scope, query: str, find: Searches, *, k: int, names: bool | Sequence[str] = True
+) -> Hits:
+    request: Any = SimpleNamespace(query=query, names=names)  # all that it asks for
+
     async def work(io: IO, adapter: StoreAdapter) -> Hits:
-        find.io = io
-        return await searching.named_search(io, replace(scope, adapter=adapter), query, find, **settings)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(searching, "find_hits", find)
+            return await searching.named_search(io, replace(scope, adapter=adapter), request, k)
 
     return await scope.adapter.in_search(io, query, work, has_words=True)
 
@@ -62,22 +69,22 @@ def store(request: pytest.FixtureRequest, words: WordEmbeddings) -> VectorStore:
 
 
 def documents_of(found: Hits) -> list[str]:
-    assert [(each.doc_id, each.index) for each in found.sentences] == [(hit.doc_id, hit.index) for hit in found.hits]
-    return list(dict.fromkeys(each.doc_id for each in found.sentences))
+    assert [sentence.key for sentence in found.sentences.values()] == [hit.key for hit in found.hits]
+    return list(dict.fromkeys(hit.doc_id for hit in found.hits))
 
 
 @pytest.mark.parametrize("io", [BLOCKING, ASYNC])
 async def test_named_documents_come_first(store: VectorStore, io: IO) -> None:
-    find = Searches(io)
+    find = Searches()
     found = await named_search(io, scope_of(store, {}), QUERY, find, k=50)
     assert found.named is not None
     assert [each.doc_id for each in found.named.documents] == ["zebra-motorola"]
     assert (found.named.is_limited, found.named.question) == (True, WITHOUT)
     assert documents_of(found)[0] == "zebra-motorola"
     assert set(documents_of(found)) == {"zebra-motorola", "tribune-tube", "acme-globex"}
-    first = [each.doc_id == "zebra-motorola" for each in found.sentences]
+    first = [each.doc_id == "zebra-motorola" for each in found.hits]
     assert first == sorted(first, reverse=True)
-    assert len(found.sentences) == len({(each.doc_id, each.index) for each in found.sentences}) == 3 * 7
+    assert len(found.sentences) == len({(each.doc_id, each.index) for each in found.hits}) == 3 * 7
     scores = [hit.score for hit in found.hits]
     assert max(scores[sum(first) :]) <= min(scores[: sum(first)])
     assert sorted(find.asked) == sorted([QUERY, WITHOUT])
@@ -86,7 +93,7 @@ async def test_named_documents_come_first(store: VectorStore, io: IO) -> None:
 async def test_one_search_is_enough_if_the_store_knows_names(words: WordEmbeddings) -> None:
     store = FaissStore(words)
     SentenceWindowRetriever(vectorstore=store).add_documents(CONTRACTS)
-    find = Searches(BLOCKING)
+    find = Searches()
     found = await named_search(BLOCKING, scope_of(store, {}), QUERY, find, k=5)
     assert find.asked == [WITHOUT]
     assert documents_of(found) == ["zebra-motorola"]
@@ -94,12 +101,12 @@ async def test_one_search_is_enough_if_the_store_knows_names(words: WordEmbeddin
 
 @pytest.mark.parametrize("names", [True, False, ["code"]])
 async def test_a_query_that_names_nothing_is_untouched(store: VectorStore, names: bool | Sequence[str]) -> None:
-    find = Searches(BLOCKING)
+    find = Searches()
     scope = scope_of(store, {})
     query = "when is the fee due?"
     found = await named_search(BLOCKING, scope, query, find, k=50, names=names)
     assert found.named is None
-    assert found == await find(query, scope, 50)
+    assert found == await find(BLOCKING, scope, None, query, 50)
     assert find.asked == [query, query]
 
 
@@ -111,11 +118,11 @@ async def test_each_of_several_named_documents_is_found(words: WordEmbeddings, i
     SentenceWindowRetriever(vectorstore=store).add_documents(documents)
     # The sentences of the plans are all nearer to the question: their cosine is 1, and that of the cards .71.
     query = "In plans.md and cards.md, what is a refund?"
-    found = await named_search(io, scope_of(store, {}), query, Searches(io), k=4)
+    found = await named_search(io, scope_of(store, {}), query, Searches(), k=4)
     assert sorted(documents_of(found)) == ["cards.md", "plans.md"]
     assert len(found.hits) == 4
     assert [hit.score for hit in found.hits] == pytest.approx([found.hits[0].score] * 4)
-    found = await named_search(io, scope_of(store, {}), query, Searches(io), k=4, names=False)
+    found = await named_search(io, scope_of(store, {}), query, Searches(), k=4, names=False)
     assert "cards.md" not in documents_of(found)
 
 
@@ -136,11 +143,11 @@ def policies(request: pytest.FixtureRequest, words: WordEmbeddings) -> VectorSto
 async def test_a_document_that_is_mentioned_does_not_hide_what_answers(policies: VectorStore) -> None:
     """The question is about refunds, of which the document that it mentions says nothing."""
     query = "Does larkspur.md change when an annual refund is due?"
-    found = await named_search(BLOCKING, scope_of(policies, {}), query, Searches(BLOCKING), k=6)
+    found = await named_search(BLOCKING, scope_of(policies, {}), query, Searches(), k=6)
     assert found.named is not None
     assert not found.named.is_limited
     assert documents_of(found)[0] == "rules.md"
-    without = await named_search(BLOCKING, scope_of(policies, {}), query, Searches(BLOCKING), k=6, names=False)
+    without = await named_search(BLOCKING, scope_of(policies, {}), query, Searches(), k=6, names=False)
     before = {(hit.doc_id, hit.index): hit.score for hit in without.hits}
     highest = max(map(abs, before.values()))
     for hit in found.hits:
@@ -154,40 +161,40 @@ async def test_a_mention_decides_between_equal_sentences(words: WordEmbeddings) 
     text = "A refund is due. It has a seat and a trial. It sends a card."
     documents = [Document(text, id=name, metadata={"source": name}) for name in ("a.md", "larkspur.md", "z.md")]
     SentenceWindowRetriever(vectorstore=store).add_documents(documents)
-    find = Searches(BLOCKING)
+    find = Searches()
     found = await named_search(BLOCKING, scope_of(store, {}), "What does larkspur.md say of a refund?", find, k=9)
-    assert found.sentences[0].key == ("larkspur.md", 0)
+    assert found.hits[0].key == ("larkspur.md", 0)
 
 
 async def test_the_second_part_of_a_question_finds_places_too(policies: VectorStore) -> None:
     query = "According to larkspur.md, what is a seat, and when is an annual refund due?"
-    found = await named_search(BLOCKING, scope_of(policies, {}), query, Searches(BLOCKING), k=4)
+    found = await named_search(BLOCKING, scope_of(policies, {}), query, Searches(), k=4)
     assert found.named is not None
     assert (found.named.is_limited, found.named.asks_twice) == (True, True)
-    assert [each.doc_id for each in found.sentences] == ["larkspur.md", "rules.md"] * 2
+    assert [each.doc_id for each in found.hits] == ["larkspur.md", "rules.md"] * 2
     one = "According to larkspur.md, when is an annual refund due?"
-    found = await named_search(BLOCKING, scope_of(policies, {}), one, Searches(BLOCKING), k=4)
-    assert [each.doc_id for each in found.sentences][:4] == ["larkspur.md"] * 3 + ["rules.md"]
+    found = await named_search(BLOCKING, scope_of(policies, {}), one, Searches(), k=4)
+    assert [each.doc_id for each in found.hits][:4] == ["larkspur.md"] * 3 + ["rules.md"]
 
 
 async def test_names_are_switched_off_or_in_other_keys(store: VectorStore) -> None:
-    find = Searches(BLOCKING)
+    find = Searches()
     assert (await named_search(BLOCKING, scope_of(store, {}), QUERY, find, k=50, names=False)).named is None
     assert find.asked == [QUERY]
     query = "When is the fee of Acme77 due?"
-    for names, expected in (([], 0), (["code"], 1)):
-        found = await named_search(BLOCKING, scope_of(store, {}), query, Searches(BLOCKING), k=50, names=names)
+    for names, expected in ((True, 0), (["code"], 1)):
+        found = await named_search(BLOCKING, scope_of(store, {}), query, Searches(), k=50, names=names)
         assert (0 if found.named is None else len(found.named.documents)) == expected
 
 
 async def test_a_filter_binds(store: VectorStore) -> None:
     allowed = {"source": {"$in": ["Tribune.md", "Acme.md"]}}
     scope = scope_of(store, {}, allowed)
-    found = await named_search(BLOCKING, scope, QUERY, Searches(BLOCKING), k=50)
+    found = await named_search(BLOCKING, scope, QUERY, Searches(), k=50)
     assert found.named is None
     assert set(documents_of(found)) == {"tribune-tube", "acme-globex"}
     query = "What do Tribune and Tube pay at last?"
-    found = await named_search(BLOCKING, scope, query, Searches(BLOCKING), k=50)
+    found = await named_search(BLOCKING, scope, query, Searches(), k=50)
     assert found.named is not None
     assert documents_of(found) == ["tribune-tube", "acme-globex"]
 
@@ -229,10 +236,10 @@ async def test_letters_are_told_apart_by_a_name_in_passing(
         ("Is the notice in Ostland as many days as in Westland?", ["ostland", "westland"]),
         ("How many days is the notice of a clerk in Iceland?", []),
     ]:
-        found = await named_search(io, scope_of(store, {}), query, Searches(io), k=50)
+        found = await named_search(io, scope_of(store, {}), query, Searches(), k=50)
         assert sorted(each.doc_id for each in found.named.documents) == named if found.named else not named
         if named:
-            assert found.sentences[0].doc_id in named
+            assert found.hits[0].doc_id in named
 
 
 def test_of_equal_texts_the_one_of_the_named_document_is_returned(words: WordEmbeddings) -> None:
@@ -255,7 +262,7 @@ def test_of_equal_texts_the_one_of_the_named_document_is_returned(words: WordEmb
 async def test_documents_are_named_by_their_first_lines(store: VectorStore, io: IO) -> None:
     lease = "This lease is between Westland Motors, Inc. and Acme Travel. It ends in May. The fee is due in June."
     SentenceWindowRetriever(vectorstore=store).add_documents([Document(lease, id="lease", metadata={"source": "9.md"})])
-    find = Searches(io)
+    find = Searches()
     query = "Under the lease of Westland Motors and Acme Travel, when is the fee due at last?"
     found = await named_search(io, scope_of(store, {}), query, find, k=50)
     assert found.named is not None

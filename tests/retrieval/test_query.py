@@ -8,8 +8,7 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window._io import BLOCKING, run
-from langchain_sentence_window.retrieval.query import Query  # `explain` shows no more than a part of it
-from langchain_sentence_window.retrieval.search import SearchResult  # what a read returns
+from langchain_sentence_window.retrieval.query import Query, SearchResult  # `explain` shows no more than a part of it
 from tests.conftest import Invoke
 from tests.toys import WordEmbeddings
 
@@ -27,7 +26,7 @@ def test_each_step_is_an_attribute(retriever: SentenceWindowRetriever) -> None:
     query = Query(BLOCKING, retriever._request("when is a refund refused?", {}))
     run(query.run())
     assert query.documents == retriever.invoke("when is a refund refused?")
-    assert [sentence.key for sentence in query.found.sentences] == [hit.key for hit in query.found.hits]
+    assert [*query.found.sentences] == [hit.key for hit in query.found.hits]
     assert {key for window in query.windows for key in window.keys} >= {hit.key for hit in query.expansion.hits}
     assert [each.window for each in query.ranked] == list(query.windows)
     assert len(query.assembled.documents) == len(query.documents) <= 2

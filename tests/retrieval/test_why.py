@@ -62,7 +62,7 @@ def advised(fate: SentenceFate) -> list[dict[str, Any]]:
 async def test_returned_as_a_hit_or_next_to_one(way: Invoke) -> None:
     fate = await way(made(k=1, window=(1, 0)), "why", "refund", "a", 6)
     assert (fate.outcome, fate.window, fate.text, fate.heading) == ("returned", 1, "The refund.", "Refunds")
-    assert (TEXT[fate.start : fate.end], fate.is_returned) == ("The refund.", True)
+    assert TEXT[fate.start : fate.end] == "The refund."
     assert fate.reason == "returned in window 1, as hit 1"
     assert (fate.dense_rank, fate.rank, fate.candidates) == (1, 1, 13)
     assert fate.dense_score == pytest.approx(1, abs=1e-3)
@@ -172,7 +172,7 @@ def test_equal_text() -> None:
     (found,) = retriever.invoke("refund")
     other = "b" if found.metadata["doc_id"] == "a" else "a"
     fate = retriever.why("refund", other, 0)
-    assert (fate.outcome, fate.is_returned, fate.is_shown) == ("same_text", False, True)
+    assert (fate.outcome, fate.window, fate.is_shown) == ("same_text", None, True)
     assert fate.reason == "window 1 has the same text, and names its place among others"
     assert [each["doc_id"] for each in found.metadata[ALSO_IN]] == [other]
 
@@ -267,14 +267,14 @@ def test_following_the_advice_returns_the_sentence() -> None:
         name = chance.choice(list(counts))
         index = chance.randrange(counts[name])
         fate = retriever.why(query, name, index, **settings)
-        assert fate.is_returned == holds(retriever.invoke(query, **settings), name, index)
-        assert (fate.outcome == "returned") == fate.is_returned
+        assert (fate.window is not None) == holds(retriever.invoke(query, **settings), name, index)
+        assert (fate.outcome == "returned") == (fate.window is not None)
         assert str(fate)
         assert json.loads(json.dumps(fate.to_dict())) == fate.to_dict()
         for each in advised(fate):
             assert holds(retriever.invoke(query, **{**settings, **each}), name, index), fate
             followed += 1
-        outcomes += not fate.is_returned
+        outcomes += fate.window is None
     assert outcomes > 20
     assert followed > 20
 

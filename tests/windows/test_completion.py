@@ -12,8 +12,8 @@ from langchain_sentence_window.windows.completion import (
     MAX_LABEL_CHARS,
     SHORT_CHARS,
     Line,
+    SectionLines,
     refers_back,
-    section_lines,
 )
 from langchain_sentence_window.windows.geometry import Hit, Window
 from tests.windows.sections import (
@@ -33,6 +33,11 @@ from tests.windows.sections import (
     searches,
     window,
 )
+
+
+def section_lines(each: Window, lines: Lines) -> SectionLines:
+    hit = each.hits[0]
+    return SectionLines(hit.doc_id, hit.section_start, hit.section_end, lines)
 
 
 def complete(each: Window, lines: Lines, **how: bool) -> Window:

@@ -1,6 +1,5 @@
 """Which windows equal others, and that nothing is looked up for those that can't."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from langchain_sentence_window.windows.assembly import IS_EQUAL, Budget, Equal, Ranked, Texts, assemble
@@ -30,8 +29,7 @@ def texts(compared: list[tuple[str, str]], known: dict[int, Equal] | None = None
         compared.append((one.doc_id, other.doc_id))
         return text(one) == text(other)
 
-    key: Callable[[Hit], str] = lambda hit: SENTENCES[hit.doc_id, hit.index]  # noqa: E731
-    return Texts(key, are_equal, known or {})
+    return Texts(SENTENCES.__getitem__, are_equal, known or {})
 
 
 def lookup(key: tuple[str, int]) -> Line | None:

@@ -1,5 +1,6 @@
 """Windows as theorems: whatever the hits, what holds for the windows they make."""
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -41,6 +42,9 @@ def at_least(score: float) -> Callable[[Hit], bool]:
     return lambda hit: hit.score >= score
 
 
+ALL = at_least(-math.inf)
+
+
 def opening(before: int, after: int) -> Callable[[Hit], Window]:
     return lambda hit: expand(hit, before, after)
 
@@ -50,7 +54,7 @@ def run_of(window: Window) -> tuple[str, int, int]:
 
 
 def runs_of(found: list[Hit], size: int) -> list[tuple[str, int, int]]:
-    return sorted(run_of(window) for window in best_windows(found, None, opening(size, size)))
+    return sorted(run_of(window) for window in best_windows(found, opening(size, size), ALL))
 
 
 def assert_disjoint(windows: list[Window]) -> None:
@@ -60,7 +64,7 @@ def assert_disjoint(windows: list[Window]) -> None:
 
 @given(hits(), sides, sides)
 def test_windows_are_apart_and_in_their_sections(found: list[Hit], before: int, after: int) -> None:
-    windows = sorted(best_windows(found, None, opening(before, after)), key=run_of)
+    windows = sorted(best_windows(found, opening(before, after), ALL), key=run_of)
     for one, other in pairwise(windows):
         assert one.doc_id != other.doc_id or one.last < other.first
         assert one.section != other.section or one.last + 1 < other.first
@@ -71,26 +75,26 @@ def test_windows_are_apart_and_in_their_sections(found: list[Hit], before: int, 
 
 @given(hits(), sides, sides)
 def test_every_hit_is_in_the_window_that_names_it_and_in_no_other(found: list[Hit], before: int, after: int) -> None:
-    windows = best_windows(found, None, opening(before, after))
+    windows = best_windows(found, opening(before, after), ALL)
     assert sorted((each for window in windows for each in window.hits), key=repr) == sorted(found, key=repr)
     for window in windows:
         assert all(window.doc_id == each.doc_id and window.first <= each.index <= window.last for each in window.hits)
         assert [each.index for each in window.hits] == sorted(each.index for each in window.hits)
 
 
-@given(hits(), sides, sides, st.randoms(use_true_random=False), st.one_of(st.none(), st.integers(1, 6)))
+@given(hits(), sides, sides, st.randoms(use_true_random=False))
 def test_the_order_of_hits_makes_no_difference(
-    found: list[Hit], before: int, after: int, shuffler: random.Random, k: int | None
+    found: list[Hit], before: int, after: int, shuffler: random.Random
 ) -> None:
     shuffled = found.copy()
     shuffler.shuffle(shuffled)
-    assert best_windows(shuffled, k, opening(before, after)) == best_windows(found, k, opening(before, after))
+    assert best_windows(shuffled, opening(before, after), ALL) == best_windows(found, opening(before, after), ALL)
 
 
 @given(hits(), sides, sides)
 def test_every_hit_is_covered_and_only_strong_ones_widen_windows(found: list[Hit], before: int, after: int) -> None:
     strong = strong_score(found)
-    best = best_windows(found, None, opening(before, after), at_least(strong))
+    best = best_windows(found, opening(before, after), at_least(strong))
     assert [window.score for window in best] == sorted((window.score for window in best), reverse=True)
     assert_disjoint(best)
     taken = {each for window in best for each in window.hits}
@@ -98,7 +102,7 @@ def test_every_hit_is_covered_and_only_strong_ones_widen_windows(found: list[Hit
         assert each.score < strong
         assert any(window.doc_id == each.doc_id and window.first <= each.index <= window.last for window in best)
     strong_ones = [each for each in found if each.score >= strong]
-    assert best_windows(strong_ones, None, opening(before, after)) == [
+    assert best_windows(strong_ones, opening(before, after), ALL) == [
         window for window in best if window.score >= strong
     ]
     for window in best:
@@ -108,23 +112,11 @@ def test_every_hit_is_covered_and_only_strong_ones_widen_windows(found: list[Hit
             assert whole.first <= window.first <= only.index <= window.last <= whole.last
 
 
-@given(hits(), sides, sides, st.integers(1, 6))
-def test_with_a_limit_there_are_k_windows_if_the_hits_make_as_many(
-    found: list[Hit], before: int, after: int, k: int
-) -> None:
-    strong = strong_score(found)
-    best = best_windows(found, k, opening(before, after), at_least(strong))
-    assert len(best) <= k
-    if len(best_windows(found, None, opening(before, after), at_least(strong))) >= k:
-        assert len(best) == k
-    assert_disjoint(best)
-
-
 @given(hits(), sides, sides, st.integers(1, 20))
 def test_a_smaller_window_keeps_the_best_hit_and_loses_neighbors_first(
     found: list[Hit], before: int, after: int, most: int
 ) -> None:
-    for window in best_windows(found, None, opening(before, after)):
+    for window in best_windows(found, opening(before, after), ALL):
         small = next(part for part in [window, *smaller(window)] if part.last - part.first < most)
         assert window.first <= small.first <= small.last <= window.last
         assert window.best in small.hits
@@ -139,7 +131,7 @@ def test_a_window_gets_smaller_by_a_sentence_down_to_its_best_hit() -> None:
 
 
 def test_three_neighboring_hits_make_one_window() -> None:
-    windows = best_windows([hit(11), hit(10), hit(12)], 4, opening(1, 2))
+    windows = best_windows([hit(11), hit(10), hit(12)], opening(1, 2), ALL)
     assert [run_of(window) for window in windows] == [("a", 9, 14)]
     assert [each.index for each in windows[0].hits] == [10, 11, 12]
 
@@ -156,19 +148,12 @@ def test_windows_of_two_sections_stay_apart_though_they_touch() -> None:
 def test_weak_hits_make_windows_but_do_not_widen_them() -> None:
     found = [hit(10, score=0.9), hit(12, score=0.8), hit(14, score=0.3), hit(20, score=0.2), hit(16, score=0.1)]
     assert strong_score(found) == pytest.approx(0.7)
-    assert [run_of(window) for window in best_windows(found, 1, opening(1, 1), at_least(0.7))] == [("a", 9, 13)]
-    assert [run_of(window) for window in best_windows(found, 4, opening(1, 1), at_least(0.7))] == [
+    assert [run_of(window) for window in best_windows(found, opening(1, 1), at_least(0.7))] == [
         ("a", 9, 13),
         ("a", 14, 15),
         ("a", 19, 21),
         ("a", 16, 17),
     ]
-
-
-def test_later_hits_do_not_widen_windows_once_another_one_would_begin() -> None:
-    found = [hit(10, score=0.9), hit(20, score=0.8), hit(12, score=0.7), hit(29, score=0.1)]
-    assert [run_of(window) for window in best_windows(found, 1, opening(1, 1))] == [("a", 9, 11)]
-    assert [run_of(window) for window in best_windows(found, 2, opening(1, 1))] == [("a", 9, 13), ("a", 19, 21)]
 
 
 @pytest.mark.parametrize(
@@ -205,7 +190,7 @@ def test_a_bad_window_size_is_refused_by_its_value(bad: object) -> None:
 
 def test_a_weak_hit_beside_a_window_opens_what_that_one_does_not_hold() -> None:
     found = [hit(10, score=1.0), hit(13, score=0.1), hit(11, score=0.2), hit(24, score=0.0)]
-    assert [run_of(window) for window in best_windows(found, None, opening(1, 1), at_least(0.9))] == [
+    assert [run_of(window) for window in best_windows(found, opening(1, 1), at_least(0.9))] == [
         ("a", 9, 11),
         ("a", 12, 14),
         ("a", 23, 25),
@@ -236,17 +221,17 @@ def test_a_hit_opens_forward_within_its_section_alone() -> None:
     assert run_of(expand_forward(hit(4), lambda _: "Fees")) == ("a", 4, 4)
 
 
-@given(hits(), st.lists(st.integers(1, 400), min_size=30, max_size=30), st.integers(1, 9), st.randoms())
+@given(hits(), st.lists(st.integers(1, 400), min_size=30, max_size=30), st.randoms())
 def test_windows_opened_as_far_as_needed_are_disjoint_and_hold_every_hit(
-    found: list[Hit], lengths: list[int], k: int, chance: random.Random
+    found: list[Hit], lengths: list[int], chance: random.Random
 ) -> None:
     def opened(each: Hit) -> Window:
         return expand_forward(each, lambda index: "a" * lengths[index], is_answer=each == clear_best(ranked))
 
     ranked = sorted(found, key=lambda each: (-each.score, each.doc_id, each.index))
-    windows = best_windows(found, None, opened, lambda _: False)
+    windows = best_windows(found, opened, lambda _: False)
     chance.shuffle(found)
-    assert best_windows(found, None, opened, lambda _: False) == windows
+    assert best_windows(found, opened, lambda _: False) == windows
     held = [(window.doc_id, index) for window in windows for index in range(window.first, window.last + 1)]
     assert len(held) == len(set(held)) >= len({(each.doc_id, each.index) for each in found} & set(held))
     assert {(each.doc_id, each.index) for each in found} <= set(held)
@@ -254,7 +239,6 @@ def test_windows_opened_as_far_as_needed_are_disjoint_and_hold_every_hit(
         (each,) = window.hits
         assert each.section_start <= window.first == each.index <= window.last < each.section_end
         assert window.last <= opened(each).last <= each.index + 8
-    assert best_windows(found, k, opened, lambda _: False) == windows[:k]
 
 
 @pytest.mark.parametrize(
@@ -317,9 +301,7 @@ def test_the_best_hit_leads_all_hits_elsewhere_by_more_than_a_fourth_of_the_rang
     assert clear_best(found) == (found[0] if clear else None)
 
 
-def _pairwise(
-    hits: list[Hit], k: int | None, opened: Callable[[Hit], Window], widens: Callable[[Hit], bool]
-) -> list[Window]:
+def _pairwise(hits: list[Hit], opened: Callable[[Hit], Window], widens: Callable[[Hit], bool]) -> list[Window]:
     """Do the work of `best_windows` by comparing each window with each."""
     windows: list[Window] = []
     for hit in sorted(hits, key=lambda hit: (-hit.score, hit.doc_id, hit.index)):
@@ -338,8 +320,6 @@ def _pairwise(
             first = max([window.first, *(old.last + 1 for old in touching if old.last < hit.index)])
             last = min([window.last, *(old.first - 1 for old in touching if old.first > hit.index)])
             window, touching = Window(window.doc_id, first, last, window.hits), []
-        if not touching and len(windows) == k:
-            break
         together = [*touching, window]
         every = {each for old in together for each in old.hits}
         windows = [old for old in windows if old not in touching]
@@ -354,10 +334,8 @@ def _pairwise(
     return sorted(windows, key=lambda window: (-window.score, window.doc_id, window.first))
 
 
-@given(st.randoms(use_true_random=False), st.integers(0, 3), st.integers(0, 3), st.none() | st.integers(1, 6))
-def test_the_best_windows_are_those_of_comparing_each_with_each(
-    chance: random.Random, before: int, after: int, k: int | None
-) -> None:
+@given(st.randoms(use_true_random=False), st.integers(0, 3), st.integers(0, 3))
+def test_the_best_windows_are_those_of_comparing_each_with_each(chance: random.Random, before: int, after: int) -> None:
     hits = [
         Hit(doc_id, index, index // 10 * 10, index // 10 * 10 + 10, chance.randrange(20) / 10)
         for doc_id in "ab"
@@ -370,7 +348,7 @@ def test_the_best_windows_are_those_of_comparing_each_with_each(
     def widens(hit: Hit) -> bool:
         return hit.score > 1
 
-    assert best_windows(hits, k, opened, widens) == _pairwise(hits, k, opened, widens)
+    assert best_windows(hits, opened, widens) == _pairwise(hits, opened, widens)
 
 
 def test_hits_that_all_touch_are_merged_in_work_that_their_number_says() -> None:
@@ -383,6 +361,6 @@ def test_hits_that_all_touch_are_merged_in_work_that_their_number_says() -> None
             return super().__hash__()
 
     hits = [Counted("a", index, 0, 4_000, score=float(index % 7)) for index in range(4_000)]
-    (window,) = best_windows(hits, None, lambda hit: expand(hit, 1, 1))
+    (window,) = best_windows(hits, lambda hit: expand(hit, 1, 1), ALL)
     assert (window.first, window.last, len(window.hits)) == (0, 3_999, 4_000)
     assert looked < 5 * len(hits)

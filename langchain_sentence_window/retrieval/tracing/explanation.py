@@ -65,7 +65,7 @@ class TracedQuery(Query):
         keys = [key for candidates, _ in self.found.searches for key in candidates.keys]
         keys += [key for window in self.windows for key in window.keys]
         keys += [(hit.doc_id, hit.section_end) for hit in hits]  # if it doesn't exist, the document ends there
-        await self.reader.fetch(self.io, scope, keys)
+        await self.reader.fetch(keys)
         return True
 
     def trace(self) -> Trace:
@@ -75,7 +75,7 @@ class TracedQuery(Query):
         hits = [each for each in candidates if each.left_out is None]
         return Trace(
             request.query,
-            {name: row.traced(request.settings[name]) for name, row in SETTINGS.items() if row.traced is not None},
+            {name: row.traced(getattr(request, name)) for name, row in SETTINGS.items() if row.traced is not None},
             hits,
             windows,
             dict(self.seconds),

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from langchain_sentence_window._display import shown
+from langchain_sentence_window._display import named, shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window._validation import as_integer
@@ -19,7 +19,6 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.documents.window_documents import read_lead_ins
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.ranking.candidates import CANDIDATES
-from langchain_sentence_window.retrieval.expansion import read_expansion
 from langchain_sentence_window.retrieval.query import Query
 from langchain_sentence_window.retrieval.request import Request
 from langchain_sentence_window.retrieval.telemetry import observed
@@ -133,11 +132,6 @@ class SentenceFate:
     nearest: str = ""
     tried: tuple[str, ...] = ()
     advised: tuple[AdvisedSettings, ...] = ()
-
-    @property
-    def is_returned(self) -> bool:
-        """Whether a returned window holds it."""
-        return self.window is not None
 
     @property
     def is_shown(self) -> bool:
@@ -335,17 +329,13 @@ async def _with_advice(
     """
     tried, advised = list[str](), dict[str, AdvisedSettings]()
     for changes in trials:
-        name, settings = next(iter(changes)), _settings(changes)
+        name = next(iter(changes))
+        settings = {"filter": None} if name == "scope" else dict(changes)
         if name in advised or len(advised) == MAX_ADVICE:
             continue
-        tried.append(_written(settings))
-        position = await _position(io, replace(request, **changes), fate)
-        if position is None:
-            continue
-        if "k" in changes and position > request.k:  # perhaps fewer windows do
-            fewer = {**changes, "k": position}
-            settings = fewer if await _position(io, replace(request, **fewer), fate) else settings
-        advised[name] = AdvisedSettings(_written(settings), settings)
+        tried.append(named(settings))
+        if await _is_returned(io, replace(request, **changes), fate):
+            advised[name] = AdvisedSettings(named(settings), settings)
     advice = f"With {' or '.join(each.written for each in advised.values())} it is returned."
     if not advised:
         advice = f"{cure} None of these returns it: {'; '.join(tried)}." if tried else cure
@@ -353,30 +343,14 @@ async def _with_advice(
     return replace(fate, advice=advice, tried=tuple(tried), advised=tuple(advised.values()))
 
 
-def _settings(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of a call that change a request."""
-    settings = dict(changes)
-    if "scope" in changes:
-        return {"filter": None}
-    if "expansion" in changes:
-        return {"window": changes["expansion"].describe()}
-    return settings
-
-
-def _written(settings: Mapping[str, Any]) -> str:
-    """Return settings as they would be written in a call."""
-    return ", ".join(f"{name}={value!r}" for name, value in settings.items())
-
-
-async def _position(io: IO, request: Request, fate: SentenceFate) -> int | None:
-    """Return the position at which a query returns the sentence, best first; ``None`` if it doesn't."""
+async def _is_returned(io: IO, request: Request, fate: SentenceFate) -> bool:
+    """Return whether a query returns the sentence."""
     query = Query(io, request)
     try:
         await query.run()
     except SentenceWindowError:  # such as a budget that is too small
-        return None
-    windows = enumerate(query.assembled.assembly.windows, 1)
-    return next((position for position, each in windows if (fate.doc_id, fate.index) in each.window.keys), None)
+        return False
+    return any((fate.doc_id, fate.index) in each.window.keys for each in query.assembled.assembly.windows)
 
 
 def _trials(fate: SentenceFate, query: TracedQuery) -> Iterator[dict[str, Any]]:
@@ -395,7 +369,7 @@ def _trials(fate: SentenceFate, query: TracedQuery) -> Iterator[dict[str, Any]]:
     ]
     reach = min(reaches, key=abs, default=0)
     if 0 < abs(reach) <= MAX_REACH:
-        yield {"expansion": read_expansion((max(reach, 0), max(-reach, 0)))}
+        yield {"window": (max(reach, 0), max(-reach, 0))}
     if request.max_tokens is not None:
         yield from ({"max_tokens": times * request.max_tokens} for times in (2, 4, 8))
     if is_below or fate.outcome == IS_UNSUPPORTED:
