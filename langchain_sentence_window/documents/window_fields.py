@@ -61,7 +61,7 @@ from .metadata_values import own_values
 from .part_spans import PartSpan, as_entries, joined_spans
 from .sentence_documents import SentencesByKey, StoredSentence
 from .source_metadata import PAGE_LABEL, line_breaks, page_of, time_of
-from .window_runs import RunHit, WindowRun, lines_touched, placed_entries, read_spans
+from .window_runs import RunSentence, WindowRun, lines_touched, placed_entries, read_spans
 
 CountTokens: TypeAlias = Callable[[str], int]
 """Counts the tokens of a text."""
@@ -145,39 +145,43 @@ def made_values(
     )
 
 
-def merged_values(runs: Sequence[WindowRun]) -> dict[str, Any]:
+def merged_values(runs: Sequence[WindowRun], sentences: Mapping[int, RunSentence]) -> dict[str, Any]:
     """Return the metadata of windows that become one: that of the window with the best hit, but for some fields.
 
     Args:
-        runs: The windows, in order of position; each overlaps or touches those before it.
+        runs: The windows.
+        sentences: All of their sentences by index, in order.
     """
     ranked = sorted(runs, key=lambda run: run.rank)
-    hits: dict[int, tuple[RunHit, WindowRun]] = {}
+    hits: dict[int, tuple[float, Mapping[str, Any], WindowRun]] = {}
     for run in ranked:
-        for hit in run.hits:
-            if hit.index not in hits or hit.score > hits[hit.index][0].score:
-                hits[hit.index] = hit, run
-    best, holder = max(hits.values(), key=lambda pair: (pair[0].score, -pair[0].index))
-    first, last = runs[0], max(runs, key=lambda run: run.reach)
+        for index, entry in run.hits.items():
+            score = as_number(entry[keys.SCORE])
+            if index not in hits or score > hits[index][0]:
+                hits[index] = score, entry, run
+    best = max(sorted(hits), key=lambda index: hits[index][0])
+    _, best_entry, holder = hits[best]
+    doc_id, first, last = holder.doc_id, min(sentences), max(sentences)
+    start, end = sentences[first].start, sentences[last].end
     places = [place for run in ranked for place in places_in(run.document)]
     lines = [lines_touched(run.document) for run in runs]
     parts = joined_spans(part for run in runs for part in run.parts)
     values = {
         **own_values(holder.document.metadata),
-        keys.START_INDEX: first.start,
-        keys.END_INDEX: last.end,
-        keys.SENTENCES: [first.first, last.last],
-        keys.HITS: [dict(hits[index][0].entry) for index in sorted(hits)],
-        keys.SCORE: best.entry[keys.SCORE],
+        keys.START_INDEX: start,
+        keys.END_INDEX: end,
+        keys.SENTENCES: [first, last],
+        keys.HITS: [dict(hits[index][1]) for index in sorted(hits)],
+        keys.SCORE: best_entry[keys.SCORE],
         keys.RELEVANCE: _highest(keys.RELEVANCE, holder, ranked),
         keys.RELEVANCE_SCORE: _highest(keys.RELEVANCE_SCORE, holder, ranked),
-        keys.WINDOW_ID: keys.window_id(first.doc_id, first.first, last.last),
-        keys.SEPARATOR: last.separator,
-        keys.LEAD_INS: _lead_ins_before(first.start, runs) or None,
-        keys.ALSO_IN: each_once(places, first.doc_id, first.start, last.end) or None,
+        keys.WINDOW_ID: keys.window_id(doc_id, first, last),
+        keys.SEPARATOR: sentences[last].separator,
+        keys.LEAD_INS: _lead_ins_before(start, runs) or None,
+        keys.ALSO_IN: each_once(places, doc_id, start, end) or None,
         **(_values_of_parts(parts) if parts else {}),
-        keys.LINES: [lines[0][0], max(each[1] for each in lines)] if all(lines) else None,
-        keys.SENTENCE_SPANS: [list(span) for span in sorted({span for run in runs for span in run.sentences})],
+        keys.LINES: [min(low for low, _ in lines), max(high for _, high in lines)] if all(lines) else None,
+        keys.SENTENCE_SPANS: [[each.start, each.end] for each in sentences.values()],
     }
     return _without_none(values)
 

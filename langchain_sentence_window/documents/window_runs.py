@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 
@@ -22,21 +22,21 @@ from .source_metadata import page_of
 _PLACE = (keys.START_INDEX, keys.END_INDEX, SPAN)
 
 
-@dataclass(frozen=True, slots=True)
-class RunHit:
-    """A sentence of a window that was hit.
+class RunSentence(NamedTuple):
+    """A sentence of a window Document.
 
     Attributes:
-        index: Its index among the document's sentences.
-        span: Its span in the source.
-        score: Its score; higher is better.
-        entry: Its entry in the window's metadata.
+        start: First code point in the source.
+        end: One past its last code point.
+        text: Its text.
+        separator: What stands between it and the next sentence of its section; ``None`` if there is none, or it isn't
+            known.
     """
 
-    index: int
-    span: Span
-    score: float
-    entry: Mapping[str, Any]
+    start: int
+    end: int
+    text: str
+    separator: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,86 +47,63 @@ class WindowRun:
         document: The Document.
         rank: Its place among those that were given, from 0.
         doc_id: The source document.
-        first: Index of its first sentence.
-        last: Index of its last sentence, which is in the window.
-        hits: At least one, in order of position.
-        sentences: The span of each sentence.
+        sentences: Its sentences by their index in the document, in order.
+        hits: The entries of its hits by the index of their sentence; at least one.
         parts: Its places in the parts of the document, in order.
-        separator: The white space up to the next sentence of its section; ``None`` if there is none or it isn't known.
     """
 
     document: Document
     rank: int
     doc_id: str
-    first: int
-    last: int
-    hits: list[RunHit]
-    sentences: list[Span]
+    sentences: Mapping[int, RunSentence]
+    hits: Mapping[int, Mapping[str, Any]]
     parts: list[PartSpan]
-    separator: str | None
-
-    @property
-    def text(self) -> str:
-        """Its text."""
-        return self.document.page_content
 
     @property
     def start(self) -> int:
         """Its first code point in the source."""
-        return self.sentences[0][0]
+        return next(iter(self.sentences.values())).start
 
     @property
     def end(self) -> int:
         """One past its last code point."""
-        return self.sentences[-1][1]
-
-    @property
-    def reach(self) -> tuple[int, bool]:
-        """How far it reaches, for comparing: its end, and whether it says what follows."""
-        return self.end, self.separator is not None
-
-    @property
-    def next_start(self) -> int | None:
-        """Where the next sentence of its section starts; ``None`` if there is none or it isn't known."""
-        return None if self.separator is None else self.end + len(self.separator)
+        return self.start + len(self.document.page_content)
 
 
 def read_run(document: Document, rank: int) -> WindowRun | None:
     """Read a window; ``None`` for a Document that isn't one, or whose text or metadata was changed since."""
-    metadata, doc_id = document.metadata, document.metadata.get(keys.DOC_ID)
-    numbers, own = sentence_numbers(document), source_span(document)
-    sentences, hits, parts = (
-        read_spans(metadata.get(keys.SENTENCE_SPANS)),
-        read_hits(metadata),
-        parts_of_window(metadata),
-    )
-    if not isinstance(doc_id, str) or numbers is None or not sentences or not hits or parts is None:
+    metadata, text = document.metadata, document.page_content
+    doc_id, separator = metadata.get(keys.DOC_ID), metadata.get(keys.SEPARATOR)
+    numbers, own, parts = sentence_numbers(document), source_span(document), parts_of_window(metadata)
+    spans = read_spans(metadata.get(keys.SENTENCE_SPANS))
+    if not isinstance(doc_id, str) or numbers is None or own is None or parts is None or not spans:
         return None
-    first, last = numbers
-    by_index = dict(enumerate(sentences, first))
+    start, end = own
+    by_index = dict(enumerate(spans, numbers[0]))
+    hits = {
+        index: entry
+        for span, entry in placed_entries(metadata, keys.HITS)
+        if (index := as_integer(entry.get(keys.SENTENCE_INDEX))) is not None
+        and by_index.get(index) == span
+        and not math.isnan(as_number(entry.get(keys.SCORE)))
+    }
     is_sound = (
-        own == (sentences[0][0], sentences[-1][1])
-        and last + 1 - first == len(sentences)
-        and _are_apart(sentences)
-        and all(by_index.get(hit.index) == hit.span for hit in hits)
-        and all(one.index < two.index for one, two in pairwise(hits))
-        and _are_apart([(own[0], own[0]), *((part.source_start, part.source_end) for part in parts), (own[1], own[1])])
+        own == (spans[0][0], spans[-1][1])
+        and max(by_index) == numbers[1]
+        and _are_apart(spans)
+        and hits
+        and len(hits) == len(metadata[keys.HITS])
+        and _are_apart([(start, start), *((part.source_start, part.source_end) for part in parts), (end, end)])
     )
-    separator = metadata.get(keys.SEPARATOR)
-    known = separator if isinstance(separator, str) else None
-    return WindowRun(document, rank, doc_id, first, last, hits, sentences, parts, known) if is_sound else None
-
-
-def read_hits(metadata: Mapping[str, Any]) -> list[RunHit]:
-    """Read the hits of a window, in order; none if one of them can't be read."""
-    entries = placed_entries(metadata, keys.HITS)
-    hits: list[RunHit] = []
-    for span, entry in entries:
-        index, score = as_integer(entry.get(keys.SENTENCE_INDEX)), as_number(entry.get(keys.SCORE))
-        if index is not None and span[0] < span[1] and not math.isnan(score):
-            hits.append(RunHit(index, span, score, entry))
-    is_complete = len(hits) == len(metadata.get(keys.HITS) or ())
-    return sorted(hits, key=lambda hit: hit.index) if is_complete else []
+    if not is_sound:
+        return None
+    separators = [text[one[1] - start : two[0] - start] for one, two in pairwise(spans)]
+    separators.append(separator if isinstance(separator, str) else None)
+    sentences = {
+        index: RunSentence(low, high, text[low - start : high - start], after)
+        for (index, (low, high)), after in zip(by_index.items(), separators, strict=True)
+    }
+    return WindowRun(document, rank, doc_id, sentences, hits, parts)
 
 
 def parts_of_window(metadata: Mapping[str, Any]) -> list[PartSpan] | None:
