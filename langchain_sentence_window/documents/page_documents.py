@@ -16,8 +16,7 @@ A window's ``parts`` say which stretch of it stands on which page, and where in 
 one page, or a window of one, has no parts; its ``page`` is enough.
 """
 
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -25,17 +24,16 @@ from typing import Any
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
-from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block, trim
 
-from .keys import END_INDEX, HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
+from .keys import HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
 from .metadata_values import is_index
 from .part_blocks import LAYOUT, Continuation, write_layout
 from .part_spans import PartSpan, cut_parts
 from .source_metadata import PAGE, PAGE_LABEL, TOTAL_PAGES
-from .window_runs import parts_of_window, placed_entries, read_span, read_spans
+from .window_runs import parts_of_window, placed_entries, read_spans
 
 _OURS = frozenset({SOURCE, PAGE, PAGE_LABEL, TOTAL_PAGES, LAYOUT})
 
@@ -112,7 +110,7 @@ class PagedSentence:
 def sentences_on_pages(window: Document) -> list[PagedSentence]:
     """Return the sentences of a window with the pages that they stand on.
 
-    If the metadata has no spans of sentences, the hits count as sentences, and so does the text around each of them.
+    If the metadata has no spans of sentences, as that of a page, all of the text counts as one sentence.
 
     Args:
         window: A window Document, a Document of one page, or a window of one.
@@ -124,71 +122,21 @@ def sentences_on_pages(window: Document) -> list[PagedSentence]:
     start = as_integer(metadata.get(START_INDEX)) or 0
     end = start + len(text)
     places = _places_on_pages(metadata, start, end)
-    hits = [span for span, _ in placed_entries(metadata, HITS)]
-    if len(hits) < len(_listed(metadata, HITS)):
-        raise _invalid(metadata, HITS)
-    spans = read_spans(_listed(metadata, SENTENCE_SPANS))
-    if SENTENCE_SPANS not in metadata:
-        spans = list(pairwise([start, *(edge for hit in sorted(hits) for edge in hit), end]))
+    hits = {span for span, _ in placed_entries(metadata, HITS)}
+    spans = read_spans(metadata[SENTENCE_SPANS]) if SENTENCE_SPANS in metadata else [(start, end)]
     if not spans or not all(start <= low <= high <= end for low, high in spans):
-        raise _invalid(metadata, SENTENCE_SPANS if SENTENCE_SPANS in metadata else HITS)
-    trimmed = [trim(text, low - start, high - start) for low, high in spans]
-    return [
-        PagedSentence(
-            start + low,
-            start + high,
-            text[low:high],
-            (start + low, start + high) in hits,
-            tuple(
-                _piece(place, text[place.source_start - start : place.source_end - start])
-                for place in cut_parts(places, start + low, start + high)
-            ),
-        )
-        for low, high in trimmed
-        if low < high
-    ]
-
-
-def sentence_found_on_pages(
-    window: Document, text: str, own: Span, read_page: Callable[[int], str]
-) -> PagedSentence | None:
-    """Return where a text stands that was shortened or rewritten since it was a window, or never said where it starts.
-
-    It is looked for in what the window was of its pages: all of the window's text, which then has it in its place; else
-    the text alone.
-
-    Args:
-        window: What is left of the window.
-        text: A text in it.
-        own: Its span in the window's text.
-        read_page: Returns the text of a page.
-
-    Returns:
-        The text as one sentence; ``None`` if it isn't there, or more than once.
-    """
-    span = read_span([window.metadata.get(START_INDEX), window.metadata.get(END_INDEX)])
-    places = _places_on_pages(window.metadata, *(span or (0, sys.maxsize)))
-    for sought, (low, high) in ((window.page_content, own), (text, (0, len(text)))):
-        matches = [
-            (place, at + low, at + high)
-            for place in places
-            for at in _occurrences(sought, read_page(place.identity[PAGE])[: place.end], place.start)
+        raise _invalid(metadata, SENTENCE_SPANS)
+    sentences: list[PagedSentence] = []
+    for low, high in spans:
+        first, last = trim(text, low - start, high - start)
+        span = start + first, start + last
+        pieces = [
+            _piece(place, text[place.source_start - start : place.source_end - start])
+            for place in cut_parts(places, *span)
         ]
-        if len(matches) == 1:
-            place, start, end = matches[0]
-            shift = place.source_start - place.start
-            span = start + shift, end + shift
-            return PagedSentence(
-                *span, text, is_hit=False, pieces=(_piece(PartSpan(place.identity, start, *span), text),)
-            )
-    return None
-
-
-def _occurrences(sought: str, text: str, start: int) -> list[int]:
-    """Return up to two places of a text that isn't blank."""
-    first = text.find(sought, start) if sought.strip() else -1
-    second = text.find(sought, first + 1) if first >= 0 else -1
-    return [at for at in (first, second) if at >= 0]
+        if first < last:
+            sentences.append(PagedSentence(*span, text[first:last], span in hits, tuple(pieces)))
+    return sentences
 
 
 def _piece(place: PartSpan, text: str) -> PagePiece:
@@ -221,13 +169,6 @@ def _places_on_pages(metadata: Mapping[str, Any], start: int, end: int) -> list[
                 "read with langchain_sentence_window.loaders.PDFLoader"
             )
     return places
-
-
-def _listed(metadata: Mapping[str, Any], key: str) -> Sequence[Any]:
-    values = metadata.get(key) or ()
-    if not isinstance(values, list | tuple):
-        raise _invalid(metadata, key)
-    return values
 
 
 def _invalid(metadata: Mapping[str, Any], key: str) -> InvalidInputError:
