@@ -18,7 +18,7 @@ from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.windows.geometry import Hit
 
 from . import keys
-from .metadata_values import checked, checked_values, number, numbers
+from .metadata_values import number, numbers, texts
 from .part_spans import PartSpan, cut_spans, read_part_spans
 from .source_metadata import line_breaks
 
@@ -33,6 +33,9 @@ _USUAL: Mapping[str, Any] = {
     **dict.fromkeys(_RARE_NUMBERS),
 }
 """The values that `sentence_documents` leaves out."""
+
+_WINDOW_TEXTS = (keys.WINDOW_TEXT, keys.WINDOW_SPANS)
+_USUAL_WINDOW = {keys.WINDOW_SEPARATOR: " ", keys.WINDOW_PARTS: ""}
 
 
 @dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long
@@ -149,7 +152,7 @@ def read_parts(
 
 def _read(metadata: Mapping[str, Any], text: str, source: Mapping[str, Any] | None) -> StoredSentence:
     values = {**_USUAL, **metadata}
-    doc_id, separator, kind, heading, part_spans = checked_values(values, _TEXTS, str)
+    doc_id, separator, kind, heading, part_spans = texts(values, _TEXTS)
     index, start, end, section_start, section_end = numbers(values, _NUMBERS)
     rare = [None if values[key] is None else _index(values, key) for key in _RARE_NUMBERS]
     lead_in, line, level, first_piece, end_piece = rare
@@ -211,12 +214,12 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
         KeyError: A key is missing.
         ValueError: A value can't be what the module `source_documents` wrote.
     """
-    text = checked(metadata, keys.WINDOW_TEXT, str)
-    at, first = number(metadata, keys.WINDOW_START), number(metadata, keys.WINDOW_FIRST)
-    spans = [_span(span) for span in checked(metadata, keys.WINDOW_SPANS, str).split()]
+    text, written_spans, after, written_parts = texts({**_USUAL_WINDOW, **metadata}, (*_WINDOW_TEXTS, *_USUAL_WINDOW))
+    at, first = numbers(metadata, (keys.WINDOW_START, keys.WINDOW_FIRST))
+    spans = [_span(span) for span in written_spans.split()]
     ends = [0, *(end for span in spans for end in span), len(text)]
     separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
-    separators.append(checked(metadata, keys.WINDOW_SEPARATOR, str, " "))
+    separators.append(after)
     own = (sentence.start - at, sentence.end - at)
     is_sound = (
         ends == sorted(ends)
@@ -226,11 +229,9 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
         and text[slice(*own)] == sentence.text
     )
     if not is_sound:
-        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}")
+        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(written_spans)}")
     line = sentence.line and sentence.line - line_breaks(text, 0, own[0])
-    parts: list[PartSpan] = []
-    if keys.WINDOW_PARTS in metadata:
-        parts = read_part_spans(checked(metadata, keys.WINDOW_PARTS, str), {}, text, at)
+    parts = read_part_spans(written_parts, {}, text, at) if written_parts else []
     return tuple(
         replace(
             sentence,

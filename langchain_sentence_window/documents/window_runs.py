@@ -97,7 +97,7 @@ def read_run(document: Document, rank: int) -> WindowRun | None:
     )
     if not is_sound:
         return None
-    separators = [text[one[1] - start : two[0] - start] for one, two in pairwise(spans)]
+    separators: list[str | None] = [text[one[1] - start : two[0] - start] for one, two in pairwise(spans)]
     separators.append(separator if isinstance(separator, str) else None)
     sentences = {
         index: RunSentence(low, high, text[low - start : high - start], after)
