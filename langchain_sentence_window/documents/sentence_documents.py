@@ -19,8 +19,8 @@ from langchain_sentence_window.windows.geometry import Hit
 
 from . import keys
 from .metadata_values import number, numbers, texts
-from .part_spans import PartSpan, cut_spans, read_part_spans
-from .source_metadata import line_breaks
+from .part_spans import PartSpan, read_part_spans, write_part_spans
+from .source_metadata import identity_in, line_breaks
 
 _TEXTS = (keys.DOC_ID, keys.SEPARATOR, keys.KIND, keys.HEADING, keys.PART_SPANS)
 _NUMBERS = (keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END)
@@ -93,7 +93,9 @@ class StoredSentence:
         Raises:
             ValueError: ``part_spans`` can't be what `write_part_spans` wrote.
         """
-        return read_part_spans(self.part_spans, self.source, self.text, self.start) if self.part_spans else []
+        if not self.part_spans:
+            return []
+        return read_part_spans(self.part_spans, self.text, self.start, identity_in(self.source))
 
 
 SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
@@ -231,7 +233,7 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
     if not is_sound:
         raise ValueError(f"{keys.WINDOW_SPANS} is {shown(written_spans)}")
     line = sentence.line and sentence.line - line_breaks(text, 0, own[0])
-    parts = read_part_spans(written_parts, {}, text, at) if written_parts else []
+    parts = read_part_spans(written_parts, text, at, {}) if written_parts else []
     return tuple(
         replace(
             sentence,
@@ -244,7 +246,7 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
             lead_in=sentence.lead_in if index == sentence.index else None,
             text=text[start:end],
             line=line and line + line_breaks(text, 0, start),
-            part_spans=cut_spans(parts, at + start, at + end) if parts else "",
+            part_spans=write_part_spans(parts, text[start:end], at + start, {}) if parts else "",
         )
         for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)
     )

@@ -27,7 +27,7 @@ from langchain_sentence_window.splitting.blocks import PROSE
 from . import keys
 from .metadata_values import SCALARS, json_item
 from .part_spans import span_at, write_part_spans
-from .source_metadata import NAMING_KEYS, is_text_file, line_breaks
+from .source_metadata import NAMING_KEYS, identity_in, is_text_file, line_breaks
 from .source_parts import JoinedDocument
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def sentence_documents(
         if spans:
             if sentence.level:
                 values[keys.HEADING_LEVEL] = sentence.level
-            values[keys.PART_SPANS] = write_part_spans(text, spans, start, end)
+            values[keys.PART_SPANS] = write_part_spans(spans, text[start:end], start, identity_in(values))
         if has_lines:
             line, counted = line + line_breaks(text, counted, start), start
             values[keys.START_LINE] = line
@@ -127,7 +127,7 @@ def _inline_window(
     if separator != " ":
         values[keys.WINDOW_SEPARATOR] = separator
     if joined.spans:
-        values[keys.WINDOW_PARTS] = write_part_spans(joined.text, joined.spans, start, stop, names_first=True)
+        values[keys.WINDOW_PARTS] = write_part_spans(joined.spans, joined.text[start:stop], start, {})
     return values
 
 

@@ -79,7 +79,7 @@ def test_a_document_names_itself_and_tells_where_it_was_cut_from() -> None:
     assert carried(start_index=0, end_index=7) == {}
     assert carried(start_index=500) == {}
     [chunk] = SentenceSplitter().split_documents([Document(page_content="A card.", metadata={"start_index": 500})])
-    assert chunk.metadata["part_spans"] == "[[500,507]]"
+    assert chunk.metadata["part_spans"] == "[[500,0,7]]"
     assert carried(start_index=500, end_index=507) == {"source_start_index": 500, "source_end_index": 507}
     named = Document(page_content="A card.", id="b", metadata={"doc_id": "a"})
     [made] = SentenceSplitter().split_documents([named])

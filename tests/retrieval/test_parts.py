@@ -297,7 +297,7 @@ async def test_a_forged_place_is_refused_and_says_what_to_do(way: Invoke, words:
     store = FaissStore(words)
     retriever = SentenceWindowRetriever(vectorstore=store)
     await way(retriever, "add_documents", PAGES)
-    for forged in ("nonsense", "[]", "[[0]]", "[[5,2]]", "[[0,4]]", '[[0,41,{"page":[1]}]]', "[" * 3_000):
+    for forged in ("nonsense", "7", "[]", "[[0,0]]", "[[0,5,2]]", "[[0,0,4]]", "[[-1,0,41]]", "[" * 3_000):
         found = store.get_by_ids([each.id for each in SentenceSplitter().split_documents(PAGES) if each.id])
         for each in found:
             each.metadata["part_spans"] = forged
