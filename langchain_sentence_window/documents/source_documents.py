@@ -154,25 +154,20 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
     carried = {key: value for key, value in metadata.items() if key not in keys.CONTRACT_KEYS}
     if len(carried) == len(metadata):  # the usual case, quickly
         return carried
-    known = {keys.DOC_ID: doc_id, **_whole(document)}
+    whole = {keys.START_INDEX: 0, keys.END_INDEX: len(document.page_content)}
+    # A document that `get` returned, perhaps edited since: this package wrote the indexes.
+    is_ours = document.id is not None and document.id == metadata.get(keys.DOC_ID)
+    says_nothing = {keys.DOC_ID} if str(metadata.get(keys.DOC_ID)) == doc_id else set[str]()
+    if is_ours or all(metadata.get(key, index) == index for key, index in whole.items()):
+        says_nothing |= whole.keys()
     for key, value in metadata.items():
-        if key not in keys.CONTRACT_KEYS or (key in known and known[key] == keys.storable_text(value)):
+        if key not in keys.CONTRACT_KEYS or key in says_nothing:
             continue
         name = keys.RENAMED + key
         while name in carried and (type(carried[name]), carried[name]) != (type(value), value):
             name = keys.RENAMED + name
         carried[name] = value
     return carried
-
-
-def _whole(document: Document) -> dict[str, str]:
-    """Return the start and end index of a document, as text, if they only say that the text is the whole document."""
-    if isinstance(document.id, str) and document.id == keys.storable_text(document.metadata.get(keys.DOC_ID)):
-        # A document that `get` returned, perhaps edited since: this package wrote the indexes.
-        return {key: keys.storable_text(document.metadata.get(key)) or "" for key in (keys.START_INDEX, keys.END_INDEX)}
-    whole = {keys.START_INDEX: "0", keys.END_INDEX: str(len(document.page_content))}
-    is_whole = all(keys.storable_text(document.metadata.get(key, index)) == index for key, index in whole.items())
-    return whole if is_whole else {}
 
 
 def source_names(document: Document) -> list[str]:

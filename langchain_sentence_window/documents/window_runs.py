@@ -156,10 +156,8 @@ def source_span(document: Document) -> Span | None:
 
 def spans_of_sentences(document: Document) -> list[Span]:
     """Return the spans of a window's sentences in its text, in order; nothing if they aren't known."""
-    text, spans = document.page_content, _in_text(document, read_spans(document.metadata.get(keys.SENTENCE_SPANS)))
-    edges = [0, *(edge for span in spans for edge in span), len(text)]
-    gaps = [text[low:high].strip() for low, high in zip(edges[::2], edges[1::2], strict=True)]
-    return spans if _are_apart(spans) and all(text[slice(*span)].strip() for span in spans) and not any(gaps) else []
+    spans = _in_text(document, read_spans(document.metadata.get(keys.SENTENCE_SPANS)))
+    return spans if _are_apart(spans) else []
 
 
 def sentence_numbers(document: Document) -> Span | None:
@@ -174,11 +172,10 @@ def hit_spans(document: Document) -> list[Span]:
 
 def best_hit(document: Document) -> Span | None:
     """Return the span of a window's best hit in its text; ``None`` if there is none."""
-    entries = placed_entries(document.metadata, keys.HITS)
-    scores = [(as_number(entry.get(keys.SCORE)), span) for span, entry in entries]
-    _, best = max([each for each in scores if not math.isnan(each[0])], default=(0, None), key=lambda each: each[0])
-    in_text = _in_text(document, [best]) if best else []
-    return in_text[0] if in_text else None
+    scores = [(as_number(entry.get(keys.SCORE)), span) for span, entry in placed_entries(document.metadata, keys.HITS)]
+    known = [(score, span) for score, span in scores if not math.isnan(score)]
+    best = _in_text(document, [max(known, key=lambda each: each[0])[1]]) if known else []
+    return best[0] if best else None
 
 
 def pages_touched(document: Document) -> tuple[int, ...]:
