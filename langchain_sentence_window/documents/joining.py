@@ -386,21 +386,13 @@ def in_overlap_order(texts: Sequence[str]) -> list[int]:
         for other, length in _overlapping(index, text, texts, beginnings)
         if length < len(texts[other].strip())  # a chunk goes on after what it shares
     ]
-    following: dict[int, int] = {}
-    last_of = {index: index for index in range(len(texts))}  # by the first of those that follow each other
-    first_of = dict(last_of)
+    chains = {index: [index] for index in range(len(texts))}  # the texts that follow each other, by each of them
     for _, _, negative, other in sorted(overlaps, reverse=True):  # the longest first, as a short one may be chance
-        index = -negative
-        if index in first_of and other in last_of and first_of[index] != other:
-            following[index] = other
-            first, last = first_of.pop(index), last_of.pop(other)
-            last_of[first], first_of[last] = last, first
-    order: list[int] = []
-    for first in sorted(last_of):
-        order.append(first)
-        while order[-1] in following:
-            order.append(following[order[-1]])
-    return order
+        before, after = chains[-negative], chains[other]
+        if before is not after and before[-1] == -negative and after[0] == other:
+            before += after
+            chains |= dict.fromkeys(after, before)
+    return [each for index, chain in chains.items() if chain[0] == index for each in chain]
 
 
 def _overlapping(

@@ -18,7 +18,6 @@ one page, or a window of one, has no parts; its ``page`` is enough.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from langchain_core.documents import Document
@@ -157,8 +156,7 @@ def _places_on_pages(metadata: Mapping[str, Any], start: int, end: int) -> list[
     """
     parts = parts_of_window(metadata)
     places = parts or [PartSpan(metadata, start, start, end)]
-    edges = [start, *(edge for place in places for edge in (place.source_start, place.source_end)), end]
-    if parts is None or any(low > high for low, high in pairwise(edges)):
+    if parts is None:
         raise _invalid(metadata, PARTS)
     for place in places:
         if not is_index(place.identity.get(PAGE)):

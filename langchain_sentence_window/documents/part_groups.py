@@ -327,18 +327,18 @@ _MAX_SHOWN = 3
 
 def warn_of_parts(joined: Iterable[JoinedDocument]) -> None:
     """Warn once of parts of some documents that are missing, came twice or in another order."""
-    odd = [document for document in joined if document.remarks]
-    if not odd:
-        return
-    odd_parts = [
+    odd = [
         f"{shown(document.doc_id)}: {', '.join(document.remarks[:_MAX_SHOWN])}"
         + (f" and {len(document.remarks) - _MAX_SHOWN} more" if len(document.remarks) > _MAX_SHOWN else "")
-        for document in odd[:_MAX_SHOWN]
+        for document in joined
+        if document.remarks
     ]
+    if not odd:
+        return
     more = f"; and {len(odd) - _MAX_SHOWN} more documents" if len(odd) > _MAX_SHOWN else ""
     warnings.warn(
-        f"the parts of a document were joined as well as possible ({'; '.join(odd_parts)}{more}); give all parts "
-        "of a source in one call, each once, or switch joining off with SentenceSplitter(join_parts=False)",
+        f"the parts of a document were joined as well as possible ({'; '.join(odd[:_MAX_SHOWN])}{more}); give all "
+        "parts of a source in one call, each once, or switch joining off with SentenceSplitter(join_parts=False)",
         SentenceWindowWarning,
         stacklevel=3,
     )

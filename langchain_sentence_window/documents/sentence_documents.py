@@ -217,38 +217,36 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
         ValueError: A value can't be what the module `source_documents` wrote.
     """
     text, written_spans, after, written_parts = texts({**_USUAL_WINDOW, **metadata}, (*_WINDOW_TEXTS, *_USUAL_WINDOW))
-    at, first = numbers(metadata, (keys.WINDOW_START, keys.WINDOW_FIRST))
-    spans = [_span(span) for span in written_spans.split()]
-    ends = [0, *(end for span in spans for end in span), len(text)]
-    separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
-    separators.append(after)
-    own = (sentence.start - at, sentence.end - at)
+    spans = [_span(written, sentence.start) for written in written_spans.split()]
+    own, at = (sentence.start, sentence.end), min(spans, default=(0, 0))[0]
+    first = sentence.index - spans.index(own) if own in spans else -1
+    edges = [at, *(edge for span in spans for edge in span), at + len(text)]
     is_sound = (
-        ends == sorted(ends)
+        edges == sorted(edges)
         and sentence.section_start <= first
         and first + len(spans) <= sentence.section_end
-        and (sentence.index, own) in enumerate(spans, first)
-        and text[slice(*own)] == sentence.text
+        and text[own[0] - at : own[1] - at] == sentence.text
     )
     if not is_sound:
         raise ValueError(f"{keys.WINDOW_SPANS} is {shown(written_spans)}")
-    line = sentence.line and sentence.line - line_breaks(text, 0, own[0])
+    separators = [text[one[1] - at : two[0] - at] for one, two in pairwise(spans)]
+    line = sentence.line and sentence.line - line_breaks(text, 0, sentence.start - at)
     parts = read_part_spans(written_parts, text, at, {}) if written_parts else []
     return tuple(
         replace(
             sentence,
             index=index,
-            start=at + start,
-            end=at + end,
+            start=start,
+            end=end,
             separator=separator,
             # Of others than the sentence itself a window doesn't hold these.
             kind=sentence.kind if index == sentence.index else "",
             lead_in=sentence.lead_in if index == sentence.index else None,
-            text=text[start:end],
-            line=line and line + line_breaks(text, 0, start),
-            part_spans=write_part_spans(parts, text[start:end], at + start, {}) if parts else "",
+            text=text[start - at : end - at],
+            line=line and line + line_breaks(text, 0, start - at),
+            part_spans=write_part_spans(parts, text[start - at : end - at], start, {}) if parts else "",
         )
-        for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)
+        for index, ((start, end), separator) in enumerate(zip(spans, [*separators, after], strict=True), first)
     )
 
 
@@ -270,6 +268,6 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
     )
 
 
-def _span(written: str) -> Span:
-    start, end = written.split(":")
-    return int(start), int(end)
+def _span(written: str, start: int) -> Span:
+    low, high = written.split(":")
+    return start + int(low), start + int(high)

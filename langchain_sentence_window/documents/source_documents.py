@@ -113,15 +113,8 @@ def _inline_window(
     first, end = max(index - before, sentence.section_start), min(index + after + 1, sentence.section_end)
     held = sentences[first:end]
     start, stop = held[0].start, held[-1].end
-    spans = [f"{each.start - start}:{each.end - start}" for each in held]
-    values = {
-        keys.WINDOW_TEXT: joined.text[start:stop],
-        keys.WINDOW_FIRST: first,
-        keys.WINDOW_LAST: end - 1,
-        keys.WINDOW_START: start,
-        keys.WINDOW_END: stop,
-        keys.WINDOW_SPANS: " ".join(spans),
-    }
+    spans = [f"{each.start - sentence.start}:{each.end - sentence.start}" for each in held]
+    values = {keys.WINDOW_TEXT: joined.text[start:stop], keys.WINDOW_SPANS: " ".join(spans)}
     # At the end of a section no window needs what follows, which may be long.
     separator = joined.text[stop : sentences[end].start] if end < sentence.section_end else " "
     if separator != " ":
@@ -332,8 +325,7 @@ class IngestState:
     @classmethod
     def read(cls, metadata: Mapping[str, Any]) -> Self | None:
         """Read the state from a sentence's metadata; return ``None`` if there is none, or it can't be read."""
-        written = metadata.get(keys.INGEST_STATE)
-        match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+        match = _WRITTEN.fullmatch(str(metadata.get(keys.INGEST_STATE)))
         return None if match is None else cls(match[1], int(match[2]), match[3], match[4])
 
     def __str__(self) -> str:

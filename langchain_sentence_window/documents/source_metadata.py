@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from langchain_sentence_window._validation import as_number
+from langchain_sentence_window._validation import as_integer, as_number
 from langchain_sentence_window.splitting.source_code import name_of_file, syntax_of_source
 
 from .file_state import FILE_STATE
@@ -60,8 +60,7 @@ _TABLES_AND_PAGES = frozenset({"text/html", "text/csv", "text/tab-separated-valu
 def source_of(metadata: Mapping[str, Any]) -> str | None:
     """Return what a loader calls the source: a path or an address; ``None`` if it doesn't say."""
     values = [metadata.get(key) for key in (SOURCE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY)]
-    texts = [str.__str__(value) if isinstance(value, str) else "" for value in values]
-    source, path, name, folder = [text if text.strip() else "" for text in texts]
+    source, path, name, folder = [value if isinstance(value, str) and value.strip() else "" for value in values]
     return source or path or (f"{folder}/{name}" if name and folder else name) or None
 
 
@@ -161,11 +160,10 @@ def whole_number(value: object) -> int | None:
     """Return a number of 0 or more, which may be written as text or with a decimal point."""
     if type(value) is int:  # the usual case, quickly
         return value if value >= 0 else None
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS:
-        return int(value)
-    if isinstance(value, float) and value.is_integer() and value >= 0:
-        return int(value)
-    return int(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS else None
+    number = int(value) if isinstance(value, float) and value.is_integer() else as_integer(value)
+    return number if number is not None and number >= 0 else None
 
 
 def _docling_page(metadata: Mapping[str, Any]) -> int | None:

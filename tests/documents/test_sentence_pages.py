@@ -71,7 +71,6 @@ def test_pages_are_named_as_the_file_names_them() -> None:
         ({"parts": 7}, "parts"),
         ({"parts": [7]}, "parts"),
         ({"parts": [{"page": "6", "start_index": 0, "end_index": 4, "span": [0, 4]}]}, "page"),
-        ({"parts": [{"page": 6, "start_index": 0, "end_index": 4000, "span": [0, 4000]}]}, "parts"),
         ({"parts": [{"page": 6, "start_index": 0, "end_index": 4, "span": "0:4"}]}, "parts"),
         ({"parts": [{"page": 6, "start_index": 0, "end_index": 4}]}, "parts"),
         ({"sentence_spans": "0:9"}, "sentence_spans"),
