@@ -56,7 +56,35 @@ from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.windows.geometry import Hit, Window
 
-from . import keys
+from .keys import (
+    ALSO_IN,
+    CITATION_NUMBER,
+    DOC_ID,
+    END_INDEX,
+    HEADING,
+    HITS,
+    KIND,
+    LEAD_INS,
+    LINES,
+    PAGE_LABELS,
+    PAGES,
+    PARTS,
+    RELEVANCE,
+    RELEVANCE_SCORE,
+    SCORE,
+    SENTENCE_INDEX,
+    SENTENCE_SPANS,
+    SENTENCES,
+    SEPARATOR,
+    SIMILARITY,
+    START_INDEX,
+    TEXT,
+    TIMES,
+    TOKENS,
+    WINDOW_ID,
+    WINDOW_KEYS,
+    window_id,
+)
 from .metadata_values import own_values
 from .part_spans import PartSpan, as_entries, joined_spans
 from .sentence_documents import SentencesByKey, StoredSentence
@@ -90,27 +118,27 @@ class WindowField:
 
 
 FIELDS = (
-    WindowField(keys.DOC_ID),
-    WindowField(keys.START_INDEX),
-    WindowField(keys.END_INDEX),
-    WindowField(keys.SENTENCES),
-    WindowField(keys.HITS, is_of_search=True),
-    WindowField(keys.SCORE, is_of_search=True, brief="score {:.2f}"),
-    WindowField(keys.RELEVANCE, is_of_search=True),
-    WindowField(keys.RELEVANCE_SCORE, is_of_search=True, is_of_reranker=True, brief="reranked {:.2f}"),
-    WindowField(keys.WINDOW_ID),
-    WindowField(keys.HEADING),
-    WindowField(keys.SEPARATOR, is_on_page=False),
-    WindowField(keys.LEAD_INS),
-    WindowField(keys.ALSO_IN),
-    WindowField(keys.PARTS, is_on_page=False),
-    WindowField(keys.PAGES),
-    WindowField(keys.PAGE_LABELS),
-    WindowField(keys.TIMES),
-    WindowField(keys.LINES),
-    WindowField(keys.SENTENCE_SPANS),
-    WindowField(keys.TOKENS),
-    WindowField(keys.CITATION_NUMBER, is_of_search=True, is_on_page=False),
+    WindowField(DOC_ID),
+    WindowField(START_INDEX),
+    WindowField(END_INDEX),
+    WindowField(SENTENCES),
+    WindowField(HITS, is_of_search=True),
+    WindowField(SCORE, is_of_search=True, brief="score {:.2f}"),
+    WindowField(RELEVANCE, is_of_search=True),
+    WindowField(RELEVANCE_SCORE, is_of_search=True, is_of_reranker=True, brief="reranked {:.2f}"),
+    WindowField(WINDOW_ID),
+    WindowField(HEADING),
+    WindowField(SEPARATOR, is_on_page=False),
+    WindowField(LEAD_INS),
+    WindowField(ALSO_IN),
+    WindowField(PARTS, is_on_page=False),
+    WindowField(PAGES),
+    WindowField(PAGE_LABELS),
+    WindowField(TIMES),
+    WindowField(LINES),
+    WindowField(SENTENCE_SPANS),
+    WindowField(TOKENS),
+    WindowField(CITATION_NUMBER, is_of_search=True, is_on_page=False),
 )
 """A row for each key of `WINDOW_KEYS`."""
 
@@ -128,19 +156,19 @@ def made_values(
     doc_id, best, first, last = window.doc_id, window.best, held[0], held[-1]
     return _without_none(
         {
-            keys.DOC_ID: doc_id,
-            keys.START_INDEX: first.start,
-            keys.END_INDEX: last.end,
-            keys.SENTENCES: [window.first, window.last],
-            keys.HITS: [_hit_entry(hit, held[hit.index - window.first]) for hit in window.hits],
-            keys.SCORE: best.score,
-            keys.WINDOW_ID: keys.window_id(doc_id, window.first, window.last),
-            keys.HEADING: held[best.index - window.first].heading or None,
-            keys.SEPARATOR: last.separator if window.last + 1 < last.section_end else None,
-            keys.LEAD_INS: lead_ins or None,
+            DOC_ID: doc_id,
+            START_INDEX: first.start,
+            END_INDEX: last.end,
+            SENTENCES: [window.first, window.last],
+            HITS: [_hit_entry(hit, held[hit.index - window.first]) for hit in window.hits],
+            SCORE: best.score,
+            WINDOW_ID: window_id(doc_id, window.first, window.last),
+            HEADING: held[best.index - window.first].heading or None,
+            SEPARATOR: last.separator if window.last + 1 < last.section_end else None,
+            LEAD_INS: lead_ins or None,
             **_values_of_parts(part_spans(held)),
-            keys.LINES: window_lines(first, last),
-            keys.SENTENCE_SPANS: [[each.start, each.end] for each in held],
+            LINES: window_lines(first, last),
+            SENTENCE_SPANS: [[each.start, each.end] for each in held],
         }
     )
 
@@ -156,7 +184,7 @@ def merged_values(runs: Sequence[WindowRun], sentences: Mapping[int, RunSentence
     hits: dict[int, tuple[float, Mapping[str, Any], WindowRun]] = {}
     for run in ranked:
         for index, entry in run.hits.items():
-            score = as_number(entry[keys.SCORE])
+            score = as_number(entry[SCORE])
             if index not in hits or score > hits[index][0]:
                 hits[index] = score, entry, run
     best = max(sorted(hits), key=lambda index: hits[index][0])
@@ -168,20 +196,20 @@ def merged_values(runs: Sequence[WindowRun], sentences: Mapping[int, RunSentence
     parts = joined_spans(part for run in runs for part in run.parts)
     values = {
         **own_values(holder.document.metadata),
-        keys.START_INDEX: start,
-        keys.END_INDEX: end,
-        keys.SENTENCES: [first, last],
-        keys.HITS: [dict(hits[index][1]) for index in sorted(hits)],
-        keys.SCORE: best_entry[keys.SCORE],
-        keys.RELEVANCE: _highest(keys.RELEVANCE, holder, ranked),
-        keys.RELEVANCE_SCORE: _highest(keys.RELEVANCE_SCORE, holder, ranked),
-        keys.WINDOW_ID: keys.window_id(doc_id, first, last),
-        keys.SEPARATOR: sentences[last].separator,
-        keys.LEAD_INS: _lead_ins_before(start, runs) or None,
-        keys.ALSO_IN: each_once(places, doc_id, start, end) or None,
+        START_INDEX: start,
+        END_INDEX: end,
+        SENTENCES: [first, last],
+        HITS: [dict(hits[index][1]) for index in sorted(hits)],
+        SCORE: best_entry[SCORE],
+        RELEVANCE: _highest(RELEVANCE, holder, ranked),
+        RELEVANCE_SCORE: _highest(RELEVANCE_SCORE, holder, ranked),
+        WINDOW_ID: window_id(doc_id, first, last),
+        SEPARATOR: sentences[last].separator,
+        LEAD_INS: _lead_ins_before(start, runs) or None,
+        ALSO_IN: each_once(places, doc_id, start, end) or None,
         **(_values_of_parts(parts) if parts else {}),
-        keys.LINES: [min(low for low, _ in lines), max(high for _, high in lines)] if all(lines) else None,
-        keys.SENTENCE_SPANS: [[each.start, each.end] for each in sentences.values()],
+        LINES: [min(low for low, _ in lines), max(high for _, high in lines)] if all(lines) else None,
+        SENTENCE_SPANS: [[each.start, each.end] for each in sentences.values()],
     }
     return _without_none(values)
 
@@ -198,39 +226,39 @@ def cut_values(
         lines: The first and the last line that it touches; ``None`` if they aren't known.
     """
     of_parts = _values_of_parts(parts or ())
-    for key in (keys.PAGES, keys.PAGE_LABELS):
+    for key in (PAGES, PAGE_LABELS):
         kept = metadata.get(key)
         if parts is None and isinstance(kept, list) and len(kept) == 1:  # each stretch of one page is on that page
             of_parts[key] = kept
-    untrue = (keys.SENTENCES, keys.HITS, keys.WINDOW_ID, keys.SEPARATOR, keys.LEAD_INS, keys.ALSO_IN)
+    untrue = (SENTENCES, HITS, WINDOW_ID, SEPARATOR, LEAD_INS, ALSO_IN)
     values = {
         **metadata,
         **dict.fromkeys(untrue),
-        keys.START_INDEX: span and span[0],
-        keys.END_INDEX: span and span[1],
+        START_INDEX: span and span[0],
+        END_INDEX: span and span[1],
         **of_parts,
-        keys.LINES: lines and list(lines),
-        keys.SENTENCE_SPANS: _cut_sentences(metadata, span) if parts and span else None,
+        LINES: lines and list(lines),
+        SENTENCE_SPANS: _cut_sentences(metadata, span) if parts and span else None,
     }
     return _without_none(values)
 
 
 def _without_none(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None or key not in keys.WINDOW_KEYS}
+    return {key: value for key, value in values.items() if value is not None or key not in WINDOW_KEYS}
 
 
 def _values_of_parts(parts: Sequence[PartSpan]) -> dict[str, Any]:
     """Return the fields that say where a window stands in the parts of its document."""
     if not parts:
-        return dict.fromkeys((keys.PARTS, keys.PAGES, keys.PAGE_LABELS, keys.TIMES))
+        return dict.fromkeys((PARTS, PAGES, PAGE_LABELS, TIMES))
     pages = {page for part in parts if (page := page_of(part.identity)) is not None}
     labels = [str(label) for part in parts if (label := part.identity.get(PAGE_LABEL)) is not None]
     times = [time for part in parts if (time := time_of(part.identity)) is not None]
     return {
-        keys.PARTS: as_entries(parts),
-        keys.PAGES: sorted(pages) or None,
-        keys.PAGE_LABELS: list(dict.fromkeys(labels)) or None,
-        keys.TIMES: [min(begins for begins, _ in times), max(ends for _, ends in times)] if times else None,
+        PARTS: as_entries(parts),
+        PAGES: sorted(pages) or None,
+        PAGE_LABELS: list(dict.fromkeys(labels)) or None,
+        TIMES: [min(begins for begins, _ in times), max(ends for _, ends in times)] if times else None,
     }
 
 
@@ -322,8 +350,8 @@ def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
             continue
         kind, end = lead_in_part(kind_below, sentence.text, sentence.kind)
         if end:
-            span = {keys.START_INDEX: sentence.start, keys.END_INDEX: sentence.start + end}
-            entries.append({keys.KIND: kind, keys.TEXT: sentence.text[:end], **span})
+            span = {START_INDEX: sentence.start, END_INDEX: sentence.start + end}
+            entries.append({KIND: kind, TEXT: sentence.text[:end], **span})
     return entries
 
 
@@ -351,8 +379,8 @@ def window_lines(first: StoredSentence, last: StoredSentence) -> list[int] | Non
 
 def places_in(document: Document) -> list[dict[str, Any]]:
     """Return copies of the places that ``also_in`` of a window names; none for what can't be places."""
-    entries = placed_entries(document.metadata, keys.ALSO_IN)
-    return [own_values(place) for _, place in entries if isinstance(place.get(keys.DOC_ID), str)]
+    entries = placed_entries(document.metadata, ALSO_IN)
+    return [own_values(place) for _, place in entries if isinstance(place.get(DOC_ID), str)]
 
 
 def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
@@ -366,7 +394,7 @@ def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: in
     """
     once: dict[tuple[str, int, int], dict[str, Any]] = {}
     for place in places:
-        name, low, high = place[keys.DOC_ID], place[keys.START_INDEX], place[keys.END_INDEX]
+        name, low, high = place[DOC_ID], place[START_INDEX], place[END_INDEX]
         if name != doc_id or not start <= low <= high <= end:
             once.setdefault((name, low, high), place)
     return list(once.values())
@@ -374,12 +402,12 @@ def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: in
 
 def _hit_entry(hit: Hit, sentence: StoredSentence) -> dict[str, Any]:
     entry = {
-        keys.SENTENCE_INDEX: hit.index,
-        keys.START_INDEX: sentence.start,
-        keys.END_INDEX: sentence.end,
-        keys.SCORE: hit.score,
+        SENTENCE_INDEX: hit.index,
+        START_INDEX: sentence.start,
+        END_INDEX: sentence.end,
+        SCORE: hit.score,
     }
-    return entry if hit.similarity is None else entry | {keys.SIMILARITY: hit.similarity}
+    return entry if hit.similarity is None else entry | {SIMILARITY: hit.similarity}
 
 
 def _highest(key: str, holder: WindowRun, runs: Sequence[WindowRun]) -> Any:
@@ -393,7 +421,7 @@ def _lead_ins_before(start: int, runs: Sequence[WindowRun]) -> list[dict[str, An
     """Return the distinct lead-ins that precede a merged window, in order."""
     by_start: dict[int, dict[str, Any]] = {}
     for run in runs:
-        for span, entry in placed_entries(run.document.metadata, keys.LEAD_INS):
+        for span, entry in placed_entries(run.document.metadata, LEAD_INS):
             if span[1] <= start:
                 by_start.setdefault(span[0], dict(entry))
     return [by_start[at] for at in sorted(by_start)][-MAX_LEAD_INS:]
@@ -401,5 +429,5 @@ def _lead_ins_before(start: int, runs: Sequence[WindowRun]) -> list[dict[str, An
 
 def _cut_sentences(metadata: Mapping[str, Any], stretch: Span) -> list[list[int]]:
     start, end = stretch
-    spans = read_spans(metadata.get(keys.SENTENCE_SPANS))
+    spans = read_spans(metadata.get(SENTENCE_SPANS))
     return [[max(start, low), min(end, high)] for low, high in spans if low < end and start < high] or [[start, end]]
