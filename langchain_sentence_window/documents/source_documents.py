@@ -166,8 +166,7 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
 def source_names(document: Document) -> list[str]:
     """Return the names that a retriever may know a source document by: its id, its ``doc_id``, its ``source``."""
     names = (document.id, document.metadata.get(keys.DOC_ID), document.metadata.get(keys.SOURCE))
-    texts = [keys.storable_text(name) for name in names if name is not None]
-    return [text for text in texts if text is not None]
+    return [str(name) for name in names if name is not None]
 
 
 def found_span(document: Document) -> tuple[str, int | None]:
@@ -194,10 +193,7 @@ def found_span(document: Document) -> tuple[str, int | None]:
             f"the retriever returned a document of {len(document.page_content)} characters that says it is "
             f"[{shown(start)}, {shown(end)}) of {shown(name)}; a rewritten text can't be compared with gold spans"
         )
-    text = keys.storable_text(name)
-    if text is None:
-        raise InvalidInputError(f"the retriever returned a document named {shown(name)}; name it by a string")
-    return text, int(start) if start >= 0 else None
+    return str(name), int(start) if start >= 0 else None
 
 
 _MAX_NAMED = 20
@@ -270,7 +266,7 @@ class MetadataFitter:
                     kept[key] = value
                     continue
                 if key == keys.DOC_ID and not isinstance(value, SCALARS):  # the same name as if not converted
-                    kept |= {} if value is None else {key: keys.storable_text(value)}
+                    kept |= {} if value is None else {key: str(value)}
                     continue
                 try:
                     name, converted = json_item(key, value, kept)

@@ -280,9 +280,8 @@ def _cut_lines(document: Document, start: int, end: int) -> Span | None:
     lines, own = lines_touched(document), source_span(document)
     if not lines or own is None or not own[0] <= start <= end <= own[1]:
         return None
-    text, low, high = document.page_content, start - own[0], end - own[0]
-    first = lines[0] + line_breaks(text, 0, low)
-    return first, first + line_breaks(text, low, high)
+    first = lines[0] + line_breaks(document.page_content, 0, start - own[0])
+    return first, first + line_breaks(document.page_content, start - own[0], end - own[0])
 
 
 def _stretch(document: Document, text: str, metadata: dict[str, Any]) -> Document:
