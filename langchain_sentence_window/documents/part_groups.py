@@ -100,7 +100,7 @@ def group_documents(documents: Sequence[Document], join: JoinParts, names: Seque
     """
     groups = group_by_name(documents, join, names)
     for group in groups:
-        if len(group.parts) > 1 and not group.is_one_document:
+        if not group.is_one_document:
             raise InvalidInputError(
                 f"two documents of this call have the doc_id {group.doc_id!r}; give each a different one, or join "
                 "their texts into one document. Nothing was stored."

@@ -123,7 +123,7 @@ class SentenceSplitter(BaseDocumentTransformer):
                 f"join_parts is {shown(join_parts)}; it must be True, False, or the metadata key that numbers parts"
             )
         self._inline_window = None if inline_window is None else window_size(inline_window)
-        common = Ruleset(
+        self._common = Ruleset(  # what the rules of all languages have in common
             languages.Language(),
             structure=structure,
             min_chars=low,
@@ -140,7 +140,15 @@ class SentenceSplitter(BaseDocumentTransformer):
             "inline_window": self._inline_window,
             "join_parts": join_parts,
         }
-        self._rulesets = Rulesets(language, engine, common)
+        self._rules: dict[str, Ruleset] = {}  # by language, made when they are first needed
+        if isinstance(language, str) and language == languages.AUTO:
+            languages.check_detection()
+            if engine is not None:
+                make_engine(engine, languages.FALLBACK)
+        else:
+            if not languages.is_known(languages.check_code(language)) and not callable(engine):
+                raise languages.unknown_code(language)
+            self._rules[language] = _make_rules(self._common, language, engine)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how a copy is made: by the settings, as engines can't be pickled."""
@@ -264,13 +272,29 @@ class SentenceSplitter(BaseDocumentTransformer):
             values = front_matter.values if front_matter else {}
             said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
             language = languages.language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
-        rules = self._rulesets.of(language, document.doc_id)
+        rules = self._rules_of(language, document.doc_id)
         sentences = list["Sentence"]()
         for start, end, blocks, headings in document.segments:  # each by itself, at its place in the document
             own = None if start or is_code else front_matter if end == len(text) else read_front_matter(text[:end])
             found = split_text(text[start:end], rules, Above(headings, own), blocks=blocks, syntax=syntax)
             sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
         return sentences, front_matter
+
+    def _rules_of(self, language: str, doc_id: str) -> Ruleset:
+        """Return the rules of a known language; warn when the first document of a language is cut without its rules.
+
+        Documents of other languages than the splitter's are cut by the splitter's engine if that knows their language,
+        else as without an engine.
+        """
+        if language not in self._rules:
+            engine = self._settings["engine"]
+            engine = engine if callable(engine) or knows(engine, language) else None
+            try:
+                self._rules[language] = _make_rules(self._common, language, engine)
+            except MissingExtraError as error:  # a corpus shouldn't fail for one document
+                _warn_of_missing_rules(language, doc_id, error)
+                self._rules[language] = replace(self._common, words=languages.words_of(language))
+        return self._rules[language]
 
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """Cut documents into sentence Documents; LangChain's name for `split_documents`."""
@@ -305,57 +329,12 @@ def syntax_of(metadata: Mapping[str, Any]) -> "Syntax | None":
     return syntax_of_source(source_of(metadata) or "") or of_language
 
 
-class Rulesets:
-    """The rulesets of a splitter, by language, each made when it is first asked for."""
-
-    def __init__(self, language: str, engine: str | Engine | None, common: Ruleset) -> None:
-        """Make the ruleset of the splitter's own language.
-
-        Args:
-            language: A code that `check_code` lets pass, or ``auto``.
-            engine: See `SentenceSplitter`.
-            common: What the rulesets of all languages have in common.
-
-        Raises:
-            InvalidInputError: There is no such language or engine, or the engine doesn't know the language.
-            MissingExtraError: The engine's library isn't installed, or for ``auto`` the one that detects languages.
-        """
-        self._engine, self._common = engine, common
-        self._made: dict[str, Ruleset] = {}
-        if isinstance(language, str) and language == languages.AUTO:
-            languages.check_detection()
-            if engine is not None:
-                make_engine(engine, languages.FALLBACK)
-            return
-        if not languages.is_known(languages.check_code(language)) and not callable(engine):
-            raise languages.unknown_code(language)
-        self._made[language] = self._make(language, engine)
-
-    def of(self, language: str, doc_id: str = "") -> Ruleset:
-        """Return the ruleset of a language; warn when the first document of a language is cut without its rules.
-
-        Documents of other languages than the splitter's are cut by the splitter's engine if that knows their language,
-        else as without an engine.
-
-        Args:
-            language: The code of a known language.
-            doc_id: The document to be cut, for the warning.
-        """
-        if language not in self._made:
-            engine = self._engine if callable(self._engine) or knows(self._engine, language) else None
-            try:
-                self._made[language] = self._make(language, engine)
-            except MissingExtraError as error:  # a corpus shouldn't fail for one document
-                _warn_of_missing_rules(language, doc_id, error)
-                self._made[language] = replace(self._common, words=languages.words_of(language))
-        return self._made[language]
-
-    def _make(self, language: str, engine: str | Engine | None) -> Ruleset:
-        if engine is None and language not in languages.known_languages():
-            engine = "sentencex"
-        made = None if engine is None else make_engine(engine, language)
-        # Other engines know more languages; decisions about newlines then need typography and abbreviations alone.
-        return replace(self._common, words=languages.words_of(language), engine=made)
+def _make_rules(common: Ruleset, language: str, engine: str | Engine | None) -> Ruleset:
+    if engine is None and language not in languages.known_languages():
+        engine = "sentencex"
+    made = None if engine is None else make_engine(engine, language)
+    # Other engines know more languages; decisions about newlines then need typography and abbreviations alone.
+    return replace(common, words=languages.words_of(language), engine=made)
 
 
 def _warn_of_missing_rules(language: str, doc_id: str, error: MissingExtraError) -> None:

@@ -201,8 +201,8 @@ def merged_values(runs: Sequence[WindowRun], sentences: Mapping[int, RunSentence
         SENTENCES: [first, last],
         HITS: [dict(hits[index][1]) for index in sorted(hits)],
         SCORE: best_entry[SCORE],
-        RELEVANCE: _highest(RELEVANCE, holder, ranked),
-        RELEVANCE_SCORE: _highest(RELEVANCE_SCORE, holder, ranked),
+        RELEVANCE: _highest(RELEVANCE, runs),
+        RELEVANCE_SCORE: _highest(RELEVANCE_SCORE, runs),
         WINDOW_ID: window_id(doc_id, first, last),
         SEPARATOR: sentences[last].separator,
         LEAD_INS: _lead_ins_before(start, runs) or None,
@@ -410,11 +410,10 @@ def _hit_entry(hit: Hit, sentence: StoredSentence) -> dict[str, Any]:
     return entry if hit.similarity is None else entry | {SIMILARITY: hit.similarity}
 
 
-def _highest(key: str, holder: WindowRun, runs: Sequence[WindowRun]) -> Any:
-    """Return the highest number under a key; without a number, what the window with the best hit has there."""
+def _highest(key: str, runs: Sequence[WindowRun]) -> Any:
+    """Return the highest number under a key; ``None`` if there is none."""
     values = [run.document.metadata.get(key) for run in runs]
-    numbers = [value for value in values if not math.isnan(as_number(value))]
-    return max(numbers, key=as_number) if numbers else holder.document.metadata.get(key)
+    return max((value for value in values if not math.isnan(as_number(value))), key=as_number, default=None)
 
 
 def _lead_ins_before(start: int, runs: Sequence[WindowRun]) -> list[dict[str, Any]]:

@@ -150,7 +150,7 @@ def read_chunks(
 def _blocking(reader: "_Reader") -> Iterator[Document]:
     groups = reader.groups(BLOCKING)
     while (group := run(_next(groups))) is not None:
-        yield from group.chunks
+        yield from map(_without_id, group.parts)
     reader.warn()
 
 
@@ -160,8 +160,8 @@ async def aread_chunks(
     """Async version of `read_chunks`, for `SentenceWindowRetriever.afrom_documents`."""
     reader = _Reader(store, source_key, join_parts)
     async for group in reader.groups(ASYNC):
-        for chunk in group.chunks:
-            yield chunk
+        for part in group.parts:
+            yield _without_id(part)
     reader.warn()
 
 
@@ -226,11 +226,6 @@ class _Chunks(NamedTuple):
     parts: list[Part]
 
     @property
-    def chunks(self) -> Iterator[Document]:
-        """The chunks as a loader would have returned them."""
-        return (Document(page_content=part.text, metadata=part.document.metadata) for part in self.parts)
-
-    @property
     def is_ours(self) -> bool:
         """Whether they are sentences of this package."""
         return all(_is_ours(part.document) for part in self.parts)
@@ -278,14 +273,12 @@ class _Reader:
     async def groups(self, io: IO) -> AsyncIterator[_Chunks]:
         """Yield the documents, each with its chunks in order."""
         waiting: dict[str, list[str]] = {}
-        count = 0
         for name, ids in (await self._names(io)).items():
             waiting[name] = ids
-            count += len(ids)
-            if count >= _IDS_AT_ONCE:
+            if sum(map(len, waiting.values())) >= _IDS_AT_ONCE:
                 for group in await self._read(io, waiting):
                     yield group
-                waiting, count = {}, 0
+                waiting = {}
         for group in await self._read(io, waiting):
             yield group
 
@@ -382,6 +375,10 @@ class _Reader:
         elif DOC_ID in metadata and source_of(metadata) is None:
             metadata[SOURCE] = str(metadata[DOC_ID])  # or chunks without a number would be documents of one name
         return Document(page_content=document.page_content, metadata=metadata)
+
+
+def _without_id(part: Part) -> Document:
+    return Document(page_content=part.text, metadata=part.document.metadata)
 
 
 async def _next(groups: AsyncIterator[_Chunks]) -> _Chunks | None:

@@ -401,9 +401,9 @@ def test_a_merged_window_has_the_lead_ins_nearest_to_it() -> None:
 
 def test_lead_ins_and_places_and_relevance_that_cannot_be_are_left_out() -> None:
     forged = {"lead_ins": [7, {"text": "x"}, {"start_index": 0, "end_index": "1"}], "also_in": [7, {"doc_id": "a"}]}
-    one, two = cut("rules", 1, 2, {1: 0.5}, relevance_score="high"), cut("rules", 2, 3, {2: 0.4})
+    one, two = cut("rules", 1, 2, {1: 0.5}, relevance="high"), cut("rules", 2, 3, {2: 0.4}, relevance_score=0.2)
     [merged] = merge_windows([with_metadata(one, **forged), with_metadata(two, lead_ins="x", also_in={})])
-    assert merged == cut("rules", 1, 3, {1: 0.5, 2: 0.4}, relevance_score="high")
+    assert merged == cut("rules", 1, 3, {1: 0.5, 2: 0.4}, relevance_score=0.2)
 
 
 def test_other_documents_pass_through_in_their_place_and_equal_ones_once() -> None:
