@@ -150,7 +150,7 @@ def read_chunks(
 def _blocking(reader: "_Reader") -> Iterator[Document]:
     groups = reader.groups(BLOCKING)
     while (group := run(_next(groups))) is not None:
-        yield from map(_without_id, group.parts)
+        yield from group.chunks
     reader.warn()
 
 
@@ -160,8 +160,8 @@ async def aread_chunks(
     """Async version of `read_chunks`, for `SentenceWindowRetriever.afrom_documents`."""
     reader = _Reader(store, source_key, join_parts)
     async for group in reader.groups(ASYNC):
-        for part in group.parts:
-            yield _without_id(part)
+        for chunk in group.chunks:
+            yield chunk
     reader.warn()
 
 
@@ -224,6 +224,11 @@ class _Chunks(NamedTuple):
 
     name: str
     parts: list[Part]
+
+    @property
+    def chunks(self) -> Iterator[Document]:
+        """The chunks as a loader would have returned them."""
+        return (Document(page_content=part.text, metadata=part.document.metadata) for part in self.parts)
 
     @property
     def is_ours(self) -> bool:
@@ -375,10 +380,6 @@ class _Reader:
         elif DOC_ID in metadata and source_of(metadata) is None:
             metadata[SOURCE] = str(metadata[DOC_ID])  # or chunks without a number would be documents of one name
         return Document(page_content=document.page_content, metadata=metadata)
-
-
-def _without_id(part: Part) -> Document:
-    return Document(page_content=part.text, metadata=part.document.metadata)
 
 
 async def _next(groups: AsyncIterator[_Chunks]) -> _Chunks | None:
