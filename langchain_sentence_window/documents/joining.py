@@ -138,7 +138,6 @@ class _Joiner:
         self.remarks: list[str] = []
         self._parts = parts
         self._longest = max((len(part.text) for part in parts), default=0)
-        self._length = 0
         self._last = ""  # the text of the part before, as far as it was added
         self._ending = ""  # the same with what it shares with those before it
 
@@ -154,25 +153,22 @@ class _Joiner:
         if start >= end:
             return
         self.texts += [joint.separator, part.text[start:end]]
-        at = self._length + len(joint.separator)
-        self._length = at + end - start
+        at = (self.segments[-1].end if self.segments else 0) + len(joint.separator)
         self.spans.append(part.span(index, start, end, at))
-        blocks = None if part.blocks is None else _within(part.blocks, start, end)
-        self._add_to_segments(Segment(at, self._length, blocks, part.headings), joint)
+        self._add_blocks(part, start, end, at, joint)
         self._last, self._ending = part.text[start:end], part.text[:end]
 
-    def _add_to_segments(self, new: Segment, joint: _Joint) -> None:
-        """Add the stretch of a part to the last segment, or begin another one with it."""
-        last = self.segments[-1] if self.segments else None
-        if last is None or joint.begins or (last.blocks is None) != (new.blocks is None):
-            self.segments.append(new)
-            return
-        self.segments[-1] = last._replace(end=new.end)
-        if last.blocks is not None and new.blocks is not None:
-            moved = [_moved(block, new.start - last.start) for block in new.blocks]
-            if joint.goes_on and last.blocks and moved:
-                last.blocks[-1] = replace(last.blocks[-1], end=moved.pop(0).end)
-            last.blocks.extend(moved)
+    def _add_blocks(self, part: Part, start: int, end: int, at: int, joint: _Joint) -> None:
+        """Add the span of a part, which stands at a position of the text, to the last segment, or begin another one."""
+        if joint.begins or (self.segments[-1].blocks is None) != (part.blocks is None):
+            self.segments.append(Segment(at, at, None if part.blocks is None else [], part.headings))
+        segment = self.segments[-1]
+        blocks = _within(part.blocks or (), start, end, at - segment.start)
+        if segment.blocks is not None:
+            if joint.goes_on and segment.blocks and blocks:
+                segment.blocks[-1] = replace(segment.blocks[-1], end=blocks.pop(0).end)
+            segment.blocks.extend(blocks)
+        self.segments[-1] = segment._replace(end=at + end - start)
 
     def _joint(self, index: int, start: int) -> _Joint:
         part, before = self._parts[index], self._parts[self.spans[-1].number]
@@ -290,14 +286,15 @@ def _is_one_table(before: Part, part: Part) -> bool:
     return row.count("\t") == next_row.count("\t") > 0 and any(map(str.isdigit, next_row))
 
 
-def _within(blocks: Sequence[Block], start: int, end: int) -> list[Block]:
-    """Return the blocks inside a span, with positions that count from its start."""
+def _within(blocks: Sequence[Block], start: int, end: int, at: int) -> list[Block]:
+    """Return the blocks inside a span, which stands at a position of another text, with their positions there."""
     kept = (replace(block, start=max(block.start, start), end=min(block.end, end)) for block in blocks)
-    return [_moved(block, -start) for block in kept if block.start < block.end]
-
-
-def _moved(block: Block, by: int) -> Block:
-    return replace(block, start=block.start + by, end=block.end + by)
+    by = at - start
+    return [
+        replace(block, start=block.start + by, end=block.end + by, body=None if block.body is None else block.body + by)
+        for block in kept
+        if block.start < block.end
+    ]
 
 
 MIN_OVERLAP = 16

@@ -28,7 +28,7 @@ from .keys import (
     SEPARATOR,
     START_INDEX,
 )
-from .metadata_values import SCALARS, is_index
+from .metadata_values import is_index
 from .part_spans import SPAN, PartSpan
 from .source_metadata import page_of
 
@@ -127,8 +127,7 @@ def parts_of_window(metadata: Mapping[str, Any]) -> list[PartSpan] | None:
     for own, entry in placed_entries(metadata, PARTS):
         place = read_span(entry.get(SPAN))
         identity = {key: value for key, value in entry.items() if key not in _PLACE}
-        is_flat = all(value is None or isinstance(value, SCALARS) for value in identity.values())
-        if place is not None and own[1] - own[0] == place[1] - place[0] and is_flat:
+        if place is not None and own[1] - own[0] == place[1] - place[0]:
             parts.append(PartSpan(identity, own[0], *place))
     return parts if parts and len(parts) == len(metadata[PARTS]) else None
 

@@ -223,6 +223,12 @@ def test_a_layout_gives_the_blocks_of_pages() -> None:
     assert all("layout" not in each.source for each in made)
 
 
+def test_list_items_whose_markers_are_no_text_begin_at_their_texts_on_each_page() -> None:
+    item = write_layout([Block(0, 8, "list_item", body=4)])
+    pages = [part(f"(*) {text}", page=number, layout=item) for number, text in enumerate(["Card", "Seat"])]
+    assert cut(pages) == ["Card", "Seat"]
+
+
 def test_chunks_of_docling_share_their_headings() -> None:
     def chunk(text: str, page: int) -> Document:
         item = {"self_ref": "#/texts/1", "label": "text", "prov": [{"page_no": page, "bbox": {}}]}
