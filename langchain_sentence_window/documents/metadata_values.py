@@ -142,8 +142,10 @@ def _plain(value: Any, levels: int, budget: Iterator[int]) -> Any:
         raise ValueError(f"it has more than {MAX_VALUES:,} values")
     if isinstance(value, Enum):
         return _plain(value.value, levels, budget)
-    if value is None or not isinstance(value, (Mapping, *_LISTS)):
-        return None if value is None else _scalar(value)
+    if value is None:
+        return None
+    if isinstance(value, SCALARS) or not isinstance(value, (Mapping, *_LISTS)):
+        return _scalar(value)
     if not levels:
         raise ValueError(f"it nests more than {MAX_LEVELS} levels")
     if isinstance(value, Mapping):

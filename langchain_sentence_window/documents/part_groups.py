@@ -197,9 +197,6 @@ class Batches:
         self._join = join
         self._copies: Counter[bytes] = Counter()
         self._passed_on: set[int] = set()  # hashes, which take less than names
-        self._begin()
-
-    def _begin(self) -> None:
         self._documents: list[Document] = []
         self._names: list[str] = []
         self._chars = 0
@@ -236,7 +233,7 @@ class Batches:
                     "document one after the other, and different documents different ids"
                 )
         self._passed_on.update(hash(group.doc_id) for group in groups)
-        self._begin()
+        self._documents, self._names, self._chars = [], [], 0
         return Batch(names, groups, bool(again))
 
 

@@ -16,7 +16,6 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.splitting.blocks import trim
 
 from .keys import END_INDEX, PART_SPANS, START_INDEX
-from .metadata_values import is_index
 from .source_metadata import CUE_START
 
 PART = "part"
@@ -99,15 +98,14 @@ def read_part_spans(written: str, text: str, start: int, own: Mapping[str, Any])
     Raises:
         ValueError: The value can't be what `write_part_spans` wrote.
     """
-    end = start + len(text)
+    spans: list[PartSpan] = []
     try:
-        spans = [
-            PartSpan(name[0] if name else own, at, start + low, start + high)
-            for at, low, high, *name in _READER.decode(written)
-        ]
-        is_sound = (spans[0].source_start, spans[-1].source_end) == (start, end) and all(
-            is_index(span.start) and span.source_start < span.source_end for span in spans
-        )
+        entries, _ = _READER.raw_decode(written)
+        for at, low, high, *name in entries:
+            if type(at) is not int or not at >= 0 <= low < high:
+                raise ValueError
+            spans.append(PartSpan(name[0] if name else own, at, start + low, start + high))
+        is_sound = (spans[0].source_start, spans[-1].source_end) == (start, start + len(text))
     except (ValueError, TypeError, IndexError, RecursionError):
         is_sound = False
     if not is_sound:

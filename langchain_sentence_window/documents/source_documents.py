@@ -58,6 +58,7 @@ def sentence_documents(
         values = {key: value for key, value in front_matter.values.items() if key not in NAMING_KEYS}
         carried = [each.model_copy(update={"metadata": {**values, **each.metadata}}) for each in carried]
     own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
+    names = [identity_in(each) for each in own] if joined.spans else []
     spans = joined.spans
     has_lines = not spans and all(is_text_file(part.document.metadata) for part in joined.parts)
     last = len(sentences) - 1
@@ -65,8 +66,9 @@ def sentence_documents(
     documents: list[Document] = []
     for index, sentence in enumerate(sentences):
         start, end = sentence.start, sentence.end
+        number = span_at(spans, start).number if spans else 0
         values = {
-            **own[span_at(spans, start).number if spans else 0],
+            **own[number],
             keys.DOC_ID: doc_id,
             keys.SENTENCE_INDEX: index,
             keys.START_INDEX: start,
@@ -79,7 +81,7 @@ def sentence_documents(
         if spans:
             if sentence.level:
                 values[keys.HEADING_LEVEL] = sentence.level
-            values[keys.PART_SPANS] = write_part_spans(spans, text[start:end], start, identity_in(values))
+            values[keys.PART_SPANS] = write_part_spans(spans, text[start:end], start, names[number])
         if has_lines:
             line, counted = line + line_breaks(text, counted, start), start
             values[keys.START_LINE] = line

@@ -113,7 +113,7 @@ class SentenceSplitter(BaseDocumentTransformer):
                 "characters, 0 <= min_chars <= max_chars, or None for max_chars"
             )
         piece = as_integer(max_piece_chars)
-        if max_piece_chars is not None and (piece is None or piece < MIN_PIECE_CHARS):
+        if max_piece_chars is not None and (piece or 0) < MIN_PIECE_CHARS:
             raise InvalidInputError(
                 f"max_piece_chars is {shown(max_piece_chars)}; it must be a whole number of characters, "
                 f"{MIN_PIECE_CHARS} or more, or None"
