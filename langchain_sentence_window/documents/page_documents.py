@@ -16,23 +16,25 @@ A window's ``parts`` say which stretch of it stands on which page, and where in 
 one page, or a window of one, has no parts; its ``page`` is enough.
 """
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
+from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer
 from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.splitting.blocks import Block, trim
 
-from .keys import HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
+from .keys import END_INDEX, HITS, PARTS, SENTENCE_SPANS, SOURCE, START_INDEX
 from .metadata_values import is_index
 from .part_blocks import LAYOUT, Continuation, write_layout
 from .part_spans import PartSpan, cut_parts
 from .source_metadata import PAGE, PAGE_LABEL, TOTAL_PAGES
-from .window_runs import parts_of_window, placed_entries, read_spans
+from .window_runs import parts_of_window, placed_entries, read_span, read_spans
 
 _OURS = frozenset({SOURCE, PAGE, PAGE_LABEL, TOTAL_PAGES, LAYOUT})
 
@@ -136,6 +138,48 @@ def sentences_on_pages(window: Document) -> list[PagedSentence]:
         if first < last:
             sentences.append(PagedSentence(*span, text[first:last], span in hits, tuple(pieces)))
     return sentences
+
+
+def sentence_found_on_pages(
+    window: Document, text: str, own: Span, read_page: Callable[[int], str]
+) -> PagedSentence | None:
+    """Return where a text stands that was shortened or rewritten since it was a window, or never said where it starts.
+
+    It is looked for in what the window was of its pages: all of the window's text, which then has it in its place; else
+    the text alone.
+
+    Args:
+        window: What is left of the window.
+        text: A text in it.
+        own: Its span in the window's text.
+        read_page: Returns the text of a page.
+
+    Returns:
+        The text as one sentence; ``None`` if it isn't there, or more than once.
+    """
+    span = read_span([window.metadata.get(START_INDEX), window.metadata.get(END_INDEX)])
+    places = _places_on_pages(window.metadata, *(span or (0, sys.maxsize)))
+    for sought, (low, high) in ((window.page_content, own), (text, (0, len(text)))):
+        matches = [
+            (place, at + low, at + high)
+            for place in places
+            for at in _occurrences(sought, read_page(place.identity[PAGE])[: place.end], place.start)
+        ]
+        if len(matches) == 1:
+            place, start, end = matches[0]
+            shift = place.source_start - place.start
+            span = start + shift, end + shift
+            return PagedSentence(
+                *span, text, is_hit=False, pieces=(_piece(PartSpan(place.identity, start, *span), text),)
+            )
+    return None
+
+
+def _occurrences(sought: str, text: str, start: int) -> list[int]:
+    """Return up to two places of a text that isn't blank."""
+    first = text.find(sought, start) if sought.strip() else -1
+    second = text.find(sought, first + 1) if first >= 0 else -1
+    return [at for at in (first, second) if at >= 0]
 
 
 def _piece(place: PartSpan, text: str) -> PagePiece:

@@ -21,12 +21,15 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._lazy import of_extra
-from langchain_sentence_window.documents.keys import SOURCE
+from langchain_sentence_window.documents.keys import PARTS, SOURCE
 from langchain_sentence_window.documents.page_documents import (
     PagedSentence,
     PagePiece,
+    sentence_found_on_pages,
     sentences_on_pages,
 )
+from langchain_sentence_window.documents.source_metadata import PAGE
+from langchain_sentence_window.documents.window_runs import source_span
 from langchain_sentence_window.errors import InvalidInputError
 
 from .characters import PageCharacters, line_boxes, read_characters
@@ -98,9 +101,9 @@ def locate(
         MissingExtraError: pypdfium2 isn't installed.
     """
     document = window_of(window)
-    sentences = sentences_on_pages(document)
+    sentences = _placed_sentences(document)
     with open_pdf(pdf_of(document, path), password) as pdf:
-        return locate_in(pdf, sentences)
+        return locate_in(pdf, sentences or [_found_sentence(window, document, pdf)])
 
 
 def window_of(window: object) -> Document:
@@ -114,6 +117,35 @@ def window_of(window: object) -> Document:
     if isinstance(document, Document):
         return document
     raise InvalidInputError(f"the window is {shown(window)}; give a Document that a retriever returned, or a Citation")
+
+
+def _placed_sentences(document: Document) -> list[PagedSentence]:
+    """Return the sentences of a window that says where it stands; none for one that must be looked for.
+
+    Raises:
+        InvalidInputError: The metadata doesn't say on which page the text stands, or can't be right.
+    """
+    is_on_page = PARTS in document.metadata or PAGE in document.metadata
+    return [] if is_on_page and source_span(document) is None else sentences_on_pages(document)
+
+
+def _found_sentence(window: object, document: Document, pdf: PdfFile) -> PagedSentence:
+    """Look for a text that doesn't say where it stands on the pages that it was of.
+
+    Raises:
+        InvalidInputError: It isn't there, or more than once.
+    """
+    whole, own = getattr(window, "document", document), getattr(window, "own", None)
+    text = document.page_content
+    found = sentence_found_on_pages(
+        whole, text, own or (0, len(text)), lambda page: pdf.read_page(page).text if page < pdf.page_count else ""
+    )
+    if found is None:
+        raise InvalidInputError(
+            f"the metadata doesn't say where {shown(text)} starts, and it isn't exactly once on the named pages of "
+            f"{pdf.name}; give the window as the retriever returned it, and its text unchanged"
+        )
+    return found
 
 
 def pdf_of(document: Document, path: object) -> PdfSource:
@@ -276,11 +308,11 @@ def highlight(
         MissingExtraError: pypdfium2 or pillow isn't installed.
     """
     document = window_of(window)
-    sentences = sentences_on_pages(document)
+    sentences = _placed_sentences(document)
     source = pdf_of(document, pdf)
     target = _target(path, source)
     with open_pdf(source, password) as file:
-        marks = _marks(locate_in(file, sentences))
+        marks = _marks(locate_in(file, sentences or [_found_sentence(window, document, file)]))
         with PDFIUM_LOCK:
             write = _image if target.suffix.lower() == ".png" else _annotated
             written = write(file.document, marks)
