@@ -139,7 +139,9 @@ def checked_id(value: object) -> str:
     Raises:
         InvalidInputError: Stores can't keep it.
     """
-    name = str(value)
+    name = storable_text(value)
+    if name is None:
+        raise InvalidInputError(f"the doc_id is {shown(value)}; give the document a string as its id, or none")
     if len(name) > MAX_ID_CHARS:
         raise InvalidInputError(
             f"a doc_id of {len(name)} characters ({name[:40]!r}…) is too long, because each sentence stores it; "
@@ -151,6 +153,14 @@ def checked_id(value: object) -> str:
             "give the document another id, or none"
         )
     return name
+
+
+def storable_text(value: object) -> str | None:
+    """Return a value as text; ``None`` if its ``str`` fails, as for too many digits."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - what a type makes of itself may raise anything
+        return None
 
 
 def checked_ids(ids: object) -> list[str]:

@@ -22,7 +22,7 @@ from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWa
 from langchain_sentence_window.splitting.subtitles import Cue, find_cues
 
 from .joining import join_parts
-from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, START_INDEX, checked_id
+from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, START_INDEX, checked_id, storable_text
 from .part_headings import with_headings
 from .source_metadata import CUE_END, CUE_START, SHEET, SPEAKER, source_of, total_pages
 from .source_parts import JoinedDocument, Part, Segment, part_of
@@ -154,7 +154,8 @@ def document_ids(documents: Sequence[Document], join: JoinParts, copies: Counter
 
 
 def _hash(document: Document, copies: Counter[bytes]) -> str:
-    key = repr((str(document.metadata.get(SOURCE, "")), document.page_content))
+    # A source that can't be written as text doesn't count.
+    key = repr((storable_text(document.metadata.get(SOURCE, "")) or "", document.page_content))
     hashed = hashlib.sha256(key.encode("utf-8", "surrogatepass"))
     copies[hashed.digest()] += 1
     hashed.update(str(copies[hashed.digest()]).encode())

@@ -89,8 +89,8 @@ def _short_texts(metadata: Mapping[str, object]) -> dict[str, str]:
     return {
         key: value
         for key, value in metadata.items()
-        if isinstance(value, str)
-        and isinstance(key, str)
+        if type(value) is str  # other types may do anything when they are asked
+        and type(key) is str
         and key not in _OTHERS
         and 0 < len(value) <= MAX_MARKED_HEADING_CHARS
     }

@@ -168,7 +168,8 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
 def source_names(document: Document) -> list[str]:
     """Return the names that a retriever may know a source document by: its id, its ``doc_id``, its ``source``."""
     names = (document.id, document.metadata.get(keys.DOC_ID), document.metadata.get(keys.SOURCE))
-    return [str(name) for name in names if name is not None]
+    texts = [keys.storable_text(name) for name in names if name is not None]
+    return [text for text in texts if text is not None]
 
 
 def found_span(document: Document) -> tuple[str, int | None]:
@@ -268,7 +269,7 @@ class MetadataFitter:
                     kept[key] = value
                     continue
                 if key == keys.DOC_ID and not isinstance(value, SCALARS):  # the same name as if not converted
-                    kept |= {} if value is None else {key: str(value)}
+                    kept |= {} if value is None else {key: keys.storable_text(value)}
                     continue
                 try:
                     name, converted = json_item(key, value, kept)

@@ -60,7 +60,8 @@ _TABLES_AND_PAGES = frozenset({"text/html", "text/csv", "text/tab-separated-valu
 def source_of(metadata: Mapping[str, Any]) -> str | None:
     """Return what a loader calls the source: a path or an address; ``None`` if it doesn't say."""
     values = [metadata.get(key) for key in (SOURCE, _FILE_PATH, _FILE_NAME, _FILE_DIRECTORY)]
-    source, path, name, folder = [value if isinstance(value, str) and value.strip() else "" for value in values]
+    texts = [str.__str__(value) if isinstance(value, str) else "" for value in values]
+    source, path, name, folder = [text if text.strip() else "" for text in texts]
     return source or path or (f"{folder}/{name}" if name and folder else name) or None
 
 
