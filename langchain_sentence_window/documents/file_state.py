@@ -41,8 +41,7 @@ class FileState:
     @classmethod
     def read(cls, metadata: Mapping[str, Any]) -> Self | None:
         """Read the state from a document's metadata; return ``None`` if there is none, or it can't be read."""
-        written = metadata.get(FILE_STATE)
-        match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+        match = _WRITTEN.fullmatch(str(metadata.get(FILE_STATE)))
         if match is None:
             return None
         size, modified, sha256, sentences = match.groups()

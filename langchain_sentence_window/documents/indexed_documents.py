@@ -157,7 +157,7 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
     parts: dict[_Name, _StoredPart] = {}
     headers = {sentence.lead_in for sentence in sentences if sentence.kind == TABLE_ROW}
     before: StoredSentence | None = None
-    last_name: _Name | None = None
+    last: _StoredPart | None = None
     for sentence in sentences:
         begins = before is None or _begins(before, sentence)
         gap = before.separator if before else ""
@@ -166,9 +166,8 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
         for number, span in enumerate(sentence.spans):
             if PART in span.identity:
                 return []
-            name = tuple(span.identity.items())
-            part = parts.setdefault(name, _StoredPart(span.start))
-            start, is_next = span.source_start, name == last_name
+            part = parts.setdefault(tuple(span.identity.items()), _StoredPart(span.start))
+            start, is_next = span.source_start, part is last
             if number:
                 gap, begins = sentence.text[end - sentence.start : start - sentence.start], False
                 if not part.texts:
@@ -178,7 +177,7 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
             end = span.source_end
             text = sentence.text[start - sentence.start : end - sentence.start]
             part.add(text, gap if is_next else "", block, begins=begins or not is_next)
-            last_name = name
+            last = part
         before = sentence
     shared = shared_metadata([sentence.source for sentence in sentences]) if sentences else {}
     return [_as_part(name, part, shared, key, with_blocks=with_blocks) for name, part in parts.items()]
@@ -188,8 +187,7 @@ def _whole(sentences: Sequence[StoredSentence]) -> Part:
     """Return a document without parts as a chunk that begins where its source does."""
     texts = [text for sentence in sentences for text in (sentence.text, sentence.separator)]
     document = Document(page_content="".join(texts[:-1]), metadata=dict(sentences[0].source))
-    start, is_furniture = sentences[0].start, part_of(document).is_furniture
-    return Part(document, {}, start=start, offset=start, is_furniture=is_furniture)
+    return Part(document, {}, start=sentences[0].start, offset=sentences[0].start)
 
 
 def _as_part(name: _Name, part: _StoredPart, shared: dict[str, Any], key: str | None, *, with_blocks: bool) -> Part:

@@ -21,7 +21,6 @@ from langchain_sentence_window.splitting.blocks import (
     PROSE,
     TABLE_ROW,
     Block,
-    Title,
     heading_title,
     title_key,
     trim,
@@ -29,7 +28,7 @@ from langchain_sentence_window.splitting.blocks import (
 from langchain_sentence_window.splitting.rules import MARKER
 from langchain_sentence_window.splitting.subtitles import between_lines, between_stretches, ends_with_times, stretches
 
-from .part_headings import heading_levels, part_headings
+from .part_headings import with_headings
 from .part_spans import PartSpan
 from .running_lines import body_spans
 from .source_metadata import SHEET, SLIDE, SPEAKER, docling_headings
@@ -64,9 +63,8 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
         doc_id: The name of the document.
         parts: Several parts, in any order; see `Group.joined`.
     """
-    levels = heading_levels(parts)
-    ordered, remarks = _in_order(parts, levels)
-    joiner = _Joiner(ordered, [part_headings(part, levels) for part in ordered])
+    ordered, remarks = _in_order(with_headings(parts))
+    joiner = _Joiner(ordered)
     for index, (start, end) in enumerate(_bodies(ordered)):
         text = ordered[index].text
         for low, high in stretches(text) if ordered[index].time else [(start, end)]:
@@ -81,40 +79,33 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
     )
 
 
-def _in_order(parts: Sequence[Part], levels: Mapping[str, int]) -> tuple[list[Part], list[str]]:
+def _in_order(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
     """Put parts in order and leave out those that came twice; say so."""
     remarks: list[str] = []
     seen: set[tuple[Any, ...]] = set()
     once: list[Part] = []
     for part in parts:
-        key = (*part.identity.items(), part.start, part.text, part_headings(part, levels))
+        key = (*part.identity.items(), part.start, part.text, part.headings)
         if not part.is_numbered or key not in seen:
             once.append(part)
         seen.add(key)
     if len(once) < len(parts):
         remarks.append(f"{len(parts) - len(once)} came twice")
-    ordered = by_number(once, levels)
+    ordered = by_number(once)
     if any(one is not other for one, other in zip(once, ordered, strict=True)):
         remarks.append("they came in another order")
     return ordered, remarks
 
 
-def by_number(parts: Sequence[Part], levels: Mapping[str, int]) -> list[Part]:
-    """Sort parts by those numbers that all of them have, unless these start again below each heading.
+def by_number(parts: Sequence[Part]) -> list[Part]:
+    """Sort the parts of a source by those numbers that all of them have.
 
     Args:
-        parts: The parts of one source.
-        levels: The keys of headings in their metadata, see `heading_levels`.
+        parts: The parts, see `with_headings`. They stay as they are if positions count from the heading above, as of
+            chunks that were cut once more.
     """
-    return list(parts) if levels and _is_cut_by_headings(parts, levels) else _sorted(parts)
-
-
-def _is_cut_by_headings(parts: Sequence[Part], levels: Mapping[str, int]) -> bool:
-    """Return whether the positions of chunks count from the heading above, as of chunks that were cut once more."""
-    return len({part_headings(part, levels) for part in parts if part.start == 0}) > 1
-
-
-def _sorted(parts: Sequence[Part]) -> list[Part]:
+    if len({part.headings for part in parts if part.start == 0}) > 1:
+        return list(parts)
     names = ("page", "row", "start", "order", "time")
     types = {name: {type(getattr(part, name)) for part in parts} for name in names}
     known = [name for name in names if len(types[name]) == 1 and getattr(parts[0], name) is not None]
@@ -140,15 +131,13 @@ def _is_plain_page(part: Part) -> bool:
 class _Joiner:
     """Adds one part after the other."""
 
-    def __init__(self, parts: Sequence[Part], headings: Sequence[tuple[Title, ...]]) -> None:
+    def __init__(self, parts: Sequence[Part]) -> None:
         self.texts: list[str] = []
         self.spans: list[PartSpan] = []
         self.segments: list[Segment] = []
         self.remarks: list[str] = []
         self._parts = parts
-        self._headings = headings  # above each part
         self._longest = max((len(part.text) for part in parts), default=0)
-        self._length = 0
         self._last = ""  # the text of the part before, as far as it was added
         self._ending = ""  # the same with what it shares with those before it
 
@@ -164,46 +153,41 @@ class _Joiner:
         if start >= end:
             return
         self.texts += [joint.separator, part.text[start:end]]
-        at = self._length + len(joint.separator)
-        self._length = at + end - start
+        at = (self.segments[-1].end if self.segments else 0) + len(joint.separator)
         self.spans.append(part.span(index, start, end, at))
-        blocks = None if part.blocks is None else _within(part.blocks, start, end)
-        self._add_to_segments(Segment(at, self._length, blocks, self._headings[index]), joint)
+        self._add_blocks(part, start, end, at, joint)
         self._last, self._ending = part.text[start:end], part.text[:end]
 
-    def _add_to_segments(self, new: Segment, joint: _Joint) -> None:
-        """Add the stretch of a part to the last segment, or begin another one with it."""
-        last = self.segments[-1] if self.segments else None
-        if last is None or joint.begins or (last.blocks is None) != (new.blocks is None):
-            self.segments.append(new)
-            return
-        self.segments[-1] = last._replace(end=new.end)
-        if last.blocks is not None and new.blocks is not None:
-            moved = [_moved(block, new.start - last.start) for block in new.blocks]
-            if joint.goes_on and last.blocks and moved:
-                last.blocks[-1] = replace(last.blocks[-1], end=moved.pop(0).end)
-            last.blocks.extend(moved)
+    def _add_blocks(self, part: Part, start: int, end: int, at: int, joint: _Joint) -> None:
+        """Add the span of a part, which stands at a position of the text, to the last segment, or begin another one."""
+        if joint.begins or (self.segments[-1].blocks is None) != (part.blocks is None):
+            self.segments.append(Segment(at, at, None if part.blocks is None else [], part.headings))
+        segment = self.segments[-1]
+        blocks = _within(part.blocks or (), start, end, at - segment.start)
+        if segment.blocks is not None:
+            if joint.goes_on and segment.blocks and blocks:
+                segment.blocks[-1] = replace(segment.blocks[-1], end=blocks.pop(0).end)
+            segment.blocks.extend(blocks)
+        self.segments[-1] = segment._replace(end=at + end - start)
 
     def _joint(self, index: int, start: int) -> _Joint:
-        earlier = self.spans[-1].number
-        part, before, headings = self._parts[index], self._parts[earlier], self._headings[index]
-        is_apart = part.row is not None or before.row is not None or headings != self._headings[earlier]
+        part, before = self._parts[index], self._parts[self.spans[-1].number]
+        is_apart = part.row is not None or before.row is not None or part.headings != before.headings
         if is_apart or SLIDE in part.identity or SHEET in part.identity:
             return _section_or_row(part, before)
         if part.time is not None and before.time is not None:
             return self._cue_joint(part, before, start)
-        starts_again = headings and (part.start or 0) <= (before.start or 0)
+        starts_again = part.headings and (part.start or 0) <= (before.start or 0)
         if part.start is not None and before.start is not None and part.page == before.page and not starts_again:
             return self._chunk_joint(part, part.start, before)
         if part.is_element and before.is_element:
             return self._element_joint(part, before)
         if part.page is not None and before.page is not None and part.page != before.page:
             return self._page_joint(part, before, start)
-        return self._other_joint(index, before, start)
+        return self._other_joint(part, before, start)
 
-    def _other_joint(self, index: int, before: Part, start: int) -> _Joint:
+    def _other_joint(self, part: Part, before: Part, start: int) -> _Joint:
         """Join parts whose positions aren't known."""
-        part = self._parts[index]
         text = part.text[start:]
         if docling_headings(part.document.metadata):
             return self._docling_joint(part, before)
@@ -212,9 +196,9 @@ class _Joiner:
             return _Joint("", skipped=length)
         if part.order is not None and before.order is not None:
             return _Joint(separator_between(self._last.rstrip(), text))
-        if not self._headings[index]:
+        if not part.headings:
             return _Joint(begins=True)
-        return self._section_joint(before, text, self._headings[index][-1][1])
+        return self._section_joint(before, text, part.headings[-1][1])
 
     def _section_joint(self, before: Part, text: str, title: str) -> _Joint:
         """Join chunks of one section: in a paragraph only where no further word fitted into the chunk before."""
@@ -302,14 +286,15 @@ def _is_one_table(before: Part, part: Part) -> bool:
     return row.count("\t") == next_row.count("\t") > 0 and any(map(str.isdigit, next_row))
 
 
-def _within(blocks: Sequence[Block], start: int, end: int) -> list[Block]:
-    """Return the blocks inside a span, with positions that count from its start."""
+def _within(blocks: Sequence[Block], start: int, end: int, at: int) -> list[Block]:
+    """Return the blocks inside a span, which stands at a position of another text, with their positions there."""
     kept = (replace(block, start=max(block.start, start), end=min(block.end, end)) for block in blocks)
-    return [_moved(block, -start) for block in kept if block.start < block.end]
-
-
-def _moved(block: Block, by: int) -> Block:
-    return replace(block, start=block.start + by, end=block.end + by)
+    by = at - start
+    return [
+        replace(block, start=block.start + by, end=block.end + by, body=None if block.body is None else block.body + by)
+        for block in kept
+        if block.start < block.end
+    ]
 
 
 MIN_OVERLAP = 16
@@ -398,21 +383,13 @@ def in_overlap_order(texts: Sequence[str]) -> list[int]:
         for other, length in _overlapping(index, text, texts, beginnings)
         if length < len(texts[other].strip())  # a chunk goes on after what it shares
     ]
-    following: dict[int, int] = {}
-    last_of = {index: index for index in range(len(texts))}  # by the first of those that follow each other
-    first_of = dict(last_of)
+    chains = {index: [index] for index in range(len(texts))}  # the texts that follow each other, by each of them
     for _, _, negative, other in sorted(overlaps, reverse=True):  # the longest first, as a short one may be chance
-        index = -negative
-        if index in first_of and other in last_of and first_of[index] != other:
-            following[index] = other
-            first, last = first_of.pop(index), last_of.pop(other)
-            last_of[first], first_of[last] = last, first
-    order: list[int] = []
-    for first in sorted(last_of):
-        order.append(first)
-        while order[-1] in following:
-            order.append(following[order[-1]])
-    return order
+        before, after = chains[-negative], chains[other]
+        if before is not after and before[-1] == -negative and after[0] == other:
+            before += after
+            chains |= dict.fromkeys(after, before)
+    return [each for index, chain in chains.items() if chain[0] == index for each in chain]
 
 
 def _overlapping(

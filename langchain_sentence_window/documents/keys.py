@@ -22,11 +22,7 @@ key                   meaning
 ``start_line``        line that it starts on in its file, from 1, if that is text
 ``part_spans``        its places in the parts of the document, as JSON
 ``window_text``       its inline window, if the splitter writes one
-``window_first``      index of that window's first sentence
-``window_last``       index of its last sentence, included
-``window_start``      the window's first code point in the source
-``window_end``        one past its last code point
-``window_spans``      spans of its sentences in it: ``0:12 13:40``
+``window_spans``      spans of that window's sentences, counted from it
 ``window_separator``  white space, or markup, after it, if not one space
 ``window_parts``      its places in the parts of the document, as JSON
 ``ingest_state``      of the first and last: what `ingest` made them of
@@ -69,10 +65,6 @@ START_LINE = "start_line"
 PART_SPANS = "part_spans"
 HEADING = "heading"
 WINDOW_TEXT = "window_text"
-WINDOW_FIRST = "window_first"
-WINDOW_LAST = "window_last"
-WINDOW_START = "window_start"
-WINDOW_END = "window_end"
 WINDOW_SPANS = "window_spans"
 WINDOW_SEPARATOR = "window_separator"
 WINDOW_PARTS = "window_parts"
@@ -82,8 +74,8 @@ SOURCE = "source"
 PER_SENTENCE_KEYS = frozenset(
     {
         SENTENCE_INDEX, START_INDEX, END_INDEX, SEPARATOR, KIND, LEAD_IN, PIECES_START, PIECES_END,
-        HEADING_LEVEL, START_LINE, PART_SPANS, WINDOW_TEXT, WINDOW_FIRST, WINDOW_LAST, WINDOW_START, WINDOW_END,
-        WINDOW_SPANS, WINDOW_SEPARATOR, WINDOW_PARTS, INGEST_STATE,
+        HEADING_LEVEL, START_LINE, PART_SPANS, WINDOW_TEXT, WINDOW_SPANS, WINDOW_SEPARATOR,
+        WINDOW_PARTS, INGEST_STATE,
     }
 )  # fmt: skip
 """Keys whose values differ among the sentences of a section."""

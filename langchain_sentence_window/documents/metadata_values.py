@@ -4,18 +4,18 @@ import json
 import math
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
+from copy import deepcopy
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
 from pathlib import PurePath
-from typing import Any, TypeVar
+from typing import Any
 from uuid import UUID
+
+import numpy as np
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import MAX_INDEX
-
-T = TypeVar("T")
-
 
 SCALARS = (str, int, float, bool)
 """The types of the values that every store can hold."""
@@ -53,23 +53,19 @@ def numbers(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[int]:
     return [number(metadata, key) for key in keys]
 
 
-def checked(metadata: Mapping[str, Any], key: str, kind: type[T], default: T | None = None) -> T:
-    """Read a value of a type.
+def texts(metadata: Mapping[str, Any], keys: Iterable[str]) -> list[str]:
+    """Read strings.
 
     Raises:
-        KeyError: The key is missing, and there is no default.
-        ValueError: The value is of another type.
+        KeyError: A key is missing.
+        ValueError: A value isn't a string.
     """
-    value = metadata[key] if default is None else metadata.get(key, default)
-    if type(value) is not kind and not isinstance(value, kind):
-        raise ValueError(f"{key} is {shown(value)}")
-    return value
-
-
-def checked_values(metadata: Mapping[str, Any], keys: Iterable[str], kind: type[T]) -> list[T]:
-    """Read values of a type, see `checked`; quickly, too."""
     values = [metadata[key] for key in keys]
-    return values if {*map(type, values)} == {kind} else [checked(metadata, key, kind) for key in keys]
+    if {*map(type, values)} != {str}:
+        for key in keys:
+            if not isinstance(metadata[key], str):
+                raise ValueError(f"{key} is {shown(metadata[key])}")
+    return values
 
 
 MAX_LEVELS = 99
@@ -79,8 +75,6 @@ MAX_VALUES = 100_000
 """Values in a value, itself and its lists and dicts counted."""
 
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
-_AS_TEXT = (Decimal, UUID, PurePath)
-_ISO = (date, time)  # a datetime is a date
 _LISTS = (list, tuple, set, frozenset)
 _PLAIN_TYPES = frozenset({str, int, float, bool, type(None)})
 
@@ -100,12 +94,7 @@ def as_json(value: Any) -> Any:
         ValueError: JSON can't hold it, such as another object, bytes, NaN, or what contains itself; or it has more
             than `MAX_LEVELS` levels or `MAX_VALUES` values.
     """
-    try:
-        return _plain(value, MAX_LEVELS, iter(range(MAX_VALUES)))
-    except ValueError:
-        raise
-    except Exception as error:
-        raise ValueError(f"reading it raised {type(error).__name__}") from error
+    return _plain(value, MAX_LEVELS, iter(range(MAX_VALUES)))
 
 
 def json_item(key: object, value: object, others: Container[str]) -> tuple[str, Any]:
@@ -144,20 +133,18 @@ def stored_filter(filter: Any) -> Any:
 
 def own_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
     """Copy metadata with its lists and dicts, as a store may keep the ones that it returned."""
-    return {key: value if type(value) in _PLAIN_TYPES else _copied(value) for key, value in metadata.items()}
+    return {key: value if type(value) in _PLAIN_TYPES else deepcopy(value) for key, value in metadata.items()}
 
 
 def _plain(value: Any, levels: int, budget: Iterator[int]) -> Any:
     """Convert a value that may have so many more levels, and take it and each value in it from the budget."""
     if next(budget, None) is None:
         raise ValueError(f"it has more than {MAX_VALUES:,} values")
-    if value is None:
-        return None
-    if isinstance(value, str | int | float):
-        return _finite(value)
     if isinstance(value, Enum):
         return _plain(value.value, levels, budget)
-    if not isinstance(value, (Mapping, *_LISTS)):
+    if value is None:
+        return None
+    if isinstance(value, SCALARS) or not isinstance(value, (Mapping, *_LISTS)):
         return _scalar(value)
     if not levels:
         raise ValueError(f"it nests more than {MAX_LEVELS} levels")
@@ -170,6 +157,26 @@ def _plain(value: Any, levels: int, budget: Iterator[int]) -> Any:
     return sorted(values, key=_order) if isinstance(value, set | frozenset) else values
 
 
+def _scalar(value: Any) -> str | float:
+    """Convert a single value; one of a subclass, such as NumPy's, to the plain type that a store returns."""
+    match value:
+        case bool() | np.bool_():
+            return bool(value)
+        case str():
+            text = str.__str__(value)
+            return str(json.loads(json.dumps(text))) if _PAIR.search(text) else text
+        case int() | np.integer() if not isinstance(value, np.timedelta64):
+            str(int(value))  # fails where it has more digits than Python writes
+            return int(value)
+        case float() | np.floating() if math.isfinite(value):
+            return float(value)
+        case Decimal() | UUID() | PurePath():
+            return str(value)
+        case date() | time() | np.datetime64() if value == value:  # noqa: PLR0124 - NaT isn't equal to itself
+            return str(value) if isinstance(value, np.datetime64) else str(value.isoformat())
+    raise ValueError("JSON can't hold it")
+
+
 def _name(key: object, budget: Iterator[int]) -> str:
     name = _plain(key, 0, budget)
     if isinstance(name, bool) or not isinstance(name, str | int):
@@ -177,59 +184,8 @@ def _name(key: object, budget: Iterator[int]) -> str:
     return str(name)
 
 
-def _scalar(value: Any) -> str | float:
-    if isinstance(value, _ISO):
-        return _iso(value)
-    return str(value) if isinstance(value, _AS_TEXT) else _of_numpy(value)
-
-
-def _finite(value: str | float) -> str | float:
-    """Convert a value of a subclass too, such as a string enumeration, to the plain type that a store returns."""
-    if isinstance(value, str):
-        text = str.__str__(value)
-        # Two surrogates are one character there.
-        return str(json.loads(json.dumps(text))) if _PAIR.search(text) else text
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, int):
-        number = int.__int__(value)
-        int.__repr__(number)  # fails where it has more digits than Python writes
-        return number
-    if not math.isfinite(value):
-        raise ValueError("it isn't finite")
-    return float.__float__(value)
-
-
-def _iso(value: date | time) -> str:
-    if value != value:  # noqa: PLR0124 - pandas' NaT is a date
-        raise ValueError("it isn't a date")
-    return str(value.isoformat())
-
-
-def _of_numpy(value: Any) -> str | float:
-    """Convert a scalar of NumPy, known by its module, as importing NumPy takes a while."""
-    if type(value).__module__ == "numpy" and value.ndim == 0:
-        kind = value.dtype.kind
-        if kind in "biu":
-            number: int = value.item()
-            return number
-        if kind == "f":
-            return _finite(float(value))  # item() of a long double is one
-        if kind == "M" and str(value) != "NaT":
-            return str(value)
-    raise ValueError(f"it is of type {type(value).__name__}")
-
-
 def _order(value: Any) -> tuple[str, Any]:
     """Return the key that sorts the values of a set, of any types."""
     if isinstance(value, int | float):
         return "", value
     return type(value).__name__, value if isinstance(value, str) else repr(value)
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, list):
-        return list(map(_copied, value))
-    if isinstance(value, dict):
-        return {key: _copied(each) for key, each in value.items()}
-    return value

@@ -19,7 +19,6 @@ one page, or a window of one, has no parts; its ``page`` is enough.
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from langchain_core.documents import Document
@@ -112,7 +111,7 @@ class PagedSentence:
 def sentences_on_pages(window: Document) -> list[PagedSentence]:
     """Return the sentences of a window with the pages that they stand on.
 
-    If the metadata has no spans of sentences, the hits count as sentences, and so does the text around each of them.
+    If the metadata has no spans of sentences, as that of a page, all of the text counts as one sentence.
 
     Args:
         window: A window Document, a Document of one page, or a window of one.
@@ -124,29 +123,21 @@ def sentences_on_pages(window: Document) -> list[PagedSentence]:
     start = as_integer(metadata.get(START_INDEX)) or 0
     end = start + len(text)
     places = _places_on_pages(metadata, start, end)
-    hits = [span for span, _ in placed_entries(metadata, HITS)]
-    if len(hits) < len(_listed(metadata, HITS)):
-        raise _invalid(metadata, HITS)
-    spans = read_spans(_listed(metadata, SENTENCE_SPANS))
-    if SENTENCE_SPANS not in metadata:
-        spans = list(pairwise([start, *(edge for hit in sorted(hits) for edge in hit), end]))
+    hits = {span for span, _ in placed_entries(metadata, HITS)}
+    spans = read_spans(metadata[SENTENCE_SPANS]) if SENTENCE_SPANS in metadata else [(start, end)]
     if not spans or not all(start <= low <= high <= end for low, high in spans):
-        raise _invalid(metadata, SENTENCE_SPANS if SENTENCE_SPANS in metadata else HITS)
-    trimmed = [trim(text, low - start, high - start) for low, high in spans]
-    return [
-        PagedSentence(
-            start + low,
-            start + high,
-            text[low:high],
-            (start + low, start + high) in hits,
-            tuple(
-                _piece(place, text[place.source_start - start : place.source_end - start])
-                for place in cut_parts(places, start + low, start + high)
-            ),
-        )
-        for low, high in trimmed
-        if low < high
-    ]
+        raise _invalid(metadata, SENTENCE_SPANS)
+    sentences: list[PagedSentence] = []
+    for low, high in spans:
+        first, last = trim(text, low - start, high - start)
+        span = start + first, start + last
+        pieces = [
+            _piece(place, text[place.source_start - start : place.source_end - start])
+            for place in cut_parts(places, *span)
+        ]
+        if first < last:
+            sentences.append(PagedSentence(*span, text[first:last], span in hits, tuple(pieces)))
+    return sentences
 
 
 def sentence_found_on_pages(
@@ -209,8 +200,7 @@ def _places_on_pages(metadata: Mapping[str, Any], start: int, end: int) -> list[
     """
     parts = parts_of_window(metadata)
     places = parts or [PartSpan(metadata, start, start, end)]
-    edges = [start, *(edge for place in places for edge in (place.source_start, place.source_end)), end]
-    if parts is None or any(low > high for low, high in pairwise(edges)):
+    if parts is None:
         raise _invalid(metadata, PARTS)
     for place in places:
         if not is_index(place.identity.get(PAGE)):
@@ -221,13 +211,6 @@ def _places_on_pages(metadata: Mapping[str, Any], start: int, end: int) -> list[
                 "read with langchain_sentence_window.loaders.PDFLoader"
             )
     return places
-
-
-def _listed(metadata: Mapping[str, Any], key: str) -> Sequence[Any]:
-    values = metadata.get(key) or ()
-    if not isinstance(values, list | tuple):
-        raise _invalid(metadata, key)
-    return values
 
 
 def _invalid(metadata: Mapping[str, Any], key: str) -> InvalidInputError:

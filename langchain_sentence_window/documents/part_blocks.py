@@ -1,20 +1,18 @@
 """The blocks of a part's text: as its loader found them, of elements of unstructured, and of chunks of docling.
 
-A layout holds the blocks that a loader found, and whether the first one goes on::
+A layout holds how the first block begins, and the blocks that a loader found, as JSON::
 
-heading:0:23:2 prose:25:400 list_item:402:455
+    ["", [0, 23, "heading", 2, null, null], [25, 400, "prose", 0, null, null]]
 
-Each item is ``KIND:START:END``, and ``heading:START:END:LEVEL`` for a heading; the ends count code points of the part's
-text. Markup that isn't text is masked: the kind of a mask is the number of the character that the stretch reads as, see
-`langchain_sentence_window.splitting.parsers`. A list item whose marker isn't text says where its text begins, and a row
-of a table, by ``1`` or ``0``, whether it is the header. A sign before the first item says that its block began in the
-part before: ``+`` if it goes on, ``~`` if even a word does. A string, because many stores hold only flat metadata.
+Each block is a list of the fields of `Block`, which count code points of the part's text. Markup that isn't text is
+masked: the kind of a mask is the character that the stretch reads as, see
+`langchain_sentence_window.splitting.parsers`. A layout is a string, because many stores hold only flat metadata.
 """
 
-import re
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Literal, TypeAlias, cast
+from dataclasses import astuple, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 from langchain_sentence_window.splitting.blocks import (
     CODE,
@@ -51,9 +49,6 @@ ELEMENT_KINDS = {
 }
 """Block kinds of the elements of unstructured, by their ``category``."""
 
-_ITEM = re.compile(r"([a-z_]{1,20}|[0-9]{1,6}):([0-9]{1,12}):([0-9]{1,12})(?::([0-9]{1,12}))?")
-_SIGNS = ("+", "~")
-
 
 def write_layout(blocks: Sequence[Block], continues: Continuation = "") -> str:
     """Write the blocks of a part as a string.
@@ -61,12 +56,8 @@ def write_layout(blocks: Sequence[Block], continues: Continuation = "") -> str:
     Args:
         blocks: In order and disjoint, but for masks.
         continues: How the first block begins.
-
-    Returns:
-        The string; an empty one if there are no blocks.
     """
-    items = [_item(block) for block in blocks]
-    return continues + " ".join(items) if items else ""
+    return json.dumps([continues, *map(astuple, blocks)])
 
 
 def read_layout(layout: object, length: int) -> tuple[list[Block], Continuation] | None:
@@ -78,21 +69,17 @@ def read_layout(layout: object, length: int) -> tuple[list[Block], Continuation]
 
     Returns:
         The blocks, in order, disjoint but for masks, none empty, within the text; and how the first one begins.
-        ``None`` if the string isn't one that `write_layout` makes.
+        ``None`` if the value isn't what `write_layout` makes.
     """
     if not isinstance(layout, str):
         return None
-    if not layout:
-        return [], ""
-    sign = layout[0] if layout.startswith(_SIGNS) else ""
-    blocks: list[Block] = []
-    for item in layout[len(sign) :].split(" "):
-        match = _ITEM.fullmatch(item)
-        block = match and _block(match)
-        if block is None:
-            return None
-        blocks.append(block)
-    return None if find_fault(blocks, length) else (blocks, cast("Continuation", sign))
+    try:
+        continues, *items = json.loads(layout)
+        blocks = [Block(*item) for item in items]
+        is_sound = continues in get_args(Continuation) and not find_fault(blocks, length)
+    except (ValueError, TypeError, RecursionError):  # a user's own value under this key
+        return None
+    return (blocks, continues) if is_sound else None
 
 
 def fitting_layout(text: str, layout: object) -> tuple[tuple[Block, ...], Continuation] | None:
@@ -143,25 +130,3 @@ def docling_blocks(text: str, metadata: Mapping[str, Any]) -> tuple[Block, ...] 
         blocks.append(Block(start, at, HEADING, min(level, MAX_LEVEL)))
     start, end = trim(text, at, len(text))
     return (*blocks, *([Block(start, end)] if start < end else [])) if blocks else None
-
-
-def _item(block: Block) -> str:
-    detail = block.body
-    if block.kind == HEADING:
-        detail = block.level
-    elif block.kind == TABLE_ROW and block.is_header is not None:
-        detail = int(block.is_header)
-    kind = str(ord(block.kind)) if is_mask(block) else block.kind
-    return f"{kind}:{block.start}:{block.end}" + ("" if detail is None else f":{detail}")
-
-
-def _block(match: "re.Match[str]") -> Block | None:
-    """Return the block of an item of a layout; ``None`` if there is none of that kind."""
-    kind, start, end, detail = match[1], int(match[2]), int(match[3]), None if match[4] is None else int(match[4])
-    if kind.isdecimal():
-        return Block(start, end, chr(int(kind))) if detail is None else None
-    if kind == HEADING:
-        return Block(start, end, kind, detail) if detail else None
-    if kind == TABLE_ROW:
-        return Block(start, end, kind, is_header=None if detail is None else bool(detail))
-    return Block(start, end, kind, body=detail)

@@ -23,7 +23,7 @@ from langchain_sentence_window.splitting.subtitles import Cue, find_cues
 
 from .joining import join_parts
 from .keys import DOC_ID, MAX_ID_CHARS, SOURCE, START_INDEX, checked_id, storable_text
-from .part_headings import heading_levels, part_headings
+from .part_headings import with_headings
 from .source_metadata import CUE_END, CUE_START, SHEET, SPEAKER, source_of, total_pages
 from .source_parts import JoinedDocument, Part, Segment, part_of
 
@@ -63,13 +63,12 @@ class Group(NamedTuple):
 
     def _alone(self) -> JoinedDocument:
         """Return the only part as a document."""
-        (part,) = self.parts
+        (part,) = with_headings(self.parts)
         text = part.text
         is_part = part.is_numbered and part.start != 0
         spans = (part.span(0, 0, len(text), 0),) if is_part else ()
-        headings = part_headings(part, heading_levels(self.parts))
         blocks = None if part.blocks is None else list(part.blocks)
-        segment = Segment(0, len(text), [] if part.is_furniture else blocks, headings)
+        segment = Segment(0, len(text), [] if part.is_furniture else blocks, part.headings)
         return JoinedDocument(self.doc_id, text, (part,), spans, (segment,))
 
 
@@ -101,7 +100,7 @@ def group_documents(documents: Sequence[Document], join: JoinParts, names: Seque
     """
     groups = group_by_name(documents, join, names)
     for group in groups:
-        if len(group.parts) > 1 and not group.is_one_document:
+        if not group.is_one_document:
             raise InvalidInputError(
                 f"two documents of this call have the doc_id {group.doc_id!r}; give each a different one, or join "
                 "their texts into one document. Nothing was stored."
@@ -199,9 +198,6 @@ class Batches:
         self._join = join
         self._copies: Counter[bytes] = Counter()
         self._passed_on: set[int] = set()  # hashes, which take less than names
-        self._begin()
-
-    def _begin(self) -> None:
         self._documents: list[Document] = []
         self._names: list[str] = []
         self._chars = 0
@@ -238,7 +234,7 @@ class Batches:
                     "document one after the other, and different documents different ids"
                 )
         self._passed_on.update(hash(group.doc_id) for group in groups)
-        self._begin()
+        self._documents, self._names, self._chars = [], [], 0
         return Batch(names, groups, bool(again))
 
 
@@ -308,16 +304,15 @@ def _is_in(chunk: Part, old: Part) -> bool:
 
 def _outside(old: Part, chunks: Sequence[Part]) -> list[Part]:
     """Return what is left of a stored text where new chunks of it were given."""
-    left = [(old.offset, old.text)]
-    for chunk in chunks:
-        start, end = chunk.start or 0, chunk.end or 0
-        before = [(at, text[: max(0, start - at)]) for at, text in left]
-        after = [(max(at, end), text[max(0, end - at) :]) for at, text in left]
-        left = sorted(each for each in before + after if each[1].strip())
-    metadata = old.document.metadata
-    return [
-        replace(old, document=Document(text, metadata=metadata), start=at, offset=at, blocks=None) for at, text in left
-    ]
+    at, left = old.offset, list[Part]()
+    edges = sorted((chunk.start or 0, chunk.end or 0) for chunk in chunks)
+    for start, end in [*edges, (at + len(old.text), at)]:
+        text = old.text[at - old.offset : max(at, start) - old.offset]
+        if text.strip():
+            document = Document(text, metadata=old.document.metadata)
+            left.append(replace(old, document=document, start=at, offset=at, blocks=None))
+        at = max(at, end)
+    return left
 
 
 def _name(part: Part) -> _Name:
@@ -329,18 +324,18 @@ _MAX_SHOWN = 3
 
 def warn_of_parts(joined: Iterable[JoinedDocument]) -> None:
     """Warn once of parts of some documents that are missing, came twice or in another order."""
-    odd = [document for document in joined if document.remarks]
-    if not odd:
-        return
-    odd_parts = [
+    odd = [
         f"{shown(document.doc_id)}: {', '.join(document.remarks[:_MAX_SHOWN])}"
         + (f" and {len(document.remarks) - _MAX_SHOWN} more" if len(document.remarks) > _MAX_SHOWN else "")
-        for document in odd[:_MAX_SHOWN]
+        for document in joined
+        if document.remarks
     ]
+    if not odd:
+        return
     more = f"; and {len(odd) - _MAX_SHOWN} more documents" if len(odd) > _MAX_SHOWN else ""
     warnings.warn(
-        f"the parts of a document were joined as well as possible ({'; '.join(odd_parts)}{more}); give all parts "
-        "of a source in one call, each once, or switch joining off with SentenceSplitter(join_parts=False)",
+        f"the parts of a document were joined as well as possible ({'; '.join(odd[:_MAX_SHOWN])}{more}); give all "
+        "parts of a source in one call, each once, or switch joining off with SentenceSplitter(join_parts=False)",
         SentenceWindowWarning,
         stacklevel=3,
     )

@@ -15,11 +15,12 @@ value. Else they are values as any others are.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import itemgetter
 
 from langchain_sentence_window.splitting.blocks import (
     MAX_LEVEL,
     MAX_MARKED_HEADING_CHARS,
-    Title,
     heading_title,
     title_key,
 )
@@ -45,19 +46,34 @@ _MARKS = ("#", "*", "_", "=")
 _MAX_LINES = 8
 
 
-def heading_levels(parts: Sequence[Part]) -> dict[str, int]:
-    """Find the keys of metadata that hold headings.
+def with_headings(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts of a source with the headings above their text that metadata says, outermost first.
 
     Args:
         parts: The parts of one source, in the order given.
-
-    Returns:
-        The level of the headings by key; 0 if it isn't known, but above all headings in the text.
     """
     values = [_short_texts(part.document.metadata) for part in parts]
-    levels: dict[str, int] = {}
-    if len(parts) > 1 and any(values):
-        levels = dict.fromkeys(_keys_of_headings_in_text(parts, values), 0)
+    levels = _levels(parts, values)
+    headed: list[Part] = []
+    for part, texts in zip(parts, values, strict=True):
+        headings = [(levels[key], text) for key, text in texts.items() if key in levels]
+        if not headings and part.blocks is None:
+            written = docling_headings(part.document.metadata)
+            headings = [(min(level, MAX_LEVEL), each) for level, each in enumerate(written, 1)]
+        titles = [(level, title) for level, each in headings if (title := _title(each))]
+        titles.sort(key=itemgetter(0))  # of one level, the first stays first
+        headed.append(replace(part, headings=tuple(titles)) if titles else part)
+    return headed
+
+
+def _levels(parts: Sequence[Part], values: Sequence[Mapping[str, str]]) -> dict[str, int]:
+    """Return the level of headings by their key in metadata; 0 if it isn't known, but above all headings in the text.
+
+    Args:
+        parts: The parts.
+        values: The values of each that may be headings.
+    """
+    levels = dict.fromkeys(_keys_of_headings_in_text(parts, values), 0) if len(parts) > 1 else {}
     for each in values:
         named = [key for key in each if title_key(key) in _NAMES]
         if len(named) > 1:
@@ -66,22 +82,6 @@ def heading_levels(parts: Sequence[Part]) -> dict[str, int]:
         if match := _NUMBERED.fullmatch(key.strip()):
             levels[key] = int(match[1])
     return levels
-
-
-def part_headings(part: Part, levels: Mapping[str, int]) -> tuple[Title, ...]:
-    """Return the headings above the text of a part, outermost first.
-
-    Args:
-        part: The part.
-        levels: The level of the headings in its metadata by key.
-    """
-    metadata = part.document.metadata
-    texts = _short_texts(metadata) if levels else {}
-    headings = [(levels[key], text) for key, text in texts.items() if key in levels]
-    if not headings and part.blocks is None:
-        headings = [(min(level, MAX_LEVEL), each) for level, each in enumerate(docling_headings(metadata), 1)]
-    titles = [(level, title) for level, each in headings if (title := _title(each))]
-    return tuple(sorted(titles, key=lambda heading: heading[0]))  # of one level, the first stays first
 
 
 def _short_texts(metadata: Mapping[str, object]) -> dict[str, str]:

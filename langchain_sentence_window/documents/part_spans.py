@@ -1,8 +1,8 @@
 """Where the text of a document stands in its parts, as sentences and windows say it.
 
-A sentence's metadata holds it as JSON text, as many stores keep only flat values: a list of ``[start, end]``, one for
-each part that the sentence touches, in order. A third element names the part. The first part needs no name if the
-sentence's own metadata has it, as they are of the same page. A window's ``parts`` are a list of dicts.
+A sentence's metadata holds it as JSON text, as many stores keep only flat values: a list of ``[at, start, end]``, one
+for each part that the sentence touches, in order. ``at`` counts in the part, and the others count in the sentence. A
+fourth element names the part, unless the sentence's own metadata does. A window's ``parts`` are a list of dicts.
 """
 
 import json
@@ -16,8 +16,7 @@ from langchain_sentence_window._display import shown
 from langchain_sentence_window.splitting.blocks import trim
 
 from .keys import END_INDEX, PART_SPANS, START_INDEX
-from .metadata_values import SCALARS
-from .source_metadata import CUE_START, IDENTITY_KEYS, identity_in
+from .source_metadata import CUE_START
 
 PART = "part"
 """The key of a part's position, where nothing else distinguishes the parts of a source."""
@@ -68,65 +67,50 @@ def cut_parts(spans: Sequence[PartSpan], start: int, end: int) -> list[PartSpan]
     return cut
 
 
-def write_part_spans(text: str, spans: Sequence[PartSpan], start: int, end: int, *, names_first: bool = False) -> str:
+def write_part_spans(spans: Sequence[PartSpan], text: str, start: int, own: Mapping[str, Any]) -> str:
     """Write where a sentence stands in the parts of its document.
 
     Args:
-        text: The text of the document.
-        spans: The spans of its parts, in order.
-        start: The sentence's first code point.
-        end: One past its last code point.
-        names_first: Whether the first part is named too.
+        spans: The spans of the parts, in order.
+        text: The text of the sentence.
+        start: Its first code point in the document.
+        own: The name of a part that the sentence's own metadata has, which isn't written again.
     """
     written: list[list[Any]] = []
-    for span in cut_parts(spans, start, end):
-        low, high = trim(text, span.source_start, span.source_end)
-        if low == high:
-            continue
-        shift = span.start - span.source_start
-        # The metadata of the sentence, which is that of its first part, names that already.
-        is_known = not written and not names_first and span.identity.keys() <= set(IDENTITY_KEYS)
-        name = [] if is_known or not span.identity else [dict(span.identity)]
-        written.append([low + shift, high + shift, *name])
+    for span in cut_parts(spans, start, start + len(text)):
+        shift = span.source_start - start
+        low, high = trim(text, shift, span.source_end - start)
+        if low < high:
+            name = [] if span.identity == own else [dict(span.identity)]
+            written.append([span.start + low - shift, low, high, *name])
     return _WRITER.encode(written)
 
 
-def read_part_spans(written: str, metadata: Mapping[str, Any], text: str, start: int) -> list[PartSpan]:
+def read_part_spans(written: str, text: str, start: int, own: Mapping[str, Any]) -> list[PartSpan]:
     """Read what `write_part_spans` wrote.
 
     Args:
         written: The value in the sentence's metadata.
-        metadata: The metadata of the sentence's source.
         text: The text of the sentence.
         start: Its first code point in the document.
+        own: The name of a part in the sentence's own metadata.
 
     Raises:
         ValueError: The value can't be what `write_part_spans` wrote.
     """
-    own_identity = identity_in(metadata)
     spans: list[PartSpan] = []
-    at = 0
     try:
         entries, _ = _READER.raw_decode(written)
-        for low, high, *names in entries:
-            identity = names[0] if names else own_identity
-            is_span = type(low) is int and type(high) is int and 0 <= low < high
-            nested = [value for value in identity.values() if not isinstance(value, SCALARS)]
-            if nested or not is_span:
+        for at, low, high, *name in entries:
+            if type(at) is not int or not at >= 0 <= low < high:
                 raise ValueError
-            at = trim(text, at, len(text))[0] if spans else 0
-            spans.append(PartSpan(identity, low, start + at, start + at + high - low))
-            at += high - low
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        at = -1
-    if at != len(text):
+            spans.append(PartSpan(name[0] if name else own, at, start + low, start + high))
+        is_sound = (spans[0].source_start, spans[-1].source_end) == (start, start + len(text))
+    except (ValueError, TypeError, IndexError, RecursionError):
+        is_sound = False
+    if not is_sound:
         raise ValueError(f"{PART_SPANS} is {shown(written)}")
     return spans
-
-
-def cut_spans(spans: Sequence[PartSpan], start: int, end: int) -> str:
-    """Write the spans of a sentence, cut from those of its window."""
-    return _WRITER.encode([[span.start, span.end, dict(span.identity)] for span in cut_parts(spans, start, end)])
 
 
 def joined_spans(spans: Iterable[PartSpan]) -> list[PartSpan]:

@@ -28,7 +28,6 @@ MAX_LINE_CHARS = 150
 _NUMBER = "#"
 _MIN_LETTERS = 2
 _MIN_SHARE_NOT_FALLING = 0.75
-_MAX_DIGITS = 9
 _LINE = re.compile(r"[^\n]+")
 _DIGITS = re.compile(r"\d+|\b[ivxlc]{1,7}\b")
 _PAGE_NUMBER = re.compile(
@@ -77,7 +76,7 @@ def _repeated(pages: Sequence[str], edges: Sequence[Sequence[Span]]) -> set[str]
         lines = {_without_digits(page[start:end]): page[start:end] for start, end in reversed(edge)}
         for line, text in lines.items():
             found_on[line].add(content)
-            numbers[line].append([int(digits[:_MAX_DIGITS]) for digits in re.findall(r"\d+", text)])
+            numbers[line].append(list(map(int, re.findall(r"\d+", text))))
     least = max(MIN_PAGES, MIN_SHARE * len(set(contents)))
     return {
         line

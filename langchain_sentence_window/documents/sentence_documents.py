@@ -18,9 +18,9 @@ from langchain_sentence_window.splitting.blocks import PROSE
 from langchain_sentence_window.windows.geometry import Hit
 
 from . import keys
-from .metadata_values import checked, checked_values, number, numbers
-from .part_spans import PartSpan, cut_spans, read_part_spans
-from .source_metadata import line_breaks
+from .metadata_values import number, numbers, texts
+from .part_spans import PartSpan, read_part_spans, write_part_spans
+from .source_metadata import identity_in, line_breaks
 
 _TEXTS = (keys.DOC_ID, keys.SEPARATOR, keys.KIND, keys.HEADING, keys.PART_SPANS)
 _NUMBERS = (keys.SENTENCE_INDEX, keys.START_INDEX, keys.END_INDEX, keys.SECTION_START, keys.SECTION_END)
@@ -33,6 +33,9 @@ _USUAL: Mapping[str, Any] = {
     **dict.fromkeys(_RARE_NUMBERS),
 }
 """The values that `sentence_documents` leaves out."""
+
+_WINDOW_TEXTS = (keys.WINDOW_TEXT, keys.WINDOW_SPANS)
+_USUAL_WINDOW = {keys.WINDOW_SEPARATOR: " ", keys.WINDOW_PARTS: ""}
 
 
 @dataclass(slots=True)  # not frozen, as a query reads hundreds, and that takes four times as long
@@ -90,7 +93,9 @@ class StoredSentence:
         Raises:
             ValueError: ``part_spans`` can't be what `write_part_spans` wrote.
         """
-        return read_part_spans(self.part_spans, self.source, self.text, self.start) if self.part_spans else []
+        if not self.part_spans:
+            return []
+        return read_part_spans(self.part_spans, self.text, self.start, identity_in(self.source))
 
 
 SentencesByKey: TypeAlias = Mapping[SentenceKey, StoredSentence]
@@ -149,7 +154,7 @@ def read_parts(
 
 def _read(metadata: Mapping[str, Any], text: str, source: Mapping[str, Any] | None) -> StoredSentence:
     values = {**_USUAL, **metadata}
-    doc_id, separator, kind, heading, part_spans = checked_values(values, _TEXTS, str)
+    doc_id, separator, kind, heading, part_spans = texts(values, _TEXTS)
     index, start, end, section_start, section_end = numbers(values, _NUMBERS)
     rare = [None if values[key] is None else _index(values, key) for key in _RARE_NUMBERS]
     lead_in, line, level, first_piece, end_piece = rare
@@ -211,41 +216,37 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
         KeyError: A key is missing.
         ValueError: A value can't be what the module `source_documents` wrote.
     """
-    text = checked(metadata, keys.WINDOW_TEXT, str)
-    at, first = number(metadata, keys.WINDOW_START), number(metadata, keys.WINDOW_FIRST)
-    spans = [_span(span) for span in checked(metadata, keys.WINDOW_SPANS, str).split()]
-    ends = [0, *(end for span in spans for end in span), len(text)]
-    separators = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
-    separators.append(checked(metadata, keys.WINDOW_SEPARATOR, str, " "))
-    own = (sentence.start - at, sentence.end - at)
+    text, written_spans, after, written_parts = texts({**_USUAL_WINDOW, **metadata}, (*_WINDOW_TEXTS, *_USUAL_WINDOW))
+    spans = [_span(written, sentence.start) for written in written_spans.split()]
+    own, at = (sentence.start, sentence.end), min(spans, default=(0, 0))[0]
+    first = sentence.index - spans.index(own) if own in spans else -1
+    edges = [at, *(edge for span in spans for edge in span), at + len(text)]
     is_sound = (
-        ends == sorted(ends)
+        edges == sorted(edges)
         and sentence.section_start <= first
         and first + len(spans) <= sentence.section_end
-        and (sentence.index, own) in enumerate(spans, first)
-        and text[slice(*own)] == sentence.text
+        and text[own[0] - at : own[1] - at] == sentence.text
     )
     if not is_sound:
-        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(metadata[keys.WINDOW_SPANS])}")
-    line = sentence.line and sentence.line - line_breaks(text, 0, own[0])
-    parts: list[PartSpan] = []
-    if keys.WINDOW_PARTS in metadata:
-        parts = read_part_spans(checked(metadata, keys.WINDOW_PARTS, str), {}, text, at)
+        raise ValueError(f"{keys.WINDOW_SPANS} is {shown(written_spans)}")
+    separators = [text[one[1] - at : two[0] - at] for one, two in pairwise(spans)]
+    line = sentence.line and sentence.line - line_breaks(text, 0, sentence.start - at)
+    parts = read_part_spans(written_parts, text, at, {}) if written_parts else []
     return tuple(
         replace(
             sentence,
             index=index,
-            start=at + start,
-            end=at + end,
+            start=start,
+            end=end,
             separator=separator,
             # Of others than the sentence itself a window doesn't hold these.
             kind=sentence.kind if index == sentence.index else "",
             lead_in=sentence.lead_in if index == sentence.index else None,
-            text=text[start:end],
-            line=line and line + line_breaks(text, 0, start),
-            part_spans=cut_spans(parts, at + start, at + end) if parts else "",
+            text=text[start - at : end - at],
+            line=line and line + line_breaks(text, 0, start - at),
+            part_spans=write_part_spans(parts, text[start - at : end - at], start, {}) if parts else "",
         )
-        for index, ((start, end), separator) in enumerate(zip(spans, separators, strict=True), first)
+        for index, ((start, end), separator) in enumerate(zip(spans, [*separators, after], strict=True), first)
     )
 
 
@@ -267,6 +268,6 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
     )
 
 
-def _span(written: str) -> Span:
-    start, end = written.split(":")
-    return int(start), int(end)
+def _span(written: str, start: int) -> Span:
+    low, high = written.split(":")
+    return start + int(low), start + int(high)

@@ -27,7 +27,7 @@ from langchain_sentence_window.splitting.blocks import PROSE
 from . import keys
 from .metadata_values import SCALARS, json_item
 from .part_spans import span_at, write_part_spans
-from .source_metadata import NAMING_KEYS, is_text_file, line_breaks
+from .source_metadata import NAMING_KEYS, identity_in, is_text_file, line_breaks
 from .source_parts import JoinedDocument
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def sentence_documents(
         values = {key: value for key, value in front_matter.values.items() if key not in NAMING_KEYS}
         carried = [each.model_copy(update={"metadata": {**values, **each.metadata}}) for each in carried]
     own = [carried_metadata(each, doc_id) for each in fitter.fit(carried)]
+    names = [identity_in(each) for each in own] if joined.spans else []
     spans = joined.spans
     has_lines = not spans and all(is_text_file(part.document.metadata) for part in joined.parts)
     last = len(sentences) - 1
@@ -65,8 +66,9 @@ def sentence_documents(
     documents: list[Document] = []
     for index, sentence in enumerate(sentences):
         start, end = sentence.start, sentence.end
+        number = span_at(spans, start).number if spans else 0
         values = {
-            **own[span_at(spans, start).number if spans else 0],
+            **own[number],
             keys.DOC_ID: doc_id,
             keys.SENTENCE_INDEX: index,
             keys.START_INDEX: start,
@@ -79,7 +81,7 @@ def sentence_documents(
         if spans:
             if sentence.level:
                 values[keys.HEADING_LEVEL] = sentence.level
-            values[keys.PART_SPANS] = write_part_spans(text, spans, start, end)
+            values[keys.PART_SPANS] = write_part_spans(spans, text[start:end], start, names[number])
         if has_lines:
             line, counted = line + line_breaks(text, counted, start), start
             values[keys.START_LINE] = line
@@ -113,21 +115,14 @@ def _inline_window(
     first, end = max(index - before, sentence.section_start), min(index + after + 1, sentence.section_end)
     held = sentences[first:end]
     start, stop = held[0].start, held[-1].end
-    spans = [f"{each.start - start}:{each.end - start}" for each in held]
-    values = {
-        keys.WINDOW_TEXT: joined.text[start:stop],
-        keys.WINDOW_FIRST: first,
-        keys.WINDOW_LAST: end - 1,
-        keys.WINDOW_START: start,
-        keys.WINDOW_END: stop,
-        keys.WINDOW_SPANS: " ".join(spans),
-    }
+    spans = [f"{each.start - sentence.start}:{each.end - sentence.start}" for each in held]
+    values = {keys.WINDOW_TEXT: joined.text[start:stop], keys.WINDOW_SPANS: " ".join(spans)}
     # At the end of a section no window needs what follows, which may be long.
     separator = joined.text[stop : sentences[end].start] if end < sentence.section_end else " "
     if separator != " ":
         values[keys.WINDOW_SEPARATOR] = separator
     if joined.spans:
-        values[keys.WINDOW_PARTS] = write_part_spans(joined.text, joined.spans, start, stop, names_first=True)
+        values[keys.WINDOW_PARTS] = write_part_spans(joined.spans, joined.text[start:stop], start, {})
     return values
 
 
@@ -154,25 +149,20 @@ def carried_metadata(document: Document, doc_id: str) -> dict[str, Any]:
     carried = {key: value for key, value in metadata.items() if key not in keys.CONTRACT_KEYS}
     if len(carried) == len(metadata):  # the usual case, quickly
         return carried
-    known = {keys.DOC_ID: doc_id, **_whole(document)}
+    whole = {keys.START_INDEX: 0, keys.END_INDEX: len(document.page_content)}
+    # A document that `get` returned, perhaps edited since: this package wrote the indexes.
+    is_ours = document.id is not None and document.id == metadata.get(keys.DOC_ID)
+    says_nothing = {keys.DOC_ID} if str(metadata.get(keys.DOC_ID)) == doc_id else set[str]()
+    if is_ours or all(metadata.get(key, index) == index for key, index in whole.items()):
+        says_nothing |= whole.keys()
     for key, value in metadata.items():
-        if key not in keys.CONTRACT_KEYS or (key in known and known[key] == keys.storable_text(value)):
+        if key not in keys.CONTRACT_KEYS or key in says_nothing:
             continue
         name = keys.RENAMED + key
         while name in carried and (type(carried[name]), carried[name]) != (type(value), value):
             name = keys.RENAMED + name
         carried[name] = value
     return carried
-
-
-def _whole(document: Document) -> dict[str, str]:
-    """Return the start and end index of a document, as text, if they only say that the text is the whole document."""
-    if isinstance(document.id, str) and document.id == keys.storable_text(document.metadata.get(keys.DOC_ID)):
-        # A document that `get` returned, perhaps edited since: this package wrote the indexes.
-        return {key: keys.storable_text(document.metadata.get(key)) or "" for key in (keys.START_INDEX, keys.END_INDEX)}
-    whole = {keys.START_INDEX: "0", keys.END_INDEX: str(len(document.page_content))}
-    is_whole = all(keys.storable_text(document.metadata.get(key, index)) == index for key, index in whole.items())
-    return whole if is_whole else {}
 
 
 def source_names(document: Document) -> list[str]:
@@ -206,10 +196,7 @@ def found_span(document: Document) -> tuple[str, int | None]:
             f"the retriever returned a document of {len(document.page_content)} characters that says it is "
             f"[{shown(start)}, {shown(end)}) of {shown(name)}; a rewritten text can't be compared with gold spans"
         )
-    text = keys.storable_text(name)
-    if text is None:
-        raise InvalidInputError(f"the retriever returned a document named {shown(name)}; name it by a string")
-    return text, int(start) if start >= 0 else None
+    return str(name), int(start) if start >= 0 else None
 
 
 _MAX_NAMED = 20
@@ -337,8 +324,7 @@ class IngestState:
     @classmethod
     def read(cls, metadata: Mapping[str, Any]) -> Self | None:
         """Read the state from a sentence's metadata; return ``None`` if there is none, or it can't be read."""
-        written = metadata.get(keys.INGEST_STATE)
-        match = _WRITTEN.fullmatch(written) if isinstance(written, str) else None
+        match = _WRITTEN.fullmatch(str(metadata.get(keys.INGEST_STATE)))
         return None if match is None else cls(match[1], int(match[2]), match[3], match[4])
 
     def __str__(self) -> str:

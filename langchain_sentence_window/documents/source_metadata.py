@@ -157,15 +157,15 @@ def line_breaks(text: str, start: int, end: int) -> int:
     return len(_BREAKS.findall(text, start, end))
 
 
-def whole_number(value: object) -> int | None:
+def whole_number(value: Any) -> int | None:
     """Return a number of 0 or more, which may be written as text or with a decimal point."""
     if type(value) is int:  # the usual case, quickly
         return value if value >= 0 else None
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS:
-        return int(value)
-    if isinstance(value, float) and value.is_integer() and value >= 0:
-        return int(value)
-    return int(value) if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdigit() and len(value) <= _MAX_DIGITS else None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        return None
+    return int(value) if isinstance(value, int) or value.is_integer() else None
 
 
 def _docling_page(metadata: Mapping[str, Any]) -> int | None:

@@ -50,6 +50,7 @@ class Part:
         is_furniture: Whether it is a running head, a foot, a page number or a page break.
         blocks: The blocks of its text, if its loader says them.
         continues: How its first block begins, if its loader says the blocks.
+        headings: The headings above its text that metadata says, outermost first; see `with_headings`.
     """
 
     document: Document
@@ -64,6 +65,7 @@ class Part:
     is_furniture: bool = False
     blocks: tuple[Block, ...] | None = None
     continues: Continuation = ""
+    headings: tuple[Title, ...] = ()
 
     @property
     def text(self) -> str:

@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import BaseDocumentTransformer, Document
@@ -23,11 +22,12 @@ from langchain_sentence_window.splitting.engines import Engine, Ruleset, knows, 
 from langchain_sentence_window.splitting.parsers import STRUCTURES, Structure
 from langchain_sentence_window.windows.geometry import WindowSize, window_size
 
-from .keys import SOURCE
 from .part_spans import span_at
 from .source_documents import ANY_STORE, MetadataFitter, StoreLimits, sentence_documents
+from .source_metadata import CONTENT_TYPE, source_of
 
 if TYPE_CHECKING:
+    from langchain_sentence_window.splitting.front_matter import FrontMatter
     from langchain_sentence_window.splitting.sentences import Sentence
     from langchain_sentence_window.splitting.source_code import Syntax
 
@@ -75,7 +75,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         Args:
             language: An ISO 639 code in lower case; any code if ``engine`` is a callable. ``"auto"`` detects it for
                 each document and needs the extra ``languages``; what is too short or too mixed to tell is cut as
-                English. ``language`` in a document's own metadata comes first, see `language_of`.
+                English. ``language`` in a document's own metadata comes first, see `split_documents`.
             engine: ``None`` for the rules of this package if the language is ``de``, ``en``, ``es``, ``fr``,
                 ``it`` or ``pt``, else for ``"sentencex"``; ``"punkt"`` (NLTK), ``"sentencex"`` or ``"nupunkt"`` (the
                 last two need the extras of their names); or a callable that takes the text of a paragraph and
@@ -113,7 +113,7 @@ class SentenceSplitter(BaseDocumentTransformer):
                 "characters, 0 <= min_chars <= max_chars, or None for max_chars"
             )
         piece = as_integer(max_piece_chars)
-        if max_piece_chars is not None and (piece is None or piece < MIN_PIECE_CHARS):
+        if max_piece_chars is not None and (piece or 0) < MIN_PIECE_CHARS:
             raise InvalidInputError(
                 f"max_piece_chars is {shown(max_piece_chars)}; it must be a whole number of characters, "
                 f"{MIN_PIECE_CHARS} or more, or None"
@@ -123,7 +123,7 @@ class SentenceSplitter(BaseDocumentTransformer):
                 f"join_parts is {shown(join_parts)}; it must be True, False, or the metadata key that numbers parts"
             )
         self._inline_window = None if inline_window is None else window_size(inline_window)
-        common = Ruleset(
+        self._common = Ruleset(  # what the rules of all languages have in common
             languages.Language(),
             structure=structure,
             min_chars=low,
@@ -140,7 +140,15 @@ class SentenceSplitter(BaseDocumentTransformer):
             "inline_window": self._inline_window,
             "join_parts": join_parts,
         }
-        self._rulesets = Rulesets(language, engine, common)
+        self._rules: dict[str, Ruleset] = {}  # by language, made when they are first needed
+        if isinstance(language, str) and language == languages.AUTO:
+            languages.check_detection()
+            if engine is not None:
+                make_engine(engine, languages.FALLBACK)
+        else:
+            if not languages.is_known(languages.check_code(language)) and not callable(engine):
+                raise languages.unknown_code(language)
+            self._rules[language] = _make_rules(self._common, language, engine)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how a copy is made: by the settings, as engines can't be pickled."""
@@ -182,30 +190,11 @@ class SentenceSplitter(BaseDocumentTransformer):
         wholes = [(index, index + 1) if one.pieces is None else one.pieces for index, one in enumerate(sentences)]
         return [(sentences[first].start, sentences[end - 1].end) for first, end in dict.fromkeys(wholes)]
 
-    def language_of(self, text: str, metadata: Mapping[str, Any], *, doc_id: str = "") -> str:
-        """Return the language by whose rules a document is split.
-
-        Args:
-            text: The whole text of the document.
-            metadata: Its metadata. ``language`` decides: an ISO 639 code, also as loaders write it, such as ``en-US``
-                or ``deu``. Else ``languages`` does, if it is a list of one code, as unstructured writes it. Codes for
-                no language, such as ``und``, and names of programming languages don't count.
-            doc_id: The document's name, for messages.
-
-        Returns:
-            What the metadata says, else the splitter's language, which ``"auto"`` detects.
-
-        Raises:
-            InvalidInputError: The metadata names a language that isn't known.
-        """
-        return languages.language_of(text, metadata, self._settings["language"], doc_id=doc_id)
-
-    def split_text(self, text: str, *, language: str | None = None) -> "list[Sentence]":
+    def split_text(self, text: str) -> "list[Sentence]":
         """Find the sentences of a text, with their sections, kinds, headings and lead-ins; long ones in pieces.
 
         Args:
             text: Any string.
-            language: The code of its language, see `language_of`; ``None`` for the splitter's own.
 
         Returns:
             Sentences in order, disjoint, with nothing but white space and markup before, between and after them, and
@@ -215,17 +204,15 @@ class SentenceSplitter(BaseDocumentTransformer):
         Raises:
             InvalidInputError: The text isn't a string, or the engine returned a span outside its text.
         """
-        from langchain_sentence_window.splitting.front_matter import read_front_matter
-        from langchain_sentence_window.splitting.sentences import Above, split_text
+        from .part_groups import Group
+        from .source_parts import part_of
 
         if not isinstance(text, str):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
-        code = language or self.language_of(text, {})
-        rules = self._rulesets.of(code)
-        subtitles = _subtitles(text)
-        cut = text if subtitles is None else subtitles.text
-        sentences = split_text(cut, rules, Above(front_matter=read_front_matter(cut)))
-        return sentences if subtitles is None else [_in_parts(subtitles, sentence) for sentence in sentences]
+        joined = Group("", [part_of(Document(page_content=text))]).joined()
+        language = languages.language_of_parts(text, (), self._settings["language"])
+        sentences, _ = self._split(joined, language)
+        return [_in_parts(joined, sentence) for sentence in sentences] if joined.spans else sentences
 
     def split_documents(self, documents: Iterable[Document], *, limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents into sentence Documents for a vector store.
@@ -258,43 +245,60 @@ class SentenceSplitter(BaseDocumentTransformer):
 
     def split_joined(self, joined: "Iterable[JoinedDocument]", limits: StoreLimits = ANY_STORE) -> list[Document]:
         """Cut documents whose parts are joined into sentence Documents; see `split_documents`."""
-        from langchain_sentence_window.splitting.front_matter import read_front_matter
-        from langchain_sentence_window.splitting.sentences import Above, moved, split_text
-
         fitter, made = MetadataFitter(limits), list[Document]()
         for document in joined:
-            text = document.text
-            syntax = syntax_of(document.parts[0].document.metadata) if document.parts else None
-            is_code = syntax is not None
-            front_matter = None if is_code else read_front_matter(text)
-            values = front_matter.values if front_matter else {}
-            said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
-            language = languages.language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
-            rules = self._rulesets.of(language, document.doc_id)
-            sentences = list["Sentence"]()
-            for start, end, blocks, headings in document.segments:  # each by itself, at its place in the document
-                own = None if start or is_code else front_matter if end == len(text) else read_front_matter(text[:end])
-                found = split_text(text[start:end], rules, Above(headings, own), blocks=blocks, syntax=syntax)
-                sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
+            sentences, front_matter = self._split(document)
             made += sentence_documents(document, sentences, front_matter, fitter, self._inline_window)
         fitter.warn()
         return made
 
+    def _split(
+        self, document: "JoinedDocument", language: str | None = None
+    ) -> "tuple[list[Sentence], FrontMatter | None]":
+        """Return the sentences of a document, and the front matter of its text.
+
+        Args:
+            document: The document.
+            language: The code of its language; ``None`` for what its metadata says.
+        """
+        from langchain_sentence_window.splitting.front_matter import read_front_matter
+        from langchain_sentence_window.splitting.sentences import Above, moved, split_text
+
+        text = document.text
+        syntax = syntax_of(document.parts[0].document.metadata) if document.parts else None
+        is_code = syntax is not None
+        front_matter = None if is_code else read_front_matter(text)
+        if language is None:
+            values = front_matter.values if front_matter else {}
+            said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
+            language = languages.language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
+        rules = self._rules_of(language, document.doc_id)
+        sentences = list["Sentence"]()
+        for start, end, blocks, headings in document.segments:  # each by itself, at its place in the document
+            own = None if start or is_code else front_matter if end == len(text) else read_front_matter(text[:end])
+            found = split_text(text[start:end], rules, Above(headings, own), blocks=blocks, syntax=syntax)
+            sentences += [moved(sentence, start, len(sentences)) for sentence in found] if start else found
+        return sentences, front_matter
+
+    def _rules_of(self, language: str, doc_id: str) -> Ruleset:
+        """Return the rules of a known language; warn when the first document of a language is cut without its rules.
+
+        Documents of other languages than the splitter's are cut by the splitter's engine if that knows their language,
+        else as without an engine.
+        """
+        if language not in self._rules:
+            engine = self._settings["engine"]
+            engine = engine if callable(engine) or knows(engine, language) else None
+            try:
+                self._rules[language] = _make_rules(self._common, language, engine)
+            except MissingExtraError as error:  # a corpus shouldn't fail for one document
+                _warn_of_missing_rules(language, doc_id, error)
+                self._rules[language] = replace(self._common, words=languages.words_of(language))
+        return self._rules[language]
+
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
         """Cut documents into sentence Documents; LangChain's name for `split_documents`."""
         return self.split_documents(documents)
-
-
-def _subtitles(text: str) -> "JoinedDocument | None":
-    """Return the cues of subtitles as one document; ``None`` for another text."""
-    from langchain_sentence_window.splitting.subtitles import find_cues
-
-    from .part_groups import group_documents
-
-    if not find_cues(text):
-        return None
-    (group,) = group_documents([Document(page_content=text)], join=True)
-    return group.joined()
 
 
 def _in_parts(joined: "JoinedDocument", sentence: "Sentence") -> "Sentence":
@@ -306,9 +310,7 @@ def _in_parts(joined: "JoinedDocument", sentence: "Sentence") -> "Sentence":
     )
 
 
-_LANGUAGE, _CONTENT_TYPE = "language", "content_type"
 _TYPES_OF_CODE = ("functions_classes", "simplified_code")
-_FILE_KEYS = (SOURCE, "file_path", "file_name", "filename", "path")
 
 
 def syntax_of(metadata: Mapping[str, Any]) -> "Syntax | None":
@@ -320,69 +322,19 @@ def syntax_of(metadata: Mapping[str, Any]) -> "Syntax | None":
     """
     from langchain_sentence_window.splitting.source_code import syntax_of_language, syntax_of_source
 
-    language, content_type = _text(metadata.get(_LANGUAGE)), _text(metadata.get(_CONTENT_TYPE))
-    if content_type in _TYPES_OF_CODE and language:
-        return syntax_of_language(language)
-    given = next(filter(None, (_text(metadata.get(key)) for key in _FILE_KEYS)), "")
-    return syntax_of_source(given) or (syntax_of_language(language) if language else None)
+    language = metadata.get("language")
+    of_language = syntax_of_language(language) if isinstance(language, str) and language else None
+    if of_language is not None and metadata.get(CONTENT_TYPE) in _TYPES_OF_CODE:
+        return of_language
+    return syntax_of_source(source_of(metadata) or "") or of_language
 
 
-def _text(value: object) -> str:
-    """Return a string or a path as a plain string, whatever else it does; empty for anything else."""
-    return str.__str__(value) if isinstance(value, str) else str(value) if isinstance(value, PurePath) else ""
-
-
-class Rulesets:
-    """The rulesets of a splitter, by language, each made when it is first asked for."""
-
-    def __init__(self, language: str, engine: str | Engine | None, common: Ruleset) -> None:
-        """Make the ruleset of the splitter's own language.
-
-        Args:
-            language: A code that `check_code` lets pass, or ``auto``.
-            engine: See `SentenceSplitter`.
-            common: What the rulesets of all languages have in common.
-
-        Raises:
-            InvalidInputError: There is no such language or engine, or the engine doesn't know the language.
-            MissingExtraError: The engine's library isn't installed, or for ``auto`` the one that detects languages.
-        """
-        self._engine, self._common = engine, common
-        self._made: dict[str, Ruleset] = {}
-        if isinstance(language, str) and language == languages.AUTO:
-            languages.check_detection()
-            if engine is not None:
-                make_engine(engine, languages.FALLBACK)
-            return
-        if not languages.is_known(languages.check_code(language)) and not callable(engine):
-            raise languages.unknown_code(language)
-        self._made[language] = self._make(language, engine)
-
-    def of(self, language: str, doc_id: str = "") -> Ruleset:
-        """Return the ruleset of a language; warn when the first document of a language is cut without its rules.
-
-        Documents of other languages than the splitter's are cut by the splitter's engine if that knows their language,
-        else as without an engine.
-
-        Args:
-            language: The code of a known language.
-            doc_id: The document to be cut, for the warning.
-        """
-        if language not in self._made:
-            engine = self._engine if callable(self._engine) or knows(self._engine, language) else None
-            try:
-                self._made[language] = self._make(language, engine)
-            except MissingExtraError as error:  # a corpus shouldn't fail for one document
-                _warn_of_missing_rules(language, doc_id, error)
-                self._made[language] = replace(self._common, words=languages.words_of(language))
-        return self._made[language]
-
-    def _make(self, language: str, engine: str | Engine | None) -> Ruleset:
-        if engine is None and language not in languages.known_languages():
-            engine = "sentencex"
-        made = None if engine is None else make_engine(engine, language)
-        # Other engines know more languages; decisions about newlines then need typography and abbreviations alone.
-        return replace(self._common, words=languages.words_of(language), engine=made)
+def _make_rules(common: Ruleset, language: str, engine: str | Engine | None) -> Ruleset:
+    if engine is None and language not in languages.known_languages():
+        engine = "sentencex"
+    made = None if engine is None else make_engine(engine, language)
+    # Other engines know more languages; decisions about newlines then need typography and abbreviations alone.
+    return replace(common, words=languages.words_of(language), engine=made)
 
 
 def _warn_of_missing_rules(language: str, doc_id: str, error: MissingExtraError) -> None:

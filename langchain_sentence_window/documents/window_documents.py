@@ -22,7 +22,22 @@ from langchain_sentence_window._primitives import Span
 from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.windows.geometry import Window
 
-from . import keys
+from .keys import (
+    ALSO_IN,
+    DOC_ID,
+    END_INDEX,
+    HEADING,
+    LEAD_INS,
+    LINES,
+    PAGES,
+    PARTS,
+    SENTENCES,
+    SOURCE,
+    START_INDEX,
+    TEXT,
+    TOKENS,
+    WINDOW_ID,
+)
 from .metadata_values import SCALARS, own_values
 from .part_spans import as_entries, cut_parts
 from .sentence_documents import SentencesByKey, StoredSentence
@@ -56,12 +71,12 @@ def window_document(window: Window, sentences: SentencesByKey) -> Document:
     held = _held(window, sentences)
     values = made_values(window, held, lead_ins(window, sentences))
     own = own_values(held[window.best.index - window.first].source)
-    return Document(id=values[keys.WINDOW_ID], page_content=_joined_text(held), metadata={**own, **values})
+    return Document(id=values[WINDOW_ID], page_content=_joined_text(held), metadata={**own, **values})
 
 
 def with_counts(document: Document, count_tokens: CountTokens) -> Document:
     """Return a copy of a window Document that says how many tokens it has, with its lead-ins."""
-    return _with(document, {**document.metadata, keys.TOKENS: count_tokens(shown_text(document))})
+    return _with(document, {**document.metadata, TOKENS: count_tokens(shown_text(document))})
 
 
 def with_new_counts(made: Document, windows: Iterable[Document], count_tokens: CountTokens) -> Document:
@@ -69,9 +84,9 @@ def with_new_counts(made: Document, windows: Iterable[Document], count_tokens: C
 
     It has none if one of the windows has another number than this counter counts there.
     """
-    if all(each.metadata.get(keys.TOKENS) == count_tokens(shown_text(each)) for each in windows):
+    if all(each.metadata.get(TOKENS) == count_tokens(shown_text(each)) for each in windows):
         return with_counts(made, count_tokens)
-    return _without(made, [keys.TOKENS])
+    return _without(made, [TOKENS])
 
 
 def window_slice(document: Document, low: int, high: int) -> Document:
@@ -112,7 +127,7 @@ def unsearched(document: Document) -> Document:
 
 def without_lead_ins(document: Document) -> Document:
     """Return a copy of a window Document without its lead-ins."""
-    return _without(document, [keys.LEAD_INS])
+    return _without(document, [LEAD_INS])
 
 
 def source_document(sentences: Sequence[StoredSentence]) -> Document:
@@ -129,14 +144,14 @@ def source_document(sentences: Sequence[StoredSentence]) -> Document:
     text, first, last, parts = _joined_text(sentences), sentences[0], sentences[-1], part_spans(sentences)
     metadata = {
         **own_values(shared_metadata([each.source for each in sentences])),
-        keys.DOC_ID: first.doc_id,
-        keys.START_INDEX: first.start,
-        keys.END_INDEX: last.end,
+        DOC_ID: first.doc_id,
+        START_INDEX: first.start,
+        END_INDEX: last.end,
     }
     if lines := window_lines(first, last):
-        metadata[keys.LINES] = lines
+        metadata[LINES] = lines
     if parts:
-        metadata[keys.PARTS] = as_entries(parts)
+        metadata[PARTS] = as_entries(parts)
     return Document(id=first.doc_id, page_content=text, metadata=metadata)
 
 
@@ -216,14 +231,14 @@ def _joined_text(sentences: Iterable[StoredSentence]) -> str:
 
 def window_position(document: Document) -> tuple[str, int]:
     """Return the source document of a window Document, and where the window starts in it."""
-    return str(document.metadata.get(keys.DOC_ID, "")), int(document.metadata.get(keys.START_INDEX, 0))
+    return str(document.metadata.get(DOC_ID, "")), int(document.metadata.get(START_INDEX, 0))
 
 
 def read_lead_ins(document: Document) -> list[tuple[Span, str]]:
     """Read the lead-ins of a window Document: the span of each in the source, and the text there."""
-    if keys.LEAD_INS not in document.metadata:  # the usual case, quickly
+    if LEAD_INS not in document.metadata:  # the usual case, quickly
         return []
-    entries = [(span, each.get(keys.TEXT)) for span, each in placed_entries(document.metadata, keys.LEAD_INS)]
+    entries = [(span, each.get(TEXT)) for span, each in placed_entries(document.metadata, LEAD_INS)]
     return [
         (span, text)
         for span, text in entries
@@ -238,7 +253,7 @@ def shown_lead_ins(document: Document) -> list[tuple[Span, str]]:
 
 def shown_text(document: Document) -> str:
     """Return what is shown of a window Document: its lead-ins, each on a line, and its text."""
-    if keys.LEAD_INS not in document.metadata:  # the usual case, quickly
+    if LEAD_INS not in document.metadata:  # the usual case, quickly
         return document.page_content
     return "\n".join([*(text for _, text in shown_lead_ins(document)), document.page_content])
 
@@ -256,7 +271,7 @@ def shown_window(window: Window, sentences: SentencesByKey) -> str:
         window: The window.
         sentences: Its sentences, and its lead-ins as far as they are at hand.
     """
-    lines = [" ".join(each[keys.TEXT].split()) for each in lead_ins(window, sentences)]
+    lines = [" ".join(each[TEXT].split()) for each in lead_ins(window, sentences)]
     return "\n".join([*filter(None, lines), window_text(window, sentences)])
 
 
@@ -265,9 +280,8 @@ def _cut_lines(document: Document, start: int, end: int) -> Span | None:
     lines, own = lines_touched(document), source_span(document)
     if not lines or own is None or not own[0] <= start <= end <= own[1]:
         return None
-    text, low, high = document.page_content, start - own[0], end - own[0]
-    first = lines[0] + line_breaks(text, 0, low)
-    return first, first + line_breaks(text, low, high)
+    first = lines[0] + line_breaks(document.page_content, 0, start - own[0])
+    return first, first + line_breaks(document.page_content, start - own[0], end - own[0])
 
 
 def _stretch(document: Document, text: str, metadata: dict[str, Any]) -> Document:
@@ -338,7 +352,7 @@ def better_of(documents: Sequence[Document]) -> dict[int, int]:
 def _is_window(document: Document) -> bool:
     """Return whether a Document is a window whose text is still a slice of its source."""
     metadata = document.metadata
-    has_keys = keys.SENTENCES in metadata and keys.END_INDEX in metadata and isinstance(metadata.get(keys.DOC_ID), str)
+    has_keys = SENTENCES in metadata and END_INDEX in metadata and isinstance(metadata.get(DOC_ID), str)
     return has_keys and source_span(document) is not None
 
 
@@ -347,14 +361,14 @@ def with_places(best: Document, others: Iterable[Document]) -> Document:
     places = places_in(best)
     for other in others:
         metadata = other.metadata
-        place = {key: metadata[key] for key in (keys.DOC_ID, keys.START_INDEX, keys.END_INDEX)}
-        place |= {key: metadata[key] for key in (keys.HEADING, keys.SOURCE) if isinstance(metadata.get(key), SCALARS)}
-        if isinstance(metadata.get(keys.PAGES), list):
-            place[keys.PAGES] = list(metadata[keys.PAGES])
+        place = {key: metadata[key] for key in (DOC_ID, START_INDEX, END_INDEX)}
+        place |= {key: metadata[key] for key in (HEADING, SOURCE) if isinstance(metadata.get(key), SCALARS)}
+        if isinstance(metadata.get(PAGES), list):
+            place[PAGES] = list(metadata[PAGES])
         places += [place, *places_in(other)]
     own = best.metadata
-    once = each_once(places, own[keys.DOC_ID], own[keys.START_INDEX], own[keys.END_INDEX])
-    return _with(best, {**own, keys.ALSO_IN: once} if once else own)
+    once = each_once(places, own[DOC_ID], own[START_INDEX], own[END_INDEX])
+    return _with(best, {**own, ALSO_IN: once} if once else own)
 
 
 def rough_key(text: str) -> str:

@@ -56,12 +56,40 @@ from langchain_sentence_window.errors import IncompleteWindowError
 from langchain_sentence_window.splitting.lead_ins import lead_in_part
 from langchain_sentence_window.windows.geometry import Hit, Window
 
-from . import keys
+from .keys import (
+    ALSO_IN,
+    CITATION_NUMBER,
+    DOC_ID,
+    END_INDEX,
+    HEADING,
+    HITS,
+    KIND,
+    LEAD_INS,
+    LINES,
+    PAGE_LABELS,
+    PAGES,
+    PARTS,
+    RELEVANCE,
+    RELEVANCE_SCORE,
+    SCORE,
+    SENTENCE_INDEX,
+    SENTENCE_SPANS,
+    SENTENCES,
+    SEPARATOR,
+    SIMILARITY,
+    START_INDEX,
+    TEXT,
+    TIMES,
+    TOKENS,
+    WINDOW_ID,
+    WINDOW_KEYS,
+    window_id,
+)
 from .metadata_values import own_values
 from .part_spans import PartSpan, as_entries, joined_spans
 from .sentence_documents import SentencesByKey, StoredSentence
 from .source_metadata import PAGE_LABEL, line_breaks, page_of, time_of
-from .window_runs import RunHit, WindowRun, lines_touched, placed_entries, read_spans
+from .window_runs import RunSentence, WindowRun, lines_touched, placed_entries, read_spans
 
 CountTokens: TypeAlias = Callable[[str], int]
 """Counts the tokens of a text."""
@@ -90,27 +118,27 @@ class WindowField:
 
 
 FIELDS = (
-    WindowField(keys.DOC_ID),
-    WindowField(keys.START_INDEX),
-    WindowField(keys.END_INDEX),
-    WindowField(keys.SENTENCES),
-    WindowField(keys.HITS, is_of_search=True),
-    WindowField(keys.SCORE, is_of_search=True, brief="score {:.2f}"),
-    WindowField(keys.RELEVANCE, is_of_search=True),
-    WindowField(keys.RELEVANCE_SCORE, is_of_search=True, is_of_reranker=True, brief="reranked {:.2f}"),
-    WindowField(keys.WINDOW_ID),
-    WindowField(keys.HEADING),
-    WindowField(keys.SEPARATOR, is_on_page=False),
-    WindowField(keys.LEAD_INS),
-    WindowField(keys.ALSO_IN),
-    WindowField(keys.PARTS, is_on_page=False),
-    WindowField(keys.PAGES),
-    WindowField(keys.PAGE_LABELS),
-    WindowField(keys.TIMES),
-    WindowField(keys.LINES),
-    WindowField(keys.SENTENCE_SPANS),
-    WindowField(keys.TOKENS),
-    WindowField(keys.CITATION_NUMBER, is_of_search=True, is_on_page=False),
+    WindowField(DOC_ID),
+    WindowField(START_INDEX),
+    WindowField(END_INDEX),
+    WindowField(SENTENCES),
+    WindowField(HITS, is_of_search=True),
+    WindowField(SCORE, is_of_search=True, brief="score {:.2f}"),
+    WindowField(RELEVANCE, is_of_search=True),
+    WindowField(RELEVANCE_SCORE, is_of_search=True, is_of_reranker=True, brief="reranked {:.2f}"),
+    WindowField(WINDOW_ID),
+    WindowField(HEADING),
+    WindowField(SEPARATOR, is_on_page=False),
+    WindowField(LEAD_INS),
+    WindowField(ALSO_IN),
+    WindowField(PARTS, is_on_page=False),
+    WindowField(PAGES),
+    WindowField(PAGE_LABELS),
+    WindowField(TIMES),
+    WindowField(LINES),
+    WindowField(SENTENCE_SPANS),
+    WindowField(TOKENS),
+    WindowField(CITATION_NUMBER, is_of_search=True, is_on_page=False),
 )
 """A row for each key of `WINDOW_KEYS`."""
 
@@ -128,56 +156,60 @@ def made_values(
     doc_id, best, first, last = window.doc_id, window.best, held[0], held[-1]
     return _without_none(
         {
-            keys.DOC_ID: doc_id,
-            keys.START_INDEX: first.start,
-            keys.END_INDEX: last.end,
-            keys.SENTENCES: [window.first, window.last],
-            keys.HITS: [_hit_entry(hit, held[hit.index - window.first]) for hit in window.hits],
-            keys.SCORE: best.score,
-            keys.WINDOW_ID: keys.window_id(doc_id, window.first, window.last),
-            keys.HEADING: held[best.index - window.first].heading or None,
-            keys.SEPARATOR: last.separator if window.last + 1 < last.section_end else None,
-            keys.LEAD_INS: lead_ins or None,
+            DOC_ID: doc_id,
+            START_INDEX: first.start,
+            END_INDEX: last.end,
+            SENTENCES: [window.first, window.last],
+            HITS: [_hit_entry(hit, held[hit.index - window.first]) for hit in window.hits],
+            SCORE: best.score,
+            WINDOW_ID: window_id(doc_id, window.first, window.last),
+            HEADING: held[best.index - window.first].heading or None,
+            SEPARATOR: last.separator if window.last + 1 < last.section_end else None,
+            LEAD_INS: lead_ins or None,
             **_values_of_parts(part_spans(held)),
-            keys.LINES: window_lines(first, last),
-            keys.SENTENCE_SPANS: [[each.start, each.end] for each in held],
+            LINES: window_lines(first, last),
+            SENTENCE_SPANS: [[each.start, each.end] for each in held],
         }
     )
 
 
-def merged_values(runs: Sequence[WindowRun]) -> dict[str, Any]:
+def merged_values(runs: Sequence[WindowRun], sentences: Mapping[int, RunSentence]) -> dict[str, Any]:
     """Return the metadata of windows that become one: that of the window with the best hit, but for some fields.
 
     Args:
-        runs: The windows, in order of position; each overlaps or touches those before it.
+        runs: The windows.
+        sentences: All of their sentences by index, in order.
     """
     ranked = sorted(runs, key=lambda run: run.rank)
-    hits: dict[int, tuple[RunHit, WindowRun]] = {}
+    hits: dict[int, tuple[float, Mapping[str, Any], WindowRun]] = {}
     for run in ranked:
-        for hit in run.hits:
-            if hit.index not in hits or hit.score > hits[hit.index][0].score:
-                hits[hit.index] = hit, run
-    best, holder = max(hits.values(), key=lambda pair: (pair[0].score, -pair[0].index))
-    first, last = runs[0], max(runs, key=lambda run: run.reach)
+        for index, entry in run.hits.items():
+            score = as_number(entry[SCORE])
+            if index not in hits or score > hits[index][0]:
+                hits[index] = score, entry, run
+    best = max(sorted(hits), key=lambda index: hits[index][0])
+    _, best_entry, holder = hits[best]
+    doc_id, first, last = holder.doc_id, min(sentences), max(sentences)
+    start, end = sentences[first].start, sentences[last].end
     places = [place for run in ranked for place in places_in(run.document)]
     lines = [lines_touched(run.document) for run in runs]
     parts = joined_spans(part for run in runs for part in run.parts)
     values = {
         **own_values(holder.document.metadata),
-        keys.START_INDEX: first.start,
-        keys.END_INDEX: last.end,
-        keys.SENTENCES: [first.first, last.last],
-        keys.HITS: [dict(hits[index][0].entry) for index in sorted(hits)],
-        keys.SCORE: best.entry[keys.SCORE],
-        keys.RELEVANCE: _highest(keys.RELEVANCE, holder, ranked),
-        keys.RELEVANCE_SCORE: _highest(keys.RELEVANCE_SCORE, holder, ranked),
-        keys.WINDOW_ID: keys.window_id(first.doc_id, first.first, last.last),
-        keys.SEPARATOR: last.separator,
-        keys.LEAD_INS: _lead_ins_before(first.start, runs) or None,
-        keys.ALSO_IN: each_once(places, first.doc_id, first.start, last.end) or None,
+        START_INDEX: start,
+        END_INDEX: end,
+        SENTENCES: [first, last],
+        HITS: [dict(hits[index][1]) for index in sorted(hits)],
+        SCORE: best_entry[SCORE],
+        RELEVANCE: _highest(RELEVANCE, runs),
+        RELEVANCE_SCORE: _highest(RELEVANCE_SCORE, runs),
+        WINDOW_ID: window_id(doc_id, first, last),
+        SEPARATOR: sentences[last].separator,
+        LEAD_INS: _lead_ins_before(start, runs) or None,
+        ALSO_IN: each_once(places, doc_id, start, end) or None,
         **(_values_of_parts(parts) if parts else {}),
-        keys.LINES: [lines[0][0], max(each[1] for each in lines)] if all(lines) else None,
-        keys.SENTENCE_SPANS: [list(span) for span in sorted({span for run in runs for span in run.sentences})],
+        LINES: [min(low for low, _ in lines), max(high for _, high in lines)] if all(lines) else None,
+        SENTENCE_SPANS: [[each.start, each.end] for each in sentences.values()],
     }
     return _without_none(values)
 
@@ -194,39 +226,39 @@ def cut_values(
         lines: The first and the last line that it touches; ``None`` if they aren't known.
     """
     of_parts = _values_of_parts(parts or ())
-    for key in (keys.PAGES, keys.PAGE_LABELS):
+    for key in (PAGES, PAGE_LABELS):
         kept = metadata.get(key)
         if parts is None and isinstance(kept, list) and len(kept) == 1:  # each stretch of one page is on that page
             of_parts[key] = kept
-    untrue = (keys.SENTENCES, keys.HITS, keys.WINDOW_ID, keys.SEPARATOR, keys.LEAD_INS, keys.ALSO_IN)
+    untrue = (SENTENCES, HITS, WINDOW_ID, SEPARATOR, LEAD_INS, ALSO_IN)
     values = {
         **metadata,
         **dict.fromkeys(untrue),
-        keys.START_INDEX: span and span[0],
-        keys.END_INDEX: span and span[1],
+        START_INDEX: span and span[0],
+        END_INDEX: span and span[1],
         **of_parts,
-        keys.LINES: lines and list(lines),
-        keys.SENTENCE_SPANS: _cut_sentences(metadata, span) if parts and span else None,
+        LINES: lines and list(lines),
+        SENTENCE_SPANS: _cut_sentences(metadata, span) if parts and span else None,
     }
     return _without_none(values)
 
 
 def _without_none(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None or key not in keys.WINDOW_KEYS}
+    return {key: value for key, value in values.items() if value is not None or key not in WINDOW_KEYS}
 
 
 def _values_of_parts(parts: Sequence[PartSpan]) -> dict[str, Any]:
     """Return the fields that say where a window stands in the parts of its document."""
     if not parts:
-        return dict.fromkeys((keys.PARTS, keys.PAGES, keys.PAGE_LABELS, keys.TIMES))
+        return dict.fromkeys((PARTS, PAGES, PAGE_LABELS, TIMES))
     pages = {page for part in parts if (page := page_of(part.identity)) is not None}
     labels = [str(label) for part in parts if (label := part.identity.get(PAGE_LABEL)) is not None]
     times = [time for part in parts if (time := time_of(part.identity)) is not None]
     return {
-        keys.PARTS: as_entries(parts),
-        keys.PAGES: sorted(pages) or None,
-        keys.PAGE_LABELS: list(dict.fromkeys(labels)) or None,
-        keys.TIMES: [min(begins for begins, _ in times), max(ends for _, ends in times)] if times else None,
+        PARTS: as_entries(parts),
+        PAGES: sorted(pages) or None,
+        PAGE_LABELS: list(dict.fromkeys(labels)) or None,
+        TIMES: [min(begins for begins, _ in times), max(ends for _, ends in times)] if times else None,
     }
 
 
@@ -318,8 +350,8 @@ def lead_ins(window: Window, sentences: SentencesByKey) -> list[dict[str, Any]]:
             continue
         kind, end = lead_in_part(kind_below, sentence.text, sentence.kind)
         if end:
-            span = {keys.START_INDEX: sentence.start, keys.END_INDEX: sentence.start + end}
-            entries.append({keys.KIND: kind, keys.TEXT: sentence.text[:end], **span})
+            span = {START_INDEX: sentence.start, END_INDEX: sentence.start + end}
+            entries.append({KIND: kind, TEXT: sentence.text[:end], **span})
     return entries
 
 
@@ -347,8 +379,8 @@ def window_lines(first: StoredSentence, last: StoredSentence) -> list[int] | Non
 
 def places_in(document: Document) -> list[dict[str, Any]]:
     """Return copies of the places that ``also_in`` of a window names; none for what can't be places."""
-    entries = placed_entries(document.metadata, keys.ALSO_IN)
-    return [own_values(place) for _, place in entries if isinstance(place.get(keys.DOC_ID), str)]
+    entries = placed_entries(document.metadata, ALSO_IN)
+    return [own_values(place) for _, place in entries if isinstance(place.get(DOC_ID), str)]
 
 
 def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
@@ -362,7 +394,7 @@ def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: in
     """
     once: dict[tuple[str, int, int], dict[str, Any]] = {}
     for place in places:
-        name, low, high = place[keys.DOC_ID], place[keys.START_INDEX], place[keys.END_INDEX]
+        name, low, high = place[DOC_ID], place[START_INDEX], place[END_INDEX]
         if name != doc_id or not start <= low <= high <= end:
             once.setdefault((name, low, high), place)
     return list(once.values())
@@ -370,26 +402,25 @@ def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: in
 
 def _hit_entry(hit: Hit, sentence: StoredSentence) -> dict[str, Any]:
     entry = {
-        keys.SENTENCE_INDEX: hit.index,
-        keys.START_INDEX: sentence.start,
-        keys.END_INDEX: sentence.end,
-        keys.SCORE: hit.score,
+        SENTENCE_INDEX: hit.index,
+        START_INDEX: sentence.start,
+        END_INDEX: sentence.end,
+        SCORE: hit.score,
     }
-    return entry if hit.similarity is None else entry | {keys.SIMILARITY: hit.similarity}
+    return entry if hit.similarity is None else entry | {SIMILARITY: hit.similarity}
 
 
-def _highest(key: str, holder: WindowRun, runs: Sequence[WindowRun]) -> Any:
-    """Return the highest number under a key; without a number, what the window with the best hit has there."""
+def _highest(key: str, runs: Sequence[WindowRun]) -> Any:
+    """Return the highest number under a key; ``None`` if there is none."""
     values = [run.document.metadata.get(key) for run in runs]
-    numbers = [value for value in values if not math.isnan(as_number(value))]
-    return max(numbers, key=as_number) if numbers else holder.document.metadata.get(key)
+    return max((value for value in values if not math.isnan(as_number(value))), key=as_number, default=None)
 
 
 def _lead_ins_before(start: int, runs: Sequence[WindowRun]) -> list[dict[str, Any]]:
     """Return the distinct lead-ins that precede a merged window, in order."""
     by_start: dict[int, dict[str, Any]] = {}
     for run in runs:
-        for span, entry in placed_entries(run.document.metadata, keys.LEAD_INS):
+        for span, entry in placed_entries(run.document.metadata, LEAD_INS):
             if span[1] <= start:
                 by_start.setdefault(span[0], dict(entry))
     return [by_start[at] for at in sorted(by_start)][-MAX_LEAD_INS:]
@@ -397,5 +428,5 @@ def _lead_ins_before(start: int, runs: Sequence[WindowRun]) -> list[dict[str, An
 
 def _cut_sentences(metadata: Mapping[str, Any], stretch: Span) -> list[list[int]]:
     start, end = stretch
-    spans = read_spans(metadata.get(keys.SENTENCE_SPANS))
+    spans = read_spans(metadata.get(SENTENCE_SPANS))
     return [[max(start, low), min(end, high)] for low, high in spans if low < end and start < high] or [[start, end]]

@@ -17,10 +17,10 @@ from langchain_sentence_window._validation import checked_list
 from langchain_sentence_window.errors import InvalidInputError
 
 from .keys import DOC_ID, END_INDEX, START_INDEX, WINDOW_ID
-from .part_spans import cut_parts, joined_spans
+from .part_spans import cut_parts
 from .window_documents import unite_equal, with_new_counts
 from .window_fields import CountTokens, estimate_tokens, merged_values
-from .window_runs import WindowRun, read_run
+from .window_runs import RunSentence, WindowRun, read_run
 
 
 def merge_windows(windows: Iterable[Document], *, count_tokens: CountTokens = estimate_tokens) -> list[Document]:
@@ -58,11 +58,6 @@ def _checked(windows: object) -> list[Document]:
         if not isinstance(each, Document):
             cure = "one list of Documents, not lists in it" if isinstance(each, list | tuple) else "a Document"
             raise InvalidInputError(f"windows[{position}] is {shown(each)}; give {cure}, as a retriever returns")
-        if not isinstance(each.page_content, str) or not isinstance(each.metadata, dict):
-            raise InvalidInputError(
-                f"windows[{position}] has {shown(each.page_content)} as its page_content and {shown(each.metadata)} as "
-                "its metadata; they must be a string and a dict"
-            )
         documents.append(each)
     return documents
 
@@ -70,117 +65,89 @@ def _checked(windows: object) -> list[Document]:
 def _merged(documents: Sequence[Document], count_tokens: CountTokens) -> list[Document]:
     """Merge windows that overlap, and leave out Documents that come again."""
     runs: list[WindowRun] = []
-    others: dict[str, list[Document]] = {}
     placed: list[tuple[int, Document]] = []
+    seen: set[tuple[str, str]] = set()
     for rank, document in enumerate(documents):
         run = read_run(document, rank)
-        alike = others.setdefault(document.page_content, [])
         if run is not None:
             runs.append(run)
-        elif not any(_is_same(document, each) for each in alike):
-            alike.append(document)
+            continue
+        names = _names(document)
+        if seen.isdisjoint(names):
             placed.append((rank, document))
-    for group in _groups(runs):
-        is_alone = len(group.runs) == 1
-        document = group.runs[0].document if is_alone else _one_window(group.runs, count_tokens)
-        placed.append((min(run.rank for run in group.runs), document))
+        seen |= names
+    placed += [
+        (min(run.rank for run in group), group[0].document if len(group) == 1 else _one_window(group, count_tokens))
+        for group in _groups(runs)
+    ]
     return [document for _, document in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _is_same(one: Document, other: Document) -> bool:
-    """Return whether two Documents of equal text that aren't windows are the same."""
-    places = [[each.metadata.get(key) for key in (DOC_ID, START_INDEX, END_INDEX)] for each in (one, other)]
-    try:
-        is_placed = places[0][0] is not None and bool(places[0] == places[1])
-        return is_placed or (one.id is not None and one.id == other.id) or bool(one.metadata == other.metadata)
-    except Exception:  # noqa: BLE001 - metadata may hold arrays, which can't be compared so
-        return False
+def _names(document: Document) -> set[tuple[str, str]]:
+    """Return what identifies a Document that isn't a window, each of them by itself: its place, its id, its metadata.
 
-
-class _Group:
-    """Windows of one document that become one, in order of position.
-
-    Attributes:
-        runs: The windows.
-        ending: The window that ends last. It holds all text of the group from the start of the next window on, so the
-            next one is compared with it alone.
+    As text, because metadata may hold arrays, which can't be compared with ``==``.
     """
-
-    def __init__(self, run: WindowRun) -> None:
-        self.runs, self.ending = [run], run
-
-    def add(self, run: WindowRun) -> None:
-        self.runs.append(run)
-        self.ending = max(self.ending, run, key=lambda each: each.reach)
-
-    def reaches(self, run: WindowRun) -> bool:
-        ending = self.ending
-        return ending.doc_id == run.doc_id and (ending.next_start or ending.end) >= run.start
+    metadata, text = document.metadata, document.page_content
+    names = {(text, repr(metadata))}
+    if metadata.get(DOC_ID) is not None:
+        names.add((text, repr([metadata.get(key) for key in (DOC_ID, START_INDEX, END_INDEX)])))
+    if document.id is not None:
+        names.add((text, document.id))
+    return names
 
 
-def _groups(runs: Iterable[WindowRun]) -> list[_Group]:
-    groups: list[_Group] = []
-    reaching: list[_Group] = []
+def _groups(runs: Iterable[WindowRun]) -> list[list[WindowRun]]:
+    """Return the windows that become one, each group in order of position."""
+    groups: dict[str, list[list[WindowRun]]] = {}
     for run in sorted(runs, key=lambda run: (run.doc_id, run.start, run.end, run.rank)):
-        reaching = [group for group in reaching if group.reaches(run)]
-        agreeing = next((group for group in reaching if agree(group.ending, run)), None)
-        if agreeing is not None:
-            agreeing.add(run)
+        of_document = groups.setdefault(run.doc_id, [])
+        # The window that ends last holds all text of its group from the start of this one on. It is kept at the end.
+        group = next((group for group in of_document if agree(group[-1], run)), None)
+        if group is None:
+            of_document.append([run])
+        elif run.end < group[-1].end:
+            group.insert(-1, run)
         else:
-            reaching.append(_Group(run))
-            groups.append(reaching[-1])
-    return groups
+            group.append(run)
+    return [group for of_document in groups.values() for group in of_document]
 
 
 def agree(one: WindowRun, other: WindowRun) -> bool:
-    """Return whether two windows can be one.
+    """Return whether two windows of a document can be one.
 
-    They can if they overlap, with the same sentences and the same text where they do. They can too if one begins where
-    the next sentence after the other begins, in the same section.
+    They can if they share sentences, which have the same text, place and white space after them. They can too if one
+    begins where the next sentence after the other begins, in the same section.
 
     Args:
         one: A window.
-        other: A window of the same document that doesn't begin before the first one, nor after the next sentence.
+        other: A window that doesn't begin before the first one.
     """
-    if bool(one.parts) != bool(other.parts) or not _fit_parts(one, other):
-        return False
-    if one.last + 1 == other.first:
-        return one.next_start == other.start
-    if not one.first <= other.first <= one.last:
-        return False
-    shared = one.sentences[other.first - one.first :][: len(other.sentences)]
+    shared = one.sentences.keys() & other.sentences.keys()
     low, high = other.start, min(one.end, other.end)
-    return (
-        shared == other.sentences[: len(shared)]
-        and one.text[low - one.start : high - one.start] == other.text[: high - low]
-        and _fit_separators(one, other)
-    )
+    if bool(one.parts) != bool(other.parts) or cut_parts(one.parts, low, high) != cut_parts(other.parts, low, high):
+        return False
+    if shared:
+        return all(_is_same(one.sentences[index], other.sentences[index]) for index in shared)
+    last, end = max(one.sentences), one.sentences[max(one.sentences)]
+    follows = end.separator is not None and end.end + len(end.separator) == other.start
+    return follows and last + 1 == min(other.sentences)
 
 
-def _fit_separators(one: WindowRun, other: WindowRun) -> bool:
-    """Return whether windows that overlap have the same white space after the first end, as far as it is known."""
-    ending, longer = sorted((one, other), key=lambda run: run.last)
-    if ending.last == longer.last:
-        return ending.separator is None or longer.separator in (None, ending.separator)
-    following, _ = longer.sentences[ending.last + 1 - longer.first]
-    return ending.separator in (None, longer.text[ending.end - longer.start : following - longer.start])
-
-
-def _fit_parts(one: WindowRun, other: WindowRun) -> bool:
-    """Return whether the parts of two windows can be joined without changing those of either."""
-    spans = joined_spans([*one.parts, *other.parts])
-    return all(cut_parts(spans, run.start, run.end) == run.parts for run in (one, other))
+def _is_same(one: RunSentence, other: RunSentence) -> bool:
+    is_known = one.separator is not None and other.separator is not None
+    return one[:3] == other[:3] and (not is_known or one.separator == other.separator)
 
 
 def _one_window(runs: Sequence[WindowRun], count_tokens: CountTokens) -> Document:
     """Make one window of windows that agree, in order of position."""
-    texts, end, separator = [runs[0].text], runs[0].end, runs[0].separator
-    for run in runs[1:]:
-        if run.end > end:
-            texts += [separator or "", run.text] if run.start >= end else [run.text[end - run.start :]]
-            end, separator = run.end, run.separator
-        elif run.end == end:
-            separator = separator or run.separator
-    values = merged_values(runs)
-    made = Document(id=values[WINDOW_ID], page_content="".join(texts), metadata=values)
+    sentences: dict[int, RunSentence] = {}
+    for run in runs:
+        for index, sentence in run.sentences.items():
+            if index not in sentences or sentences[index].separator is None:
+                sentences[index] = sentence
+    ordered = dict(sorted(sentences.items()))
+    texts = [text for each in ordered.values() for text in (each.text, each.separator or "")]
+    values = merged_values(runs, ordered)
+    made = Document(id=values[WINDOW_ID], page_content="".join(texts[:-1]), metadata=values)
     return with_new_counts(made, [run.document for run in runs], count_tokens)

@@ -7,36 +7,49 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._primitives import Span
 from langchain_sentence_window._validation import as_integer, as_number
 
-from . import keys
-from .metadata_values import SCALARS, is_index
+from .keys import (
+    DOC_ID,
+    END_INDEX,
+    HITS,
+    LINES,
+    PAGES,
+    PARTS,
+    SCORE,
+    SENTENCE_INDEX,
+    SENTENCE_SPANS,
+    SENTENCES,
+    SEPARATOR,
+    START_INDEX,
+)
+from .metadata_values import is_index
 from .part_spans import SPAN, PartSpan
 from .source_metadata import page_of
 
-_PLACE = (keys.START_INDEX, keys.END_INDEX, SPAN)
+_PLACE = (START_INDEX, END_INDEX, SPAN)
 
 
-@dataclass(frozen=True, slots=True)
-class RunHit:
-    """A sentence of a window that was hit.
+class RunSentence(NamedTuple):
+    """A sentence of a window Document.
 
     Attributes:
-        index: Its index among the document's sentences.
-        span: Its span in the source.
-        score: Its score; higher is better.
-        entry: Its entry in the window's metadata.
+        start: First code point in the source.
+        end: One past its last code point.
+        text: Its text.
+        separator: What stands between it and the next sentence of its section; ``None`` if there is none, or it isn't
+            known.
     """
 
-    index: int
-    span: Span
-    score: float
-    entry: Mapping[str, Any]
+    start: int
+    end: int
+    text: str
+    separator: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,107 +60,83 @@ class WindowRun:
         document: The Document.
         rank: Its place among those that were given, from 0.
         doc_id: The source document.
-        first: Index of its first sentence.
-        last: Index of its last sentence, which is in the window.
-        hits: At least one, in order of position.
-        sentences: The span of each sentence.
+        sentences: Its sentences by their index in the document, in order.
+        hits: The entries of its hits by the index of their sentence; at least one.
         parts: Its places in the parts of the document, in order.
-        separator: The white space up to the next sentence of its section; ``None`` if there is none or it isn't known.
     """
 
     document: Document
     rank: int
     doc_id: str
-    first: int
-    last: int
-    hits: list[RunHit]
-    sentences: list[Span]
+    sentences: Mapping[int, RunSentence]
+    hits: Mapping[int, Mapping[str, Any]]
     parts: list[PartSpan]
-    separator: str | None
-
-    @property
-    def text(self) -> str:
-        """Its text."""
-        return self.document.page_content
 
     @property
     def start(self) -> int:
         """Its first code point in the source."""
-        return self.sentences[0][0]
+        return next(iter(self.sentences.values())).start
 
     @property
     def end(self) -> int:
         """One past its last code point."""
-        return self.sentences[-1][1]
-
-    @property
-    def reach(self) -> tuple[int, bool]:
-        """How far it reaches, for comparing: its end, and whether it says what follows."""
-        return self.end, self.separator is not None
-
-    @property
-    def next_start(self) -> int | None:
-        """Where the next sentence of its section starts; ``None`` if there is none or it isn't known."""
-        return None if self.separator is None else self.end + len(self.separator)
+        return self.start + len(self.document.page_content)
 
 
 def read_run(document: Document, rank: int) -> WindowRun | None:
     """Read a window; ``None`` for a Document that isn't one, or whose text or metadata was changed since."""
-    metadata, doc_id = document.metadata, document.metadata.get(keys.DOC_ID)
-    numbers, own = sentence_numbers(document), source_span(document)
-    sentences, hits, parts = (
-        read_spans(metadata.get(keys.SENTENCE_SPANS)),
-        read_hits(metadata),
-        parts_of_window(metadata),
-    )
-    if not isinstance(doc_id, str) or numbers is None or not sentences or not hits or parts is None:
+    metadata, text = document.metadata, document.page_content
+    doc_id, separator = metadata.get(DOC_ID), metadata.get(SEPARATOR)
+    numbers, own, parts = sentence_numbers(document), source_span(document), parts_of_window(metadata)
+    spans = read_spans(metadata.get(SENTENCE_SPANS))
+    if not isinstance(doc_id, str) or numbers is None or own is None or parts is None or not spans:
         return None
-    first, last = numbers
-    by_index = dict(enumerate(sentences, first))
+    start, end = own
+    by_index = dict(enumerate(spans, numbers[0]))
+    hits = {
+        index: entry
+        for span, entry in placed_entries(metadata, HITS)
+        if (index := as_integer(entry.get(SENTENCE_INDEX))) is not None
+        and by_index.get(index) == span
+        and not math.isnan(as_number(entry.get(SCORE)))
+    }
     is_sound = (
-        own == (sentences[0][0], sentences[-1][1])
-        and last + 1 - first == len(sentences)
-        and _are_apart(sentences)
-        and all(by_index.get(hit.index) == hit.span for hit in hits)
-        and all(one.index < two.index for one, two in pairwise(hits))
-        and _are_apart([(own[0], own[0]), *((part.source_start, part.source_end) for part in parts), (own[1], own[1])])
+        own == (spans[0][0], spans[-1][1])
+        and max(by_index) == numbers[1]
+        and _are_apart(spans)
+        and hits
+        and len(hits) == len(metadata[HITS])
+        and _are_apart([(start, start), *((part.source_start, part.source_end) for part in parts), (end, end)])
     )
-    separator = metadata.get(keys.SEPARATOR)
-    known = separator if isinstance(separator, str) else None
-    return WindowRun(document, rank, doc_id, first, last, hits, sentences, parts, known) if is_sound else None
-
-
-def read_hits(metadata: Mapping[str, Any]) -> list[RunHit]:
-    """Read the hits of a window, in order; none if one of them can't be read."""
-    entries = placed_entries(metadata, keys.HITS)
-    hits: list[RunHit] = []
-    for span, entry in entries:
-        index, score = as_integer(entry.get(keys.SENTENCE_INDEX)), as_number(entry.get(keys.SCORE))
-        if index is not None and span[0] < span[1] and not math.isnan(score):
-            hits.append(RunHit(index, span, score, entry))
-    is_complete = len(hits) == len(metadata.get(keys.HITS) or ())
-    return sorted(hits, key=lambda hit: hit.index) if is_complete else []
+    if not is_sound:
+        return None
+    separators: list[str | None] = [text[one[1] - start : two[0] - start] for one, two in pairwise(spans)]
+    separators.append(separator if isinstance(separator, str) else None)
+    sentences = {
+        index: RunSentence(low, high, text[low - start : high - start], after)
+        for (index, (low, high)), after in zip(by_index.items(), separators, strict=True)
+    }
+    return WindowRun(document, rank, doc_id, sentences, hits, parts)
 
 
 def parts_of_window(metadata: Mapping[str, Any]) -> list[PartSpan] | None:
     """Read a window's places in parts; ``None`` if they can't be read, nothing if the document has no parts."""
-    if keys.PARTS not in metadata:
+    if PARTS not in metadata:
         return []
     parts: list[PartSpan] = []
-    for own, entry in placed_entries(metadata, keys.PARTS):
+    for own, entry in placed_entries(metadata, PARTS):
         place = read_span(entry.get(SPAN))
         identity = {key: value for key, value in entry.items() if key not in _PLACE}
-        is_flat = all(value is None or isinstance(value, SCALARS) for value in identity.values())
-        if place is not None and own[1] - own[0] == place[1] - place[0] and is_flat:
+        if place is not None and own[1] - own[0] == place[1] - place[0]:
             parts.append(PartSpan(identity, own[0], *place))
-    return parts if parts and len(parts) == len(metadata[keys.PARTS]) else None
+    return parts if parts and len(parts) == len(metadata[PARTS]) else None
 
 
 def placed_entries(metadata: Mapping[str, Any], key: str) -> list[tuple[Span, Mapping[str, Any]]]:
     """Read a list of dicts in a window's metadata, each with the span that it names; those without one are left out."""
     values = metadata.get(key)
     entries = [each for each in values if isinstance(each, Mapping)] if isinstance(values, list | tuple) else []
-    spans = [read_span([each.get(keys.START_INDEX), each.get(keys.END_INDEX)]) for each in entries]
+    spans = [read_span([each.get(START_INDEX), each.get(END_INDEX)]) for each in entries]
     return [(span, entry) for span, entry in zip(spans, entries, strict=True) if span is not None]
 
 
@@ -168,54 +157,51 @@ def read_span(value: object) -> Span | None:
 
 def source_span(document: Document) -> Span | None:
     """Return a Document's span in its source; ``None`` if it isn't known, or its text isn't what stands there."""
-    start = document.metadata.get(keys.START_INDEX)
+    start = document.metadata.get(START_INDEX)
     # LangChain's splitters write -1 for a text that they don't find again.
     if type(start) is not int or start < 0:
         return None
     end = start + len(document.page_content)
     # A document whose text isn't a slice of its source can't be cut by offsets.
-    return (start, end) if as_integer(document.metadata.get(keys.END_INDEX, end)) == end else None
+    return (start, end) if as_integer(document.metadata.get(END_INDEX, end)) == end else None
 
 
 def spans_of_sentences(document: Document) -> list[Span]:
     """Return the spans of a window's sentences in its text, in order; nothing if they aren't known."""
-    text, spans = document.page_content, _in_text(document, read_spans(document.metadata.get(keys.SENTENCE_SPANS)))
-    edges = [0, *(edge for span in spans for edge in span), len(text)]
-    gaps = [text[low:high].strip() for low, high in zip(edges[::2], edges[1::2], strict=True)]
-    return spans if _are_apart(spans) and all(text[slice(*span)].strip() for span in spans) and not any(gaps) else []
+    spans = _in_text(document, read_spans(document.metadata.get(SENTENCE_SPANS)))
+    return spans if _are_apart(spans) else []
 
 
 def sentence_numbers(document: Document) -> Span | None:
     """Return the indexes of a window's first and last sentence in its document; ``None`` if they aren't known."""
-    return read_span(document.metadata.get(keys.SENTENCES))
+    return read_span(document.metadata.get(SENTENCES))
 
 
 def hit_spans(document: Document) -> list[Span]:
     """Return the spans of a window's hits in its text; none for a text that isn't a slice of its source."""
-    return _in_text(document, [span for span, _ in placed_entries(document.metadata, keys.HITS)])
+    return _in_text(document, [span for span, _ in placed_entries(document.metadata, HITS)])
 
 
 def best_hit(document: Document) -> Span | None:
     """Return the span of a window's best hit in its text; ``None`` if there is none."""
-    entries = placed_entries(document.metadata, keys.HITS)
-    scores = [(as_number(entry.get(keys.SCORE)), span) for span, entry in entries]
-    _, best = max([each for each in scores if not math.isnan(each[0])], default=(0, None), key=lambda each: each[0])
-    in_text = _in_text(document, [best]) if best else []
-    return in_text[0] if in_text else None
+    scores = [(as_number(entry.get(SCORE)), span) for span, entry in placed_entries(document.metadata, HITS)]
+    known = [(score, span) for score, span in scores if not math.isnan(score)]
+    best = _in_text(document, [max(known, key=lambda each: each[0])[1]]) if known else []
+    return best[0] if best else None
 
 
 def pages_touched(document: Document) -> tuple[int, ...]:
     """Return the pages that a Document is on, from 0; none if they aren't known."""
-    pages = document.metadata.get(keys.PAGES)
+    pages = document.metadata.get(PAGES)
     if isinstance(pages, list) and all(map(is_index, pages)):
         return tuple(pages)
-    page = None if keys.PARTS in document.metadata else page_of(document.metadata)
+    page = None if PARTS in document.metadata else page_of(document.metadata)
     return () if page is None else (page,)
 
 
 def lines_touched(document: Document) -> tuple[int, ...]:
     """Return the first and the last line that a Document touches, from 1; none if they aren't known."""
-    lines = read_span(document.metadata.get(keys.LINES)) if source_span(document) is not None else None
+    lines = read_span(document.metadata.get(LINES)) if source_span(document) is not None else None
     return lines if lines is not None and lines[0] >= 1 else ()
 
 

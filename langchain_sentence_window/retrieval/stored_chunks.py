@@ -39,7 +39,7 @@ from langchain_sentence_window.documents.keys import (
     START_INDEX,
 )
 from langchain_sentence_window.documents.part_groups import Group, JoinParts, document_ids
-from langchain_sentence_window.documents.part_headings import heading_levels
+from langchain_sentence_window.documents.part_headings import with_headings
 from langchain_sentence_window.documents.part_spans import PartSpan
 from langchain_sentence_window.documents.source_documents import JSON, MetadataFitter, sentence_documents
 from langchain_sentence_window.documents.source_metadata import IDENTITY_KEYS, source_of
@@ -278,14 +278,12 @@ class _Reader:
     async def groups(self, io: IO) -> AsyncIterator[_Chunks]:
         """Yield the documents, each with its chunks in order."""
         waiting: dict[str, list[str]] = {}
-        count = 0
         for name, ids in (await self._names(io)).items():
             waiting[name] = ids
-            count += len(ids)
-            if count >= _IDS_AT_ONCE:
+            if sum(map(len, waiting.values())) >= _IDS_AT_ONCE:
                 for group in await self._read(io, waiting):
                     yield group
-                waiting, count = {}, 0
+                waiting = {}
         for group in await self._read(io, waiting):
             yield group
 
@@ -354,7 +352,7 @@ class _Reader:
         is_told_by_text = not self.adapter.lists_in_order and not self._takes_sentences
         if is_told_by_text and not all(part.is_numbered for part in parts):
             parts = [parts[index] for index in in_overlap_order([part.text for part in parts])]
-        return by_number(parts, heading_levels(parts))
+        return by_number(with_headings(parts))
 
     def _as_loaded(self, document: Document) -> Document:
         """Return a chunk as a loader or a splitter gave it to the store, without an id.

@@ -85,8 +85,9 @@ async def read_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> list[D
 
     async def read(scope: Scope) -> list[Document] | None:
         stored = await _stored_within(io, scope, doc_ids)
-        whole = None if stored is None else [each for each in stored.values() if each.sentences and each.is_whole]
-        return None if whole is None else [source_document(each.sentences) for each in whole]
+        if stored is None:
+            return None
+        return [source_document(each.sentences) for each in stored.values() if each.sentences and each.is_whole]
 
     found = await in_one_state(scope, read)
     if found is None:
@@ -121,16 +122,16 @@ async def sentences_to_change(
         InvalidInputError: The filter forbids one of them, or that can't be checked.
     """
     if scope.filter is None:
-        stored = await _stored_within(io, scope, doc_ids)
-        return None if stored is None else {name: each.sentences for name, each in stored.items()}
-    found = await whole_documents(io, scope, doc_ids)
-    for name, each in found.items():
+        found = await _stored_within(io, scope, doc_ids)
+    else:
+        found = await whole_documents(io, scope, doc_ids)
+    for name, each in (found or {}).items():
         if each.count and not each.sentences:
             raise InvalidInputError(
                 f"the doc_id {name!r} is the id of a document that the filter forbids; choose another. Nothing was "
                 "stored."
             )
-    return {name: each.sentences for name, each in found.items()}
+    return None if found is None else {name: each.sentences for name, each in found.items()}
 
 
 async def whole_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> dict[str, StoredDocument]:

@@ -74,11 +74,6 @@ class Text(str):
         return "another"
 
 
-class Failing(UUID):
-    def __str__(self) -> str:
-        raise RuntimeError("no text")
-
-
 class Endless(list[int]):
     def __iter__(self) -> Iterator[int]:
         while True:

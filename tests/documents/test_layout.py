@@ -31,13 +31,8 @@ def test_a_layout_is_read_as_it_was_written(layout: tuple[list[Block], Continuat
 
 
 def test_a_layout_is_readable() -> None:
-    blocks = [Block(0, 23, "heading", 2), Block(25, 400), Block(402, 455, "list_item")]
-    assert write_layout(blocks) == "heading:0:23:2 prose:25:400 list_item:402:455"
-    assert write_layout(blocks[1:], "~") == "~prose:25:400 list_item:402:455"
-    assert write_layout([]) == ""
-    item = Block(0, 9, "list_item", body=6)
-    assert write_layout([item, Block(0, 1, "-"), Block(1, 6, "\u2003")]) == "list_item:0:9:6 45:0:1 8195:1:6"
-    assert write_layout([Block(0, 3, "table_row", is_header=True)]) == "table_row:0:3:1"
+    blocks = [Block(0, 23, "heading", 2), Block(25, 400)]
+    assert write_layout(blocks, "~") == '["~", [0, 23, "heading", 2, null, null], [25, 400, "prose", 0, null, null]]'
 
 
 @pytest.mark.parametrize(
@@ -45,35 +40,33 @@ def test_a_layout_is_readable() -> None:
     [
         None,
         7,
-        b"prose:0:5",
-        " ",
-        "+",
-        "~ ",
+        b'[""]',
+        "",
         "prose",
-        "prose:0",
-        "prose:0:5 ",
-        " prose:0:5",
-        "prose:0:5  prose:6:7",
-        "prose:0:5\n",
-        "prose:-1:5",
-        "prose:0:0",
-        "prose:5:3",
-        "prose:0:11",
-        "prose:0:5 prose:4:6",
-        "prose:6:8 prose:0:5",
-        "prose:0:5:1",
-        "list_item:0:5:5",
-        "120:0:5:1",
-        "120:0:3 120:2:5",
-        "999999999:0:5",
-        "heading:0:5",
-        "heading:0:5:0",
-        "heading:0:5:7",
-        "image:0:5",
-        "++prose:0:5",
-        "prose:0:5 +prose:6:7",
-        "prose:٠:٥",
-        "prose:0:" + "9" * 5000,
+        "7",
+        "[]",
+        "{}",
+        '[[0, 5, "prose"]]',
+        '["-", [0, 5, "prose"]]',
+        '["", 5]',
+        '["", [0]]',
+        '["", {"start": 0, "end": 5}]',
+        '["", ["0", 5]]',
+        '["", [0.0, 5]]',
+        '["", [-1, 5]]',
+        '["", [0, 0]]',
+        '["", [5, 3]]',
+        '["", [0, 11]]',
+        '["", [0, 5], [4, 6]]',
+        '["", [6, 8], [0, 5]]',
+        '["", [0, 5, "prose", 1]]',
+        '["", [0, 5, "list_item", 0, null, 5]]',
+        '["", [0, 3, "x"], [2, 5, "x"]]',
+        '["", [0, 5, "heading", 7]]',
+        '["", [0, 5, "image"]]',
+        '["", [0, 5, []]]',
+        '["", [0, 5, 7]]',
+        "[" * 100_000,
         "\ud800",
     ],
 )
@@ -82,7 +75,7 @@ def test_anything_else_is_no_layout(layout: Any) -> None:
 
 
 @given(
-    st.one_of(st.text(), st.from_regex(r"[+~]?(prose|heading)(:[0-9]{1,2}){2,3}( prose:[0-9]:[0-9])?")),
+    st.one_of(st.text(), st.from_regex(r'\["[+~]?"(, \[[0-9]{1,2}, [0-9]{1,2}(, "(heading|prose|x)")?\]){0,3}\]')),
     st.integers(0, 20),
 )
 def test_any_string_is_read_or_refused(layout: str, length: int) -> None:

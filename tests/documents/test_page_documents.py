@@ -21,6 +21,6 @@ def test_a_page_keeps_its_place_whatever_the_file_says_of_itself() -> None:
         "page": 3,
         "total_pages": 7,
         "page_label": "iv",
-        "layout": "+prose:0:9",
+        "layout": '["+", [0, 9, "prose", 0, null, null]]',
     }
     assert about == {"title": "A Contract", "page": "none", "source": "nowhere", "layout": "none"}

@@ -32,13 +32,6 @@ RICH: dict[str, Any] = {
 KEPT = {**RICH, "day": "2024-05-01", "pair": [1, 2], "path": "a/b.md"}
 
 
-class Failing:
-    """An object that fails whatever it is asked."""
-
-    def __getattribute__(self, name: str) -> Any:
-        raise RuntimeError(name)
-
-
 def rich(doc_id: str = "a") -> Document:
     more = {"day": date(2024, 5, 1), "pair": (1, 2), "path": Path("a/b.md")}
     return document("A refund. A card.", doc_id, **copy.deepcopy(RICH), **more)
@@ -106,7 +99,6 @@ async def test_one_warning_a_call_names_all_keys_the_store_and_the_cure(way: Inv
     "make",
     [
         object,
-        Failing,
         lambda: float("nan"),
         lambda: 10**5_000,
         lambda: nested_list(MAX_LEVELS),

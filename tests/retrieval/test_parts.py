@@ -18,7 +18,9 @@ from langchain_sentence_window import (
     describe_location,
     format_context,
 )
+from langchain_sentence_window.documents.part_blocks import write_layout
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.splitting.blocks import Block
 from tests.conftest import Invoke
 from tests.properties import examples
 from tests.toys import WordEmbeddings
@@ -117,9 +119,21 @@ async def test_pages_with_a_layout_added_one_after_the_other_give_the_same_windo
     way: Invoke, retriever: SentenceWindowRetriever
 ) -> None:
     pages = [
-        page(0, "Terms\n\n1. Refunds\n\nA refund is pay", layout="heading:0:5:1 heading:7:17:3 prose:19:34"),
-        page(1, "able by card.\n\n- a seat\n\n1.1 Pages", layout="~prose:0:13 list_item:15:23 heading:25:34:4"),
-        page(2, "A page is free.\n\n2. Invoices\n\nAn invoice.", layout="prose:0:15 heading:17:28:3 prose:30:41"),
+        page(
+            0,
+            "Terms\n\n1. Refunds\n\nA refund is pay",
+            layout=write_layout([Block(0, 5, "heading", 1), Block(7, 17, "heading", 3), Block(19, 34)]),
+        ),
+        page(
+            1,
+            "able by card.\n\n- a seat\n\n1.1 Pages",
+            layout=write_layout([Block(0, 13), Block(15, 23, "list_item"), Block(25, 34, "heading", 4)], "~"),
+        ),
+        page(
+            2,
+            "A page is free.\n\n2. Invoices\n\nAn invoice.",
+            layout=write_layout([Block(0, 15), Block(17, 28, "heading", 3), Block(30, 41)]),
+        ),
     ]
     await way(retriever, "add_documents", pages)
     at_once = await way(retriever, "invoke", "refund page invoice", k=9, window=0)
@@ -283,7 +297,7 @@ async def test_a_forged_place_is_refused_and_says_what_to_do(way: Invoke, words:
     store = FaissStore(words)
     retriever = SentenceWindowRetriever(vectorstore=store)
     await way(retriever, "add_documents", PAGES)
-    for forged in ("nonsense", "[]", "[[0]]", "[[5,2]]", "[[0,4]]", '[[0,41,{"page":[1]}]]', "[" * 3_000):
+    for forged in ("nonsense", "7", "[]", "[[0,0]]", "[[0,5,2]]", "[[0,0,4]]", "[[-1,0,41]]", "[" * 3_000):
         found = store.get_by_ids([each.id for each in SentenceSplitter().split_documents(PAGES) if each.id])
         for each in found:
             each.metadata["part_spans"] = forged

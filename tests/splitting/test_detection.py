@@ -134,10 +134,10 @@ def test_each_document_of_a_mixed_corpus_is_cut_by_the_rules_of_its_language() -
 @pytest.mark.parametrize(("code", "text"), TEXTS.items(), ids=TEXTS)
 def test_auto_detects_the_language_where_the_metadata_does_not_say(code: str, text: str) -> None:
     auto = SentenceSplitter("auto")
-    assert auto.language_of(text, {}) == code
-    assert auto.language_of(text, {"language": "pt"}) == "pt"
+    assert language_of(text, {}, "auto") == code
+    assert language_of(text, {"language": "pt"}, "auto") == "pt"
     assert auto.spans(text) == SentenceSplitter(code).spans(text)
-    assert SentenceSplitter("en").language_of(text, {}) == "en"
+    assert language_of(text, {}, "en") == "en"
 
 
 @pytest.mark.parametrize(
@@ -146,16 +146,15 @@ def test_auto_detects_the_language_where_the_metadata_does_not_say(code: str, te
 )
 def test_what_is_too_short_to_tell_is_cut_as_english(text: str) -> None:
     assert detected_language(text) is None
-    assert SentenceSplitter("auto").language_of(text, {}) == "en"
+    assert language_of(text, {}, "auto") == "en"
 
 
 @given(st.text(st.characters(codec=None), max_size=300))
 @example("\ud800" * 5_000)
 @example("E\u0301" * 4_000)
 def test_any_text_has_a_language(text: str) -> None:
-    auto = SentenceSplitter("auto")
-    assert auto.language_of(text, {}) in ISO_639_1
-    assert auto.language_of(text, {}) == auto.language_of(text, {})
+    assert language_of(text, {}, "auto") in ISO_639_1
+    assert language_of(text, {}, "auto") == language_of(text, {}, "auto")
 
 
 def test_detection_reads_a_bounded_sample_of_beginning_middle_and_end(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -181,7 +180,7 @@ def test_auto_says_which_extra_it_needs(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setitem(sys.modules, "py3langid.langid", None)
     with pytest.raises(MissingExtraError, match=r'pip install "langchain-sentence-window\[languages\]"'):
         SentenceSplitter("auto")
-    assert SentenceSplitter().language_of(TEXTS["de"], {"language": "de"}) == "de"
+    assert language_of(TEXTS["de"], {"language": "de"}, "en") == "de"
 
 
 @pytest.mark.parametrize("language", ["en", "auto"])

@@ -412,18 +412,14 @@ def test_elements_of_unstructured_keep_their_kinds() -> None:
 def test_windows_can_be_written_into_the_metadata() -> None:
     text = "# A\n\nOne. Two.  Three.\n\n# B\n\nFour."
     made = SentenceSplitter(inline_window=(1, 2)).split_documents([Document(page_content=text, id="a")])
-    keys = ("window_text", "window_first", "window_last", "window_start", "window_end")
-    assert [tuple(document.metadata[key] for key in keys) for document in made] == [
-        ("# A\n\nOne. Two.", 0, 2, 0, 14),
-        ("# A\n\nOne. Two.  Three.", 0, 3, 0, 22),
-        ("One. Two.  Three.", 1, 3, 5, 22),
-        ("Two.  Three.", 2, 3, 10, 22),
-        ("# B\n\nFour.", 4, 5, 24, 34),
-        ("# B\n\nFour.", 4, 5, 24, 34),
+    assert [(each.metadata["window_text"], each.metadata["window_spans"]) for each in made] == [
+        ("# A\n\nOne. Two.", "0:3 5:9 10:14"),
+        ("# A\n\nOne. Two.  Three.", "-5:-2 0:4 5:9 11:17"),
+        ("One. Two.  Three.", "-5:-1 0:4 6:12"),
+        ("Two.  Three.", "-6:-2 0:6"),
+        ("# B\n\nFour.", "0:3 5:10"),
+        ("# B\n\nFour.", "-5:-2 0:5"),
     ]
-    for document in made:
-        start, end = document.metadata["window_start"], document.metadata["window_end"]
-        assert document.metadata["window_text"] == text[start:end]
     assert "window_text" not in SentenceSplitter().split_documents([Document(page_content=text)])[0].metadata
 
 

@@ -11,16 +11,21 @@ from langchain_core.documents import Document
 from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from langchain_sentence_window import SentenceSplitter
+from langchain_sentence_window.documents.part_blocks import write_layout
 from langchain_sentence_window.documents.part_groups import group_documents
 from langchain_sentence_window.documents.sentence_documents import read_sentence
 from langchain_sentence_window.documents.source_parts import JoinedDocument
 from langchain_sentence_window.documents.window_fields import part_spans
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowWarning
+from langchain_sentence_window.splitting.blocks import Block
 
 TEXT = (
     "The fee is due on Monday. It is payable by the party that signs first, in dollars. No refund is made.\n\n"
     "# Term\n\nThis Agreement ends after two years. Either party may end it before, by notice. It takes a month."
 )
+
+
+HEADED = write_layout([Block(0, 2), Block(3, 5, "heading", 1)], "+")
 
 
 def part(text: str, **metadata: Any) -> Document:
@@ -99,7 +104,7 @@ def test_pages_cut_at_spaces_have_the_sentences_of_the_whole_text(cuts: set[int]
                     "row": st.integers(0, 2),
                     "category": st.sampled_from(["Title", "NarrativeText", "ListItem", "Footer", "Text", "own"]),
                     "element_id": st.sampled_from("abc"),
-                    "layout": st.sampled_from(["", "prose:0:3", "+prose:0:2 heading:3:5:1", "nonsense"]),
+                    "layout": st.sampled_from(["", write_layout([Block(0, 3)]), HEADED, "nonsense"]),
                 },
             ),
         ),
@@ -201,8 +206,12 @@ def test_each_row_is_a_section() -> None:
 
 def test_a_layout_gives_the_blocks_of_pages() -> None:
     pages = [
-        part("Fees\n\nThe fee is pay", page=0, layout="heading:0:4:2 prose:6:20"),
-        part("able by card.\n\nTerm\n\nTwo years.", page=1, layout="~prose:0:13 heading:15:19:2 prose:21:31"),
+        part("Fees\n\nThe fee is pay", page=0, layout=write_layout([Block(0, 4, "heading", 2), Block(6, 20)])),
+        part(
+            "able by card.\n\nTerm\n\nTwo years.",
+            page=1,
+            layout=write_layout([Block(0, 13), Block(15, 19, "heading", 2), Block(21, 31)], "~"),
+        ),
     ]
     made = list(map(read_sentence, SentenceSplitter().split_documents(pages)))
     assert [(each.text, each.heading) for each in made] == [
@@ -212,6 +221,12 @@ def test_a_layout_gives_the_blocks_of_pages() -> None:
         ("Two years.", "Term"),
     ]
     assert all("layout" not in each.source for each in made)
+
+
+def test_list_items_whose_markers_are_no_text_begin_at_their_texts_on_each_page() -> None:
+    item = write_layout([Block(0, 8, "list_item", body=4)])
+    pages = [part(f"(*) {text}", page=number, layout=item) for number, text in enumerate(["Card", "Seat"])]
+    assert cut(pages) == ["Card", "Seat"]
 
 
 def test_chunks_of_docling_share_their_headings() -> None:

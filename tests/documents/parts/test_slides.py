@@ -4,12 +4,14 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window import SentenceWindowRetriever, describe_location, format_context, merge_windows
 from langchain_sentence_window.answering.locations import numbered_place
+from langchain_sentence_window.documents.part_blocks import write_layout
 from langchain_sentence_window.documents.window_documents import window_slice
+from langchain_sentence_window.splitting.blocks import Block
 from tests.toys import WordEmbeddings
 
 
 def slide(number: int, text: str, **metadata: object) -> Document:
-    layout = f"prose:0:{len(text)}"
+    layout = write_layout([Block(0, len(text))])
     return Document(text, metadata={"source": "deck.pptx", "slide": number, "layout": layout, **metadata})
 
 

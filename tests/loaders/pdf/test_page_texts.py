@@ -284,7 +284,7 @@ def test_notes_do_not_part_a_paragraph_that_goes_on() -> None:
     first, second = load_pdf(drawn(both(body, notes), lines("sentence goes on here.")))
     assert first.page_content.endswith("a note stands below it and the")
     assert first.page_content.startswith("1 A note")
-    assert second.metadata["layout"].startswith("+")
+    assert second.metadata["layout"].startswith('["+", ')
 
 
 def test_a_page_number_in_the_middle_of_a_page_does_not_part_a_sentence() -> None:
