@@ -10,12 +10,11 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.store.filters import filter_keys
 
 from .families import BlockingAdapter
-from .matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
+from .matchers import Matcher, all_of, checked_function, key_of, mapping_matcher
 from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
-from .traits import StoreTraits, has_only
+from .traits import has_only
 
 _IN_MEMORY = "langchain_core.vectorstores.in_memory"
 
@@ -62,19 +61,15 @@ class InMemoryAdapter(StoreAdapter):
 
     def narrow(self, filter: Any, keys: Sequence[SentenceKey]) -> Any:
         """Return a function that checks the key first."""
-        return all_of([key_matcher(keys), self.matcher(filter)])
-
-    def unknown_keys(self, filters: Sequence[Any]) -> list[str]:
-        """Look at all documents, as they are in memory."""
-        held = [each["metadata"] for each in list(self.store.store.values())]
-        keys = dict.fromkeys(key for each in filters if isinstance(each, Mapping) for key in filter_keys(each))
-        return [key for key in keys if held and not any(key in metadata for metadata in held)]
+        narrowed = frozenset(keys)
+        return all_of([lambda document: key_of(document) in narrowed, self.matcher(filter)])
 
 
 class CommunityFaissAdapter(BlockingAdapter):
     """The store filters by functions of metadata or by mappings that it reads itself, after the search."""
 
     lists_in_order = True
+    one_key_filters = True
     holds_json = True
     takes_vectors = True
 
@@ -115,11 +110,14 @@ class CommunityFaissAdapter(BlockingAdapter):
         self.store.add_embeddings(list(pairs), [each.metadata for each in documents], ids=ids)
 
     def combine(self, filters: Sequence[Any]) -> Any:
-        """Return a mapping if all are, else a function. The store skips keys beside ``$and``, so keys are split."""
+        """Return a mapping if all are, else a function."""
         if all(isinstance(each, Mapping) for each in filters):
-            is_simple = len(filters) == 1 and len(filters[0]) == 1
-            return filters[0] if is_simple else self._in_one_mapping(filters)
+            return super().combine(filters)
         return all_of([self._function(each) for each in filters])
+
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether it is a mapping or a function."""
+        return bool(self._function(filter))
 
     def matcher(self, filter: Any) -> Matcher:
         """Return a function that reads a filter as the store does."""
@@ -140,11 +138,6 @@ class ChromaAdapter(BlockingAdapter):
     one_key_filters = True
     rechecks_hits = False  # its mappings mean other things than ours in places
     write_batch_size = 5_000  # it takes no more than 5,461
-
-    def is_same(self, other: StoreTraits) -> bool:
-        """Compare the id of the collection, too."""
-        own, others = (getattr(getattr(each, "_collection", None), "id", each) for each in (self.store, other.store))
-        return bool(own == others)
 
     def holds(self, key: str, value: Any) -> bool:
         """Ask Chroma itself, as newer ones hold lists of strings, of numbers and of booleans."""

@@ -5,14 +5,14 @@ Mappings have the syntax and the meaning of those that `FaissStore` turns into S
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import partial, wraps
 from inspect import iscoroutinefunction
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 from pydantic import BaseModel
 
-from langchain_sentence_window._display import described, shown
+from langchain_sentence_window._display import shown
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX, SENTENCE_KEYS
 from langchain_sentence_window.documents.metadata_values import stored_filter
@@ -45,34 +45,27 @@ def own_copy(filter: Any, *, levels: int = MAX_LEVELS) -> Any:
     return [own_copy(each, levels=levels - 1) for each in filter]
 
 
-class AnsweringAtOnce:
-    """A filter function whose answer can't be an awaitable, which would pass for true."""
+def answering_at_once(filter: Any) -> Any:
+    """Wrap a filter that is a function, so that its answer can't be an awaitable, which would pass for true.
 
-    def __init__(self, filter: Callable[[Any], Any]) -> None:
-        """Take the function."""
-        self.__wrapped__ = filter
+    Return other filters unchanged.
+    """
+    if not inspect.isroutine(filter) or iscoroutinefunction(filter):
+        return filter
+    return _answering_at_once(filter)
 
-    def __call__(self, given: Any) -> bool:
-        """Call the function.
 
-        Raises:
-            InvalidInputError: It returns an awaitable.
-        """
-        answer = self.__wrapped__(given)
+def _answering_at_once(filter: Callable[[Any], Any]) -> Callable[[Any], bool]:
+    @wraps(filter)  # a trace shows its name
+    def answer_of(given: Any) -> bool:
+        answer = filter(given)
         if inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
                 answer.close()
             raise InvalidInputError("the filter returned an awaitable, which would count as true; return a bool")
         return bool(answer)
 
-    def __repr__(self) -> str:
-        """Return the function's name, as a trace shows it."""
-        return described(self.__wrapped__)
-
-
-def answering_at_once(filter: Any) -> Any:
-    """Wrap a filter that is a function in `AnsweringAtOnce`; return others unchanged."""
-    return AnsweringAtOnce(filter) if inspect.isroutine(filter) and not iscoroutinefunction(filter) else filter
+    return answer_of
 
 
 def checked_function(store_name: str, filter: Any, argument: str) -> Callable[[Any], bool]:
@@ -87,7 +80,7 @@ def checked_function(store_name: str, filter: Any, argument: str) -> Callable[[A
             f"{store_name} filters by a function of {argument}, or by a mapping such as {{'tenant': 'a'}}, not "
             f"by {shown(filter)}"
         )
-    return filter if isinstance(filter, AnsweringAtOnce) else AnsweringAtOnce(filter)
+    return filter if inspect.isroutine(filter) else _answering_at_once(filter)
 
 
 def key_of(document: Document) -> SentenceKey:
@@ -96,38 +89,19 @@ def key_of(document: Document) -> SentenceKey:
     return str(document.metadata.get(DOC_ID)), int(index) if isinstance(index, int | float) else -1
 
 
-# Partials of named functions, as these can be sent to another process.
-
-
 def mapping_matcher(filter: Mapping[str, Any]) -> Matcher:
     """Return a function that checks whether a Document's metadata matches a mapping.
 
     Raises:
         FilterError: The mapping can't be read.
     """
-    return partial(_matches, matcher(filter))
-
-
-def key_matcher(keys: Sequence[SentenceKey]) -> Matcher:
-    """Return a function that checks whether a Document is one of some sentences."""
-    return partial(_has_key, frozenset(keys))
+    matches = matcher(filter)
+    return lambda document: matches(document.metadata)
 
 
 def all_of(functions: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
     """Return a function that holds where all of some functions do."""
-    return functions[0] if len(functions) == 1 else partial(_all_hold, tuple(functions))
-
-
-def _matches(matches: Callable[[Mapping[str, Any]], bool], document: Document) -> bool:
-    return matches(document.metadata)
-
-
-def _has_key(keys: frozenset[SentenceKey], document: Document) -> bool:
-    return key_of(document) in keys
-
-
-def _all_hold(functions: Sequence[Callable[[Any], bool]], given: Any) -> bool:
-    return all(function(given) for function in functions)
+    return functions[0] if len(functions) == 1 else lambda given: all(function(given) for function in functions)
 
 
 def matcher(filter: Filter) -> Callable[[Mapping[str, Any]], bool]:

@@ -20,6 +20,18 @@ from .traits import has_only
 class MilvusLoader(BulkLoader):
     """Loads a collection of Milvus by batches of rows."""
 
+    def __init__(self, adapter: StoreAdapter, settings: Mapping[str, Any]) -> None:
+        """Take the store's adapter.
+
+        Raises:
+            InvalidInputError: The store makes ids itself.
+        """
+        super().__init__(adapter, settings)
+        if adapter.store.auto_id:
+            raise InvalidInputError(
+                f"{adapter.name} was built with auto_id=True, so it can't replace a document; build it without auto_id"
+            )
+
     async def finish(self, io: IO) -> None:
         """Store what is still in memory, so that its index is built."""
         store = self.adapter.store
@@ -35,8 +47,9 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 class MilvusAdapter(StoreAdapter):
     """Milvus filters by expressions, fetches by a query, and may embed with several embedders."""
 
-    filter_names = ("expr", "filter")
+    filter_names = ("expr",)
     write_batch_size = 1_000
+    loader_class = MilvusLoader
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a field can hold a value: a dynamic field or one for all metadata holds JSON."""
@@ -49,10 +62,6 @@ class MilvusAdapter(StoreAdapter):
         found: Any = self.store.embeddings
         first: Embeddings | None = found[0] if isinstance(found, list) and found else found
         return first
-
-    def filter_name(self, given: Sequence[str]) -> str:
-        """Return the search's own name; filters by both names are joined."""
-        return "expr"
 
     def combine(self, filters: Sequence[Any]) -> Any:
         """Return all in brackets, which none of them can leave."""
@@ -79,11 +88,16 @@ class MilvusAdapter(StoreAdapter):
         if filter is not None:
             expression = f"({expression}) and ({filter})"
         settings = {"filter": expression, "output_fields": store._get_output_fields(), "limit": len(ids)}
+        return self._documents(await self._call(io, "query", **settings))
 
-        async def query(*given: Any, **keywords: Any) -> Any:  # the async client is made when it is first named
-            return await store.aclient.query(*given, **keywords)
+    async def _call(self, io: IO, name: str, **arguments: Any) -> Any:
+        """Call a method that both clients have."""
+        store = self.store
 
-        return self._documents(await io.call(store.client.query, query, store.collection_name, **settings))
+        async def asynchronous(*given: Any, **keywords: Any) -> Any:  # the async client is made when it is first named
+            return await getattr(store.aclient, name)(*given, **keywords)
+
+        return await io.call(getattr(store.client, name), asynchronous, store.collection_name, **arguments)
 
     def _all_within(self, expression: str) -> list[Document]:
         store, found = self.store, list[Document]()
@@ -121,24 +135,7 @@ class MilvusAdapter(StoreAdapter):
             await io.call(store.add_embeddings, store.aadd_embeddings, texts, vectors, metadata, ids=ids)
             return
         rows = store._prepare_insert_list(texts, [vectors], metadata, ids, force_ids=True)
-
-        async def upsert(*given: Any, **keywords: Any) -> Any:  # the async client is made when it is first named
-            return await store.aclient.upsert(*given, **keywords)
-
-        await io.call(store.client.upsert, upsert, store.collection_name, rows, timeout=store.timeout)
-
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
-        """Return a loader that flushes at the end.
-
-        Raises:
-            InvalidInputError: The store makes ids itself, or a text has several vectors or none.
-        """
-        if self.store.auto_id:
-            raise InvalidInputError(
-                f"{self.name} was built with auto_id=True, so it can't replace a document; build it without auto_id"
-            )
-        super().bulk_loader(settings)  # checks
-        return MilvusLoader(self, settings)
+        await self._call(io, "upsert", data=rows, timeout=store.timeout)
 
 
 def _check_expression(expression: object) -> None:

@@ -60,6 +60,57 @@ SearchWork: TypeAlias = Callable[[IO, Any], Coroutine[Any, Any, T]]
 """Searches and reads, with the interface that makes calls and the adapter that it is given."""
 
 
+class BulkLoader:
+    """Loads sentences into a store: `prepare` once, `write` often, and `finish` once; or `restore` after an error.
+
+    Writing is idempotent: a sentence replaces the one with the same id. What `prepare` switched off is noted in the
+    store itself, so that `finish` switches it on again after a crash too, also from another process.
+    """
+
+    settings: ClassVar[Mapping[str, Any]] = {}
+    """The settings that a loader of this class takes, with their defaults."""
+
+    def __init__(self, adapter: "StoreAdapter", settings: Mapping[str, Any]) -> None:
+        """Take the store's adapter, and settings.
+
+        Raises:
+            InvalidInputError: There is no such setting for the store.
+        """
+        unknown = settings.keys() - self.settings
+        if unknown:
+            known = listed(list(self.settings)) if self.settings else "none"
+            raise InvalidInputError(
+                f"{listed(sorted(unknown))} is no setting for loading {adapter.name}; its settings: {known}"
+            )
+        self.adapter = adapter
+        self.given = {**self.settings, **settings}
+
+    async def prepare(self, io: IO) -> None:
+        """Switch off what makes writing slow, such as indexes."""
+
+    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
+        """Write sentence Documents, each in the place of one with the same id.
+
+        Args:
+            io: Makes the calls.
+            documents: ``n`` sentence Documents with ids, no two of them equal.
+            vectors: Their vectors as they are to be searched, shape ``(n, dimension)``.
+        """
+        if self.adapter.takes_vectors:
+            await put_in_batches(io, self.adapter, documents, vectors.tolist())
+            return
+        carried = CarriedVectors(documents, vectors)
+        await self.adapter.put(io, carried.documents)
+        carried.finish(self.adapter.store)
+
+    async def finish(self, io: IO) -> None:
+        """Build indexes, and switch on again what `prepare` switched off."""
+
+    async def restore(self, io: IO) -> None:
+        """Switch on again what `prepare` switched off, and build nothing new."""
+        await self.finish(io)
+
+
 class StoreAdapter(StoreTraits):
     """Uses a vector store that follows LangChain's interface, filters by mappings and replaces documents by id.
 
@@ -69,6 +120,9 @@ class StoreAdapter(StoreTraits):
     Methods that take ``io`` run blocking and async. Use ``await io.call(store.method, store.amethod, ...)`` for a call
     that exists in both forms, and ``await io.in_thread(store.method, ...)`` for one that only blocks.
     """
+
+    loader_class: ClassVar[type[BulkLoader]] = BulkLoader
+    """Loads many sentences into the store."""
 
     # Searching
 
@@ -229,19 +283,13 @@ class StoreAdapter(StoreTraits):
         Raises:
             InvalidInputError: The store can't list what it holds, or the filter can't be enforced.
         """
-        store = self.store
         if ids is None:
             raise InvalidInputError(
                 f"{self.name} can't list what it holds, so its documents can't be listed, nor found by their source or "
                 "a filter; name them by their ids, or write an adapter with the method select"
             )
-        if filter is not None and hasattr(store, "get_by_ids_within"):  # it enforces filters itself
-            get, aget = store.get_by_ids_within, getattr(store, "aget_by_ids_within", None)
-            given = list(ids), filter
-            within: list[Document] = await (io.in_thread(get, *given) if aget is None else io.call(get, aget, *given))
-            return within
         try:
-            found = await io.call(store.get_by_ids, store.aget_by_ids, list(ids))
+            found = await io.call(self.store.get_by_ids, self.store.aget_by_ids, list(ids))
         except NotImplementedError:
             return None
         return self.matching(found, filter)
@@ -337,7 +385,7 @@ class StoreAdapter(StoreTraits):
         if matches is None:
             raise InvalidInputError(
                 f"{self.name} can't apply the filter {shown(filter)} when sentences are read by id; give a "
-                "mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
+                "mapping, ask with window=0, or write an adapter with the method select"
             )
         return [document for document in documents if matches(document)]
 
@@ -417,7 +465,7 @@ class StoreAdapter(StoreTraits):
         """Add documents with their vectors as they were embedded, before they are mixed with their neighbors'."""
         raise NotImplementedError
 
-    def bulk_loader(self, settings: Mapping[str, Any]) -> "BulkLoader":
+    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
         """Return what loads many sentences into the store, see `BulkLoader`.
 
         Args:
@@ -431,7 +479,7 @@ class StoreAdapter(StoreTraits):
                 f"{self.name} takes no vectors that were made elsewhere; build it with "
                 "NeighborMixedEmbeddings(embedding), or add documents with a retriever"
             )
-        return BulkLoader(self, settings)
+        return self.loader_class(self, settings)
 
     def release(self) -> None:
         """Close connections that wait for the next call; the store opens new ones when it needs them."""
@@ -441,57 +489,6 @@ class StoreAdapter(StoreTraits):
         close = getattr(self.store, "close", None)
         if callable(close):
             close()
-
-
-class BulkLoader:
-    """Loads sentences into a store: `prepare` once, `write` often, and `finish` once; or `restore` after an error.
-
-    Writing is idempotent: a sentence replaces the one with the same id. What `prepare` switched off is noted in the
-    store itself, so that `finish` switches it on again after a crash too, also from another process.
-    """
-
-    settings: ClassVar[Mapping[str, Any]] = {}
-    """The settings that a loader of this class takes, with their defaults."""
-
-    def __init__(self, adapter: "StoreAdapter", settings: Mapping[str, Any]) -> None:
-        """Take the store's adapter, and settings.
-
-        Raises:
-            InvalidInputError: There is no such setting for the store.
-        """
-        unknown = settings.keys() - self.settings
-        if unknown:
-            known = listed(list(self.settings)) if self.settings else "none"
-            raise InvalidInputError(
-                f"{listed(sorted(unknown))} is no setting for loading {adapter.name}; its settings: {known}"
-            )
-        self.adapter = adapter
-        self.given = {**self.settings, **settings}
-
-    async def prepare(self, io: IO) -> None:
-        """Switch off what makes writing slow, such as indexes."""
-
-    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
-        """Write sentence Documents, each in the place of one with the same id.
-
-        Args:
-            io: Makes the calls.
-            documents: ``n`` sentence Documents with ids, no two of them equal.
-            vectors: Their vectors as they are to be searched, shape ``(n, dimension)``.
-        """
-        if self.adapter.takes_vectors:
-            await put_in_batches(io, self.adapter, documents, vectors.tolist())
-            return
-        carried = CarriedVectors(documents, vectors)
-        await self.adapter.put(io, carried.documents)
-        carried.finish(self.adapter.store)
-
-    async def finish(self, io: IO) -> None:
-        """Build indexes, and switch on again what `prepare` switched off."""
-
-    async def restore(self, io: IO) -> None:
-        """Switch on again what `prepare` switched off, and build nothing new."""
-        await self.finish(io)
 
 
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:

@@ -167,13 +167,12 @@ class QueryMethods(RetrieverSettings):
                 "filter and search_kwargs can't both be configurable if a filter is set, because one of them must "
                 "keep it; make only filter configurable"
             )
-        bound = scope.filters[0] if len(scope.filters) == 1 else scope.filter
         others = {name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names}
         # A run replaces the field that it sets, so the filters move to the other one.
         moved = (
-            {"filter": None, "search_kwargs": {**others, scope.filter_name: bound}}
+            {"filter": None, "search_kwargs": {**others, scope.filter_name: scope.filter}}
             if "filter" in fields
-            else {"filter": bound, "search_kwargs": others}
+            else {"filter": scope.filter, "search_kwargs": others}
         )
         return super(QueryMethods, self.model_copy(update=moved)).configurable_fields(**kwargs)
 

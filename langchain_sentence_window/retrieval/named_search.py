@@ -229,8 +229,8 @@ def within_named(scope: Scope, named: Naming) -> Scope | None:
     of_named = scope.adapter.of_documents([each.doc_id for each in named.documents])
     if of_named is None:
         return None
-    filters = [*scope.filters, of_named]
-    return replace(scope, filter=scope.adapter.join(filters), filters=filters)
+    filters = [each for each in (scope.filter, of_named) if each is not None]
+    return replace(scope, filter=scope.adapter.join(filters))
 
 
 def names_of_documents(sentences: Sequence[StoredSentence], metadata_keys: Sequence[str]) -> DocumentNames:
