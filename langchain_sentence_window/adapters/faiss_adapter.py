@@ -166,7 +166,7 @@ class FaissStoreAdapter(StoreAdapter):
         """Add documents with their vectors."""
         await io.call(self.store.add_embeddings, self.store.aadd_embeddings, documents, vectors)
 
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+    def bulk_loader(self, **settings: Any) -> BulkLoader:
         """Refuse, as the store mixes vectors itself.
 
         Raises:

@@ -171,18 +171,14 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-_MOST_LEVELS = 31
-"""Levels of JSON in the metadata, which is one itself, that MariaDB takes for valid."""
-
-
 class MariaDBAdapter(JsonTextAdapter):
     """The store puts the values of filters into SQL as they are, so its table is searched here, by parameters."""
 
     away_errors = frozenset({"sqlalchemy.exc.OperationalError", "sqlalchemy.exc.TimeoutError"})
 
     def holds(self, key: str, value: Any) -> bool:
-        """Return whether MariaDB takes the JSON of a value: no lone surrogates, and no more levels than it reads."""
-        return has_only([key, value], is_plain_text) and _levels(value) < _MOST_LEVELS
+        """Return whether MariaDB takes the JSON of a value: it refuses lone surrogates."""
+        return has_only([key, value], is_plain_text)
 
     def scan(
         self,
@@ -228,12 +224,3 @@ class MariaDBAdapter(JsonTextAdapter):
         """Add documents in place of those with the same ids."""
         texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
         self.store.add_embeddings(texts, list(vectors), metadata, [each.id for each in documents])
-
-
-def _levels(value: Any) -> int:
-    """Return how deep lists and dicts are nested in a value; 0 for any other value."""
-    deepest, level = 0, [value]
-    while level := [each for each in level if isinstance(each, list | dict)]:
-        deepest += 1
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
-    return deepest

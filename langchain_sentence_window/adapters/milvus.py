@@ -1,7 +1,7 @@
 """The adapter of langchain-milvus's `Milvus`, and its loader."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langchain_core.documents import Document
@@ -20,13 +20,13 @@ from .traits import has_only
 class MilvusLoader(BulkLoader):
     """Loads a collection of Milvus by batches of rows."""
 
-    def __init__(self, adapter: StoreAdapter, settings: Mapping[str, Any]) -> None:
+    def __init__(self, adapter: StoreAdapter) -> None:
         """Take the store's adapter.
 
         Raises:
             InvalidInputError: The store makes ids itself.
         """
-        super().__init__(adapter, settings)
+        super().__init__(adapter)
         if adapter.store.auto_id:
             raise InvalidInputError(
                 f"{adapter.name} was built with auto_id=True, so it can't replace a document; build it without auto_id"

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequenc
 from dataclasses import replace
 from hashlib import blake2b
 from io import BytesIO
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from langchain_core.documents import Document
@@ -219,9 +219,9 @@ class PGVectorStoreAdapter(PostgresAdapter):
         await self._execute(io, f"ANALYZE {self.table}", {})  # collects how common words are
         _languages[self.store] = language
 
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+    def bulk_loader(self, **settings: Any) -> BulkLoader:
         """Return a loader that copies rows into the store's table, see `PostgresLoader`."""
-        return PostgresLoader(self, settings)
+        return PostgresLoader(self, **settings)
 
     def release(self) -> None:
         """Close the connections that wait in the pool of the store's engine."""
@@ -358,23 +358,28 @@ class PostgresLoader(BulkLoader):
     ``build_workers``, what that may use.
     """
 
-    settings: ClassVar[Mapping[str, Any]] = {"index": "hnsw", "build_memory_mb": None, "build_workers": None}
     adapter: PGVectorStoreAdapter
 
-    def __init__(self, adapter: PGVectorStoreAdapter, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        adapter: PGVectorStoreAdapter,
+        *,
+        index: Any = "hnsw",
+        build_memory_mb: int | None = None,
+        build_workers: int | None = None,
+    ) -> None:
         """Take the store's adapter; raise an `InvalidInputError` if a setting can't be used."""
         from langchain_postgres.v2.indexes import BaseIndex, HNSWIndex
 
-        super().__init__(adapter, settings)
-        self._index, self._memory_mb, self._workers = (self.given[name] for name in self.settings)
-        optional_count("build_memory_mb", self._memory_mb)
-        optional_count("build_workers", self._workers or None)  # 0: the index is built without workers
-        if self._index == "hnsw":
+        super().__init__(adapter)
+        self._memory_mb = optional_count("build_memory_mb", build_memory_mb)
+        self._workers = build_workers and optional_count("build_workers", build_workers)  # 0: it is built by one alone
+        self._index = index
+        if index == "hnsw":
             self._index = HNSWIndex(distance_strategy=adapter.async_store.distance_strategy)
-        elif not isinstance(self._index, BaseIndex | None):
+        elif not isinstance(index, BaseIndex | None):
             raise InvalidInputError(
-                f"index is {shown(self._index)}; give 'hnsw', an index of langchain_postgres such as HNSWIndex(), or "
-                "None"
+                f"index is {shown(index)}; give 'hnsw', an index of langchain_postgres such as HNSWIndex(), or None"
             )
 
     async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:

@@ -6,7 +6,7 @@ https://qdrant.tech/documentation/manage-data/bulk-upload/.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.documents import Document
@@ -54,11 +54,14 @@ class QdrantLoader(BulkLoader):
     Qdrant builds it in the background, and until it is done, searches compare all points.
     """
 
-    settings: ClassVar[Mapping[str, Any]] = {"defer_index": True}
+    def __init__(self, adapter: StoreAdapter, *, defer_index: bool = True) -> None:
+        """Take the store's adapter; raise an `InvalidInputError` if the setting can't be used."""
+        super().__init__(adapter)
+        self._defers = checked_flag("defer_index", defer_index)
 
     async def prepare(self, io: IO) -> None:
         """Note the graph's ``m`` in the collection's metadata, and set it to 0, if the collection is empty."""
-        if not checked_flag("defer_index", self.given["defer_index"]):
+        if not self._defers:
             return
         info = await self._call(io, "get_collection")
         vectors = info.config.params.vectors

@@ -65,8 +65,9 @@ class ElasticsearchAdapter(StoreAdapter):
 
         store = self.store
         search = store.asimilarity_search_with_score if self._is_async else store.similarity_search_with_score
+        given = {**settings, "custom_query": widened}
         try:
-            return self._best_highest(await self._call(io, search, query=query, **{**settings, "custom_query": widened}))
+            return self._best_highest(await self._call(io, search, query=query, **given))
         except NotFoundError:  # the first document makes the index
             return []
 
@@ -77,8 +78,9 @@ class ElasticsearchAdapter(StoreAdapter):
             query = {"bool": {"filter": [{"ids": {"values": list(ids)}}, *conditions]}}
             found = await self._call(io, self.store.client.search, query=query, size=len(ids), **self._source)
             return list(map(self._document, found["hits"]["hits"]))
-        query = {"query": {"bool": {"filter": conditions}}}
-        return await self._call(io, self._ascan if self._is_async else self._scan, query=query, **self._source)
+        scan, body = self._ascan if self._is_async else self._scan, {"query": {"bool": {"filter": conditions}}}
+        documents: list[Document] = await self._call(io, scan, query=body, **self._source)
+        return documents
 
     def _scan(self, **given: Any) -> list[Document]:
         from elasticsearch.helpers import scan

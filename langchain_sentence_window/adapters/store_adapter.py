@@ -13,7 +13,6 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey, Vectors
-from langchain_sentence_window._validation import listed
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, indexed_documents, runs_of
 from langchain_sentence_window.documents.keys import DOC_ID, sentence_id
 from langchain_sentence_window.documents.sentence_documents import (
@@ -67,23 +66,13 @@ class BulkLoader:
     store itself, so that `finish` switches it on again after a crash too, also from another process.
     """
 
-    settings: ClassVar[Mapping[str, Any]] = {}
-    """The settings that a loader of this class takes, with their defaults."""
-
-    def __init__(self, adapter: "StoreAdapter", settings: Mapping[str, Any]) -> None:
-        """Take the store's adapter, and settings.
+    def __init__(self, adapter: "StoreAdapter") -> None:
+        """Take the store's adapter. A subclass may take settings, too, by name.
 
         Raises:
-            InvalidInputError: There is no such setting for the store.
+            InvalidInputError: A setting can't be used.
         """
-        unknown = settings.keys() - self.settings
-        if unknown:
-            known = listed(list(self.settings)) if self.settings else "none"
-            raise InvalidInputError(
-                f"{listed(sorted(unknown))} is no setting for loading {adapter.name}; its settings: {known}"
-            )
         self.adapter = adapter
-        self.given = {**self.settings, **settings}
 
     async def prepare(self, io: IO) -> None:
         """Switch off what makes writing slow, such as indexes."""
@@ -366,12 +355,14 @@ class StoreAdapter(StoreTraits):
         """
         # `None` is the empty column of a store that holds none.
         given = document.metadata
-        unwanted = [key for key, value in given.items() if value is None and not self.holds(key, None)]
-        unwanted += [key for key in self.added_keys if key in given]
-        if not unwanted:
+        kept = {
+            key: value
+            for key, value in given.items()
+            if key not in self.added_keys and (value is not None or self.holds(key, None))
+        }
+        if len(kept) == len(given):
             return read_sentence(document)
-        metadata = {key: value for key, value in document.metadata.items() if key not in unwanted}
-        return read_sentence(Document(id=document.id, page_content=document.page_content, metadata=metadata))
+        return read_sentence(Document(id=document.id, page_content=document.page_content, metadata=kept))
 
     def matching(self, documents: Sequence[Document], filter: Any) -> list[Document]:
         """Leave out Documents that a filter forbids.
@@ -465,21 +456,22 @@ class StoreAdapter(StoreTraits):
         """Add documents with their vectors as they were embedded, before they are mixed with their neighbors'."""
         raise NotImplementedError
 
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+    def bulk_loader(self, **settings: Any) -> BulkLoader:
         """Return what loads many sentences into the store, see `BulkLoader`.
 
         Args:
-            settings: Settings that differ from those of the loader's class.
+            **settings: Settings of the loader's class.
 
         Raises:
             InvalidInputError: The store can't take vectors that were made elsewhere, or a setting can't be used.
+            TypeError: The loader has no such setting.
         """
         if not self.takes_vectors and not isinstance(self.embedding, NeighborMixedEmbeddings):
             raise InvalidInputError(
                 f"{self.name} takes no vectors that were made elsewhere; build it with "
                 "NeighborMixedEmbeddings(embedding), or add documents with a retriever"
             )
-        return self.loader_class(self, settings)
+        return self.loader_class(self, **settings)
 
     def release(self) -> None:
         """Close connections that wait for the next call; the store opens new ones when it needs them."""

@@ -13,8 +13,8 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
 
-from .families import BlockingAdapter, VectorAdapter, with_whole_numbers
-from .store_adapter import Scored
+from .families import VectorAdapter, with_whole_numbers
+from .store_adapter import Scored, StoreAdapter
 from .traits import has_only
 
 _NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
@@ -52,7 +52,7 @@ class WeaviateAdapter(VectorAdapter):
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search the vectors, or let the store do a hybrid search if there are settings for it."""
         if settings.keys() - {"k", *self.filter_names}:
-            return await BlockingAdapter.search(self, io, query, settings)
+            return await StoreAdapter.search(self, io, query, settings)
         return await super().search(io, query, settings)
 
     def nearest(self, vector: list[float], k: int, filter: Any) -> Scored:

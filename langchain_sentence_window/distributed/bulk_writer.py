@@ -57,7 +57,7 @@ class BulkWriter:
         """
         self._adapter = adapter_of(store)
         self._batch_size = checked_count("batch_size", batch_size)
-        self._loader = self._adapter.bulk_loader(settings)
+        self._loader = self._adapter.bulk_loader(**settings)
 
     def __enter__(self) -> Self:
         """Call `prepare`."""

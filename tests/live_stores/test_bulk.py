@@ -156,7 +156,7 @@ async def test_rows_that_are_there_are_updated_by_either_driver(
     engine = PGEngine.from_connection_string(postgres_url.replace("asyncpg", driver))
     store = makers.postgres(words, engine)
     sentences = sentences_of()
-    loader = PGVectorStoreAdapter(store).bulk_loader({})
+    loader = PGVectorStoreAdapter(store).bulk_loader()
     vectors = np.array(vectors_of(sentences), dtype=np.float32)
     await loader.write(ASYNC, sentences[2:], vectors[2:])
     changed = [each.model_copy(update={"page_content": "New."}) for each in sentences]
