@@ -11,7 +11,7 @@ from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
 
 from .matchers import mapping_matcher
-from .store_adapter import Scored, StoreAdapter
+from .store_adapter import Embedded, Scored, StoreAdapter
 
 
 class BlockingAdapter(StoreAdapter):
@@ -21,7 +21,7 @@ class BlockingAdapter(StoreAdapter):
         """Read Documents; see `select`."""
         raise NotImplementedError
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Write a batch of documents with their vectors, in place of those with the same ids; if `takes_vectors`."""
         raise NotImplementedError
 
@@ -29,9 +29,9 @@ class BlockingAdapter(StoreAdapter):
         """Call `rows`."""
         return await io.in_thread(self.rows, ids, filter)
 
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, embedded: Embedded) -> None:
         """Call `write`."""
-        await io.in_thread(self.write, documents, vectors)
+        await io.in_thread(self.write, embedded)
 
 
 class VectorAdapter(BlockingAdapter):

@@ -18,7 +18,7 @@ from langchain_sentence_window._io import IO
 
 from .families import FilteredByMappings
 from .matchers import mapping_matcher
-from .store_adapter import PAGE_SIZE, Scored
+from .store_adapter import PAGE_SIZE, Embedded, Scored
 from .traits import has_only, is_plain_text
 
 _WIDER = 4
@@ -117,11 +117,11 @@ class LanceDBAdapter(JsonTextAdapter):
         rows = self._read(condition, ["id", "text", "metadata"], vector, limit)
         return [(_document(row), row.get("_distance")) for row in rows]
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Add rows in place of those with the same ids, in one version of the table."""
         rows = [
             {"vector": vector, "text": each.page_content, "metadata": json.dumps(each.metadata), "id": each.id}
-            for each, vector in zip(documents, vectors, strict=True)
+            for each, vector in embedded
         ]
         table, is_new = self.store._get_or_create_table(rows)
         if not is_new:  # a new one is made of the rows
@@ -220,7 +220,8 @@ class MariaDBAdapter(JsonTextAdapter):
             for id_, text, metadata, last in rows
         ]
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Add documents in place of those with the same ids."""
+        documents, vectors = zip(*embedded, strict=True)
         texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
         self.store.add_embeddings(texts, list(vectors), metadata, [each.id for each in documents])

@@ -13,7 +13,7 @@ from langchain_sentence_window.errors import InvalidInputError
 
 from .families import BlockingAdapter
 from .matchers import Matcher, all_of, checked_function, key_of, mapping_matcher
-from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
+from .store_adapter import PAGE_SIZE, Embedded, Scored, StoreAdapter
 from .traits import has_only
 
 _IN_MEMORY = "langchain_core.vectorstores.in_memory"
@@ -101,13 +101,13 @@ class CommunityFaissAdapter(BlockingAdapter):
                 "texts with read_chunks, and embed them anew"
             ) from error
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Delete documents with the same ids, which the store refuses, then add the new ones."""
-        ids = [str(document.id) for document in documents]
+        ids = [str(document.id) for document, _ in embedded]
         if known := sorted({*ids}.intersection(self.store.index_to_docstore_id.values())):
             self.store.delete(known)
-        pairs = zip([each.page_content for each in documents], vectors, strict=True)
-        self.store.add_embeddings(list(pairs), [each.metadata for each in documents], ids=ids)
+        pairs = [(document.page_content, vector) for document, vector in embedded]
+        self.store.add_embeddings(pairs, [document.metadata for document, _ in embedded], ids=ids)
 
     def combine(self, filters: Sequence[Any]) -> Any:
         """Return a mapping if all are, else a function."""

@@ -13,7 +13,7 @@ from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.errors import InvalidInputError
 
-from .store_adapter import PAGE_SIZE, BulkLoader, StoreAdapter
+from .store_adapter import PAGE_SIZE, BulkLoader, Embedded, StoreAdapter
 from .traits import has_only
 
 
@@ -127,10 +127,11 @@ class MilvusAdapter(StoreAdapter):
         else:
             await io.in_thread(self.store.upsert, [str(each.id) for each in documents], list(documents))
 
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, embedded: Embedded) -> None:
         """Write rows; the first make the collection if there is none."""
-        store, ids = self.store, [each.id for each in documents]
-        texts, metadata = [each.page_content for each in documents], [dict(each.metadata) for each in documents]
+        store, vectors = self.store, [vector for _, vector in embedded]
+        ids, texts = [each.id for each, _ in embedded], [each.page_content for each, _ in embedded]
+        metadata = [dict(each.metadata) for each, _ in embedded]
         if store.col is None:
             await io.call(store.add_embeddings, store.aadd_embeddings, texts, vectors, metadata, ids=ids)
             return

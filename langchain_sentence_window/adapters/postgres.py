@@ -190,10 +190,19 @@ class PGVectorStoreAdapter(PostgresAdapter):
         table, (within, values) = self.async_store, self._condition(settings.get("filter"))
         index, words = self._words(language)
         names = {"id": self.id, "content": self.content, "words": words, "table": self.table, "within": within}
-        values |= {"query": query.replace("\0", " "), "language": language, "k": settings["k"], "most": MAX_MATCHES}
-        values |= {"schema": table.schema_name, "name": table.table_name, "content": table.content_column}
-        values |= {"table": _unescaped(self.table), "index": index}
-        values |= {"vector": _as_text(vector), "nearest": [row[0] for row in nearest]}
+        values |= {
+            "query": query.replace("\0", " "),
+            "language": language,
+            "k": settings["k"],
+            "most": MAX_MATCHES,
+            "schema": table.schema_name,
+            "name": table.table_name,
+            "content": table.content_column,
+            "table": self.table,
+            "index": index,
+            "vector": _as_text(vector),
+            "nearest": [row[0] for row in nearest],
+        }
         strategy = table.distance_strategy
         more = f"{strategy.search_function}({self.vector}, :vector) AS distance, {_BM25.format(**names)} AS score"
         where = f"{self.id} IN (SELECT id FROM wanted)"  # noqa: S608 - a name is quoted
@@ -279,7 +288,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
         within, values = self._condition(settings.get("filter"))
         given = self.async_store.index_query_options
         options = given.to_parameter() if given else []
-        if not settings.get("filter") and all("=" in option for option in options):
+        if not settings.get("filter"):
             # Conditions that PostgreSQL works out before it looks at the table, so that no transaction is needed around
             # the statement. Under a filter the plan may depend on the options, so they are set before.
             pairs = [option.replace(" ", "").split("=") for option in options]
@@ -295,8 +304,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
         """Return whether SQL of our own finds what the store's own search would."""
         table = self.async_store
         is_own = all(type(each).__module__.startswith("langchain_postgres.v2.") for each in (self.store, table))
-        embeds_here = not hasattr(table.embedding_service, "embed_query_inline_template")
-        return is_own and embeds_here and table.hybrid_search_config is None and settings.keys() <= {"k", "filter"}
+        return is_own and table.hybrid_search_config is None and settings.keys() <= {"k", "filter"}
 
     def _condition(self, filter: Any) -> tuple[str, dict[str, Any]]:
         """Return a filter as SQL with its parameters, as the store reads it."""
@@ -440,7 +448,7 @@ class PostgresLoader(BulkLoader):
         await self.adapter.run(io, self._finish)
 
     async def _finish(self) -> None:
-        table, index, name = self.adapter.async_store, self._index, _unescaped(self.adapter.table)
+        table, index, name = self.adapter.async_store, self._index, self.adapter.table
         async with table.engine.connect() as connection:
             there = await _rows(connection, _VECTOR_INDEXES, table=name, column=table.embedding_column)
             if index is not None and not there:
@@ -534,17 +542,11 @@ async def _rows(connection: Any, statement: str, **values: Any) -> Rows:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as an identifier in a statement of SQLAlchemy, in which a colon begins a parameter."""
-    return '"' + name.replace('"', '""').replace(":", "\\:") + '"'
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''").replace(":", "\\:") + "'"
-
-
-def _unescaped(name: str) -> str:
-    """Return a quoted name as a value."""
-    return name.replace("\\:", ":")
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _as_text(vector: Sequence[float]) -> str:

@@ -18,7 +18,7 @@ from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
 
-from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter
+from .store_adapter import PAGE_SIZE, BulkLoader, Embedded, Scored, StoreAdapter
 from .traits import has_only
 
 _async_clients: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -181,7 +181,7 @@ class QdrantAdapter(StoreAdapter):
         """Whether the store has dense vectors alone; it makes sparse ones of the texts itself."""
         return self._is_dense
 
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, embedded: Embedded) -> None:
         """Write points, and wait until they are stored."""
         from qdrant_client.models import PointStruct
 
@@ -192,7 +192,7 @@ class QdrantAdapter(StoreAdapter):
                 vector={store.vector_name: vector},
                 payload={store.content_payload_key: each.page_content, store.metadata_payload_key: each.metadata},
             )
-            for each, vector in zip(documents, vectors, strict=True)
+            for each, vector in embedded
         ]
         await io.in_thread(store.client.upsert, store.collection_name, points=points, wait=True)
 

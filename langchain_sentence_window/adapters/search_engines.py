@@ -12,7 +12,7 @@ from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.errors import InvalidInputError
 
 from .families import BlockingAdapter
-from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
+from .store_adapter import PAGE_SIZE, Embedded, Scored, StoreAdapter
 from .traits import has_only
 
 _MOST_CANDIDATES = 10_000
@@ -175,13 +175,13 @@ class RedisAdapter(BlockingAdapter):
         query.limit_ids(*map(self._key, ids))
         return [self._document(row["id"], row) for row in self.store.index.query(query)]
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Write documents with their vectors."""
         from redisvl.redis.utils import array_to_buffer
 
         config = self.store.config
         records = []
-        for document, vector in zip(documents, vectors, strict=True):
+        for document, vector in embedded:
             fields = {key: value for key, value in document.metadata.items() if key in self._fields}
             record = {key: _flat(value, config.default_tag_separator) for key, value in fields.items()}
             record = {key: value for key, value in record.items() if value is not None}
@@ -191,7 +191,7 @@ class RedisAdapter(BlockingAdapter):
             record[_INDEX_NAME] = config.index_name
             record[_METADATA] = json.dumps(document.metadata)
             records.append(record)
-        keys = [self._key(str(each.id)) for each in documents]
+        keys = [self._key(str(document.id)) for document, _ in embedded]
         self.store.index.load(records, keys=keys, ttl=self.store.ttl)
 
     def _all_within(self, filter: Any) -> list[Document]:

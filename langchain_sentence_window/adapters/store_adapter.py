@@ -39,6 +39,9 @@ PAGE_SIZE = 1_000
 Scored: TypeAlias = list[tuple[Document, float]]
 """Documents with their scores, best first. A higher score is better."""
 
+Embedded: TypeAlias = Sequence[tuple[Document, list[float]]]
+"""Documents with ids, each with its vector."""
+
 
 class SearchedCandidates(Protocol):
     """The candidates of a search, and the sentences that they are."""
@@ -86,7 +89,7 @@ class BulkLoader:
             vectors: Their vectors as they are to be searched, shape ``(n, dimension)``.
         """
         if self.adapter.takes_vectors:
-            await put_in_batches(io, self.adapter, documents, vectors.tolist())
+            await put_in_batches(io, self.adapter, list(zip(documents, vectors.tolist(), strict=True)))
             return
         carried = CarriedVectors(documents, vectors)
         await self.adapter.put(io, carried.documents)
@@ -393,14 +396,14 @@ class StoreAdapter(StoreTraits):
         if self.takes_vectors and embedding is not None:
             # All are embedded before one is written, so that a failing embedder leaves the old ones.
             vectors = await embed_texts(io, embedding, [document.page_content for document in documents])
-            await put_in_batches(io, self, documents, vectors)
+            await put_in_batches(io, self, list(zip(documents, vectors, strict=True)))
             return
         for batch in batches(documents, self.write_batch_size):
             await io.call(
                 self.store.add_documents, self.store.aadd_documents, list(batch), ids=[each.id for each in batch]
             )
 
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, embedded: Embedded) -> None:
         """Write a batch of documents with their vectors, in place of those with the same ids."""
         raise NotImplementedError
 
@@ -489,10 +492,7 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
         yield items[start : start + size]
 
 
-async def put_in_batches(
-    io: IO, adapter: StoreAdapter, documents: Sequence[Document], vectors: Sequence[list[float]]
-) -> None:
+async def put_in_batches(io: IO, adapter: StoreAdapter, embedded: Embedded) -> None:
     """Write documents with their vectors into a store that takes them; see `StoreAdapter.put_vectors`."""
-    for numbers in batches(range(len(documents)), adapter.write_batch_size):
-        part = slice(numbers[0], numbers[-1] + 1)
-        await adapter.put_vectors(io, documents[part], vectors[part])
+    for batch in batches(embedded, adapter.write_batch_size):
+        await adapter.put_vectors(io, batch)

@@ -14,7 +14,7 @@ from langchain_sentence_window.documents.sentence_documents import StoredSentenc
 from langchain_sentence_window.errors import InvalidInputError
 
 from .families import VectorAdapter, with_whole_numbers
-from .store_adapter import Scored, StoreAdapter
+from .store_adapter import Embedded, Scored, StoreAdapter
 from .traits import has_only
 
 _NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
@@ -84,7 +84,7 @@ class WeaviateAdapter(VectorAdapter):
         """Read a sentence Document, with values as they were before they were given types."""
         return super().read(_as_given(document))
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Write documents with their vectors, in place of those with the same ids.
 
         Raises:
@@ -96,7 +96,7 @@ class WeaviateAdapter(VectorAdapter):
         text = self.store._text_key
         objects = [
             DataObject(properties={**each.metadata, text: each.page_content}, uuid=each.id, vector=list(vector))
-            for each, vector in zip(documents, vectors, strict=True)
+            for each, vector in embedded
         ]
         try:
             errors = self._collection.data.insert_many(objects).errors
