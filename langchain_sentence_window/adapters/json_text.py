@@ -108,14 +108,21 @@ class LanceDBAdapter(JsonTextAdapter):
         texts: Sequence[Sequence[str]],
         vector: Sequence[float] | None = None,
         limit: int | None = None,
+        offset: int = 0,
     ) -> list[tuple[Document, Any]]:
         """Search the table, or read it."""
         conditions = [" OR ".join(f"strpos(metadata, {_quoted(text)}) > 0" for text in each) for each in texts]
         if ids is not None:
             conditions.append(_with_ids(ids))
         condition = " AND ".join(f"({each})" for each in conditions)
-        rows = self._read(condition, ["id", "text", "metadata"], vector, limit)
-        return [(_document(row), row.get("_distance")) for row in rows]
+        rows = self._read(condition, ["id", "text", "metadata"], vector, limit, offset)
+        return [
+            (
+                Document(id=row["id"], page_content=row["text"], metadata=json.loads(row["metadata"])),
+                row.get("_distance"),
+            )
+            for row in rows
+        ]
 
     def write(self, embedded: Embedded) -> None:
         """Add rows in place of those with the same ids, in one version of the table."""
@@ -129,10 +136,9 @@ class LanceDBAdapter(JsonTextAdapter):
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Read the table page by page."""
-        columns, page = ["id", "text", "metadata"], list[dict[str, Any]]()
         for offset in count(step=PAGE_SIZE):
-            page = await io.in_thread(self._read, "", columns, limit=PAGE_SIZE, offset=offset)
-            yield list(map(_document, page))
+            page = await io.in_thread(self.scan, None, [], None, PAGE_SIZE, offset)
+            yield [document for document, _ in page]
             if len(page) < PAGE_SIZE:
                 return
 
@@ -157,10 +163,6 @@ class LanceDBAdapter(JsonTextAdapter):
         search = search.limit(limit or table.count_rows()).offset(offset)
         rows: list[dict[str, Any]] = (search.where(condition, prefilter=True) if condition else search).to_list()
         return rows
-
-
-def _document(row: Mapping[str, Any]) -> Document:
-    return Document(id=row["id"], page_content=row["text"], metadata=json.loads(row["metadata"]))
 
 
 def _with_ids(ids: Sequence[str]) -> str:

@@ -9,7 +9,6 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window.errors import InvalidInputError
 
 from .families import BlockingAdapter
 from .matchers import Matcher, all_of, checked_function, key_of, mapping_matcher
@@ -87,19 +86,9 @@ class CommunityFaissAdapter(BlockingAdapter):
         return self.matching(named, filter)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
-        """Read them from the index, which gives back about what it was given if it holds codes.
-
-        Raises:
-            InvalidInputError: It is of a type that doesn't keep them.
-        """
+        """Read them from the index, which gives back about what it was given if it holds codes."""
         rows = {id_: row for row, id_ in self.store.index_to_docstore_id.items()}
-        try:
-            return {id_: self.store.index.reconstruct(rows[id_]) for id_ in ids if id_ in rows}
-        except RuntimeError as error:
-            raise InvalidInputError(
-                f"the index of {self.name} doesn't give back its vectors ({type(self.store.index).__name__}); read its "
-                "texts with read_chunks, and embed them anew"
-            ) from error
+        return {id_: self.store.index.reconstruct(rows[id_]) for id_ in ids if id_ in rows}
 
     def write(self, embedded: Embedded) -> None:
         """Delete documents with the same ids, which the store refuses, then add the new ones."""

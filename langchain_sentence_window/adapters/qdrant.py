@@ -207,13 +207,11 @@ class QdrantAdapter(StoreAdapter):
             InvalidInputError: The store has none.
         """
         points = await self._call(io, "retrieve", ids=list(ids), with_payload=False, with_vectors=True)
-        found: dict[str, Sequence[float]] = {}
-        for each in points:
-            vector = each.vector.get(self.store.vector_name) if isinstance(each.vector, dict) else each.vector
-            if vector is None:
-                return await super().vectors_of(io, ids)
-            found[str(each.id)] = vector
-        return found
+        name = self.store.vector_name
+        found: dict[str, Any] = {
+            str(each.id): each.vector.get(name) if isinstance(each.vector, dict) else each.vector for each in points
+        }
+        return await super().vectors_of(io, ids) if None in found.values() else found
 
     async def _pages(self, io: IO, filter: Any) -> AsyncIterator[list[Document]]:
         offset: Any = None

@@ -21,7 +21,6 @@ _NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _RESERVED = {"id", "_id", "_additional", "vector"}
 _PAGE_SIZE = 1_000
-_MOST_RESULTS = 10_000
 _EXACT = 2**53
 
 
@@ -74,11 +73,6 @@ class WeaviateAdapter(VectorAdapter):
             found += map(self._document, page)
             if len(page) < _PAGE_SIZE:
                 return found
-            if len(found) >= _MOST_RESULTS:
-                raise InvalidInputError(
-                    f"{self.name} can't list what it holds within this filter, as that is more than "
-                    f"{_MOST_RESULTS:,} sentences; name documents by their ids"
-                )
 
     def read(self, document: Document) -> StoredSentence:
         """Read a sentence Document, with values as they were before they were given types."""

@@ -134,7 +134,7 @@ async def test_postgres_rows_with_columns_of_all_kinds(words: WordEmbeddings, po
 
 async def test_writing_again_touches_nothing_but_what_differs(words: WordEmbeddings, postgres: Any) -> None:
     store = makers.postgres(words, postgres)
-    writer = BulkWriter(store, batch_size=2)
+    writer = BulkWriter(store)
     sentences = [*sentences_of(**OWN), *sentences_of(name="b")]
     writer.write(sentences, vectors_of(sentences))
     before = await rows_of(store, "langchain_id::text, xmin::text")
