@@ -34,14 +34,8 @@ class InMemoryAdapter(StoreAdapter):
         return super().search_parameters()
 
     async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
-        """Look at all documents, as they are in memory."""
-        if ids is not None:
-            return await super().select(io, ids, filter)
-        held = [
-            Document(id=each["id"], page_content=each["text"], metadata=each["metadata"])
-            for each in list(self.store.store.values())
-        ]
-        return self.matching(held, filter)
+        """Get all by their ids, as the store says which there are."""
+        return await super().select(io, list(self.store.store) if ids is None else ids, filter)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Look them up, as they are in memory."""

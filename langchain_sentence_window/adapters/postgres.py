@@ -26,7 +26,7 @@ from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
 
-from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter
+from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter, batches
 from .traits import is_plain_text
 
 T = TypeVar("T")
@@ -396,10 +396,10 @@ class PostgresLoader(BulkLoader):
 
     async def _write(self, documents: Sequence[Document], vectors: Vectors) -> None:
         adapter = self.adapter
-        rows = [self._row(*pair) for pair in zip(documents, vectors.astype(">f4"), strict=True)]
         async with adapter.async_store.engine.connect() as connection:
             await _rows(connection, _STAGED.format(vector=adapter.vector, table=adapter.table))
-            await _copy(connection, rows)
+            for pairs in batches(list(zip(documents, vectors, strict=True)), adapter.write_batch_size):
+                await _copy(connection, [self._row(*pair) for pair in pairs])
             await _rows(connection, self._merge())
             await connection.commit()
 
@@ -419,7 +419,7 @@ class PostgresLoader(BulkLoader):
                 )
         others = {key: value for key, value in document.metadata.items() if key not in columns}
         # pgvector reads the dimension and a zero, 16 bits each, then the numbers.
-        packed = struct.pack(">HH", len(vector), 0) + vector.tobytes()
+        packed = struct.pack(">HH", len(vector), 0) + vector.astype(">f4").tobytes()
         fields = [json.dumps(record).encode(), packed, json.dumps(others).encode()]
         return struct.pack(">H", len(fields)) + b"".join(struct.pack(">I", len(each)) + each for each in fields)
 

@@ -179,13 +179,12 @@ class RedisAdapter(BlockingAdapter):
         """Write documents with their vectors."""
         from redisvl.redis.utils import array_to_buffer
 
-        config = self.store.config
-        records = []
+        config, names, records = self.store.config, self._fields, []
+        as_json = config.storage_type == "json"
         for document, vector in embedded:
-            fields = {key: value for key, value in document.metadata.items() if key in self._fields}
+            fields = {key: value for key, value in document.metadata.items() if key in names}
             record = {key: _flat(value, config.default_tag_separator) for key, value in fields.items()}
             record = {key: value for key, value in record.items() if value is not None}
-            as_json = config.storage_type == "json"
             record[config.content_field] = document.page_content
             record[config.embedding_field] = vector if as_json else array_to_buffer(vector, config.vector_datatype)
             record[_INDEX_NAME] = config.index_name
