@@ -77,7 +77,7 @@ class MongoDBAdapter(BlockingAdapter):
     documents are read and written here.
     """
 
-    filter_names = ("pre_filter",)
+    filter_name = "pre_filter"
     filter_form = "a query such as {'tenant': {'$eq': 'a'}}"
     one_key_filters = True
     filters_by_doc_id = False  # the fields that the index filters by aren't known

@@ -48,7 +48,7 @@ class VectorAdapter(BlockingAdapter):
         if self.embedding is None:
             raise InvalidInputError(f"{self.name} was made without an embedder; give it one")
         vector = await embed_query(io, self.embedding, query)
-        return await io.in_thread(self.nearest, vector, settings["k"], settings.get(self.filter_names[0]))
+        return await io.in_thread(self.nearest, vector, settings["k"], settings.get(self.filter_name))
 
 
 class FilteredByMappings(VectorAdapter):

@@ -47,7 +47,7 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 class MilvusAdapter(StoreAdapter):
     """Milvus filters by expressions, fetches by a query, and may embed with several embedders."""
 
-    filter_names = ("expr",)
+    filter_name = "expr"
     write_batch_size = 1_000
     loader_class = MilvusLoader
 

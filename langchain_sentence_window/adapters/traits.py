@@ -22,9 +22,6 @@ from langchain_sentence_window.errors import InvalidInputError, StoreUnavailable
 
 from .matchers import Matcher, mapping_matcher
 
-FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
-"""Names of the metadata filter of a search, in the order of how common they are."""
-
 _TO_JSON = "convert it to strings, finite numbers, booleans, lists or dicts"
 _TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as FaissStore"
 
@@ -32,8 +29,8 @@ _TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as Fa
 class StoreTraits:
     """A store, what it can do, what metadata it holds, and how it filters."""
 
-    filter_names: ClassVar[Sequence[str]] = FILTER_NAMES
-    """Names of a search's argument that is a filter, the usual one first."""
+    filter_name: ClassVar[str] = "filter"
+    """The name of the search's argument that is a filter."""
     added_keys: ClassVar[frozenset[str]] = frozenset()
     """Keys that the store adds to the metadata of what it returns. They aren't shown to users."""
     lists_in_order: ClassVar[bool] = False

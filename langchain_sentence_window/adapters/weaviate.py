@@ -33,7 +33,7 @@ class WeaviateAdapter(VectorAdapter):
     """
 
     away_errors = frozenset({"weaviate.exceptions.WeaviateConnectionError", "weaviate.exceptions.WeaviateTimeoutError"})
-    filter_names = ("filters",)
+    filter_name = "filters"
     read_batch_size = _PAGE_SIZE
     write_batch_size = 100
     filter_form = "weaviate.classes.query.Filter"
@@ -50,7 +50,7 @@ class WeaviateAdapter(VectorAdapter):
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search the vectors, or let the store do a hybrid search if there are settings for it."""
-        if settings.keys() - {"k", *self.filter_names}:
+        if settings.keys() - {"k", self.filter_name}:
             return await StoreAdapter.search(self, io, query, settings)
         return await super().search(io, query, settings)
 

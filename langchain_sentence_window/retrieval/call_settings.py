@@ -127,7 +127,7 @@ class QueryMethods(RetrieverSettings):
         if self.bm25_index is not None and adapter.finds_words:
             raise InvalidInputError(f"{adapter.name} searches by words itself; leave out bm25_index")
         self.scope()
-        check_binds(self.filter, *(self.search_kwargs.get(name) for name in adapter.filter_names))
+        check_binds(self.filter, self.search_kwargs.get(adapter.filter_name))
 
     # Changing the caller's mapping, or a copy's, must not change what may be read.
 
@@ -167,10 +167,10 @@ class QueryMethods(RetrieverSettings):
                 "filter and search_kwargs can't both be configurable if a filter is set, because one of them must "
                 "keep it; make only filter configurable"
             )
-        others = {name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names}
+        others = {name: value for name, value in self.search_kwargs.items() if name != scope.adapter.filter_name}
         # A run replaces the field that it sets, so the filters move to the other one.
         moved = (
-            {"filter": None, "search_kwargs": {**others, scope.filter_name: scope.filter}}
+            {"filter": None, "search_kwargs": {**others, scope.adapter.filter_name: scope.filter}}
             if "filter" in fields
             else {"filter": scope.filter, "search_kwargs": others}
         )
@@ -199,9 +199,7 @@ class QueryMethods(RetrieverSettings):
         # Again, as code that was written for another retriever sets search_kwargs["k"] on one that is made already.
         if self.search_kwargs:
             check_search_settings(scope.adapter, self.search_kwargs, type(self).model_fields)
-        arguments = {
-            name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names
-        }
+        arguments = {name: value for name, value in self.search_kwargs.items() if name != scope.adapter.filter_name}
         now: dict[str, Any] = {
             **{name: getattr(self, name) for name, row in SETTINGS.items() if row.traced is not None},
             **self.checked_values(given),
@@ -240,5 +238,5 @@ def _not_of_call(given: Mapping[str, Any], fields: Collection[str]) -> InvalidIn
 
 
 def _with_own_filters(search_kwargs: Mapping[str, Any], store: VectorStore) -> dict[str, Any]:
-    filters = adapter_of(store).filter_names
-    return {name: own_copy(value) if name in filters else value for name, value in search_kwargs.items()}
+    filter_name = adapter_of(store).filter_name
+    return {name: own_copy(value) if name == filter_name else value for name, value in search_kwargs.items()}

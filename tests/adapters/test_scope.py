@@ -533,13 +533,20 @@ class Renamed(Mapped):
     name = "pre_filter"
 
 
+class RenamedAdapter(StoreAdapter):
+    filter_name = "pre_filter"
+
+
+register(Renamed, RenamedAdapter)
+
+
 async def test_a_filter_binds_by_the_name_that_the_store_knows(words: WordEmbeddings, way: Invoke) -> None:
     case = Renamed, mapping, dict[str, Any]()
     retriever = bound(filled(case, words), case, filter=None, search_kwargs={"pre_filter": {"tenant": "mine"}})
     assert places(await way(retriever, "invoke", "refund", window=4)) == [[0, 1], [4, 5]]
     assert await way(retriever, "invoke", "refund", filter={"tenant": "theirs"}) == []
-    with pytest.raises(InvalidInputError, match="as 'filter' and as 'pre_filter'; give one"):
-        bound(retriever, case, search_kwargs={"pre_filter": {}, "filter": {}})
+    with pytest.raises(InvalidInputError, match="holds 'filter', which may not be a filter for this store"):
+        bound(retriever, case, search_kwargs={"filter": {"tenant": "mine"}})
 
 
 async def coroutine(found: Document) -> bool:
