@@ -5,14 +5,14 @@ Mappings have the syntax and the meaning of those that `FaissStore` turns into S
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial, wraps
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Any, TypeAlias
 
 from langchain_core.documents import Document
 from pydantic import BaseModel
 
-from langchain_sentence_window._display import shown
+from langchain_sentence_window._display import described, shown
 from langchain_sentence_window._primitives import SentenceKey
 from langchain_sentence_window.documents.keys import DOC_ID, SENTENCE_INDEX, SENTENCE_KEYS
 from langchain_sentence_window.documents.metadata_values import stored_filter
@@ -45,27 +45,34 @@ def own_copy(filter: Any, *, levels: int = MAX_LEVELS) -> Any:
     return [own_copy(each, levels=levels - 1) for each in filter]
 
 
-def answering_at_once(filter: Any) -> Any:
-    """Wrap a filter that is a function, so that its answer can't be an awaitable, which would pass for true.
+class AnsweringAtOnce:
+    """A filter function whose answer can't be an awaitable, which would pass for true."""
 
-    Return other filters unchanged.
-    """
-    if not inspect.isroutine(filter) or iscoroutinefunction(filter):
-        return filter
-    return _answering_at_once(filter)
+    def __init__(self, filter: Callable[[Any], Any]) -> None:
+        """Take the function."""
+        self.__wrapped__ = filter
 
+    def __call__(self, given: Any) -> bool:
+        """Call the function.
 
-def _answering_at_once(filter: Callable[[Any], Any]) -> Callable[[Any], bool]:
-    @wraps(filter)  # a trace shows its name
-    def answer_of(given: Any) -> bool:
-        answer = filter(given)
+        Raises:
+            InvalidInputError: It returns an awaitable.
+        """
+        answer = self.__wrapped__(given)
         if inspect.isawaitable(answer):
             if inspect.iscoroutine(answer):
                 answer.close()
             raise InvalidInputError("the filter returned an awaitable, which would count as true; return a bool")
         return bool(answer)
 
-    return answer_of
+    def __repr__(self) -> str:
+        """Return the function's name, as a trace shows it."""
+        return described(self.__wrapped__)
+
+
+def answering_at_once(filter: Any) -> Any:
+    """Wrap a filter that is a function in `AnsweringAtOnce`; return others unchanged."""
+    return AnsweringAtOnce(filter) if inspect.isroutine(filter) and not iscoroutinefunction(filter) else filter
 
 
 def checked_function(store_name: str, filter: Any, argument: str) -> Callable[[Any], bool]:
@@ -80,7 +87,7 @@ def checked_function(store_name: str, filter: Any, argument: str) -> Callable[[A
             f"{store_name} filters by a function of {argument}, or by a mapping such as {{'tenant': 'a'}}, not "
             f"by {shown(filter)}"
         )
-    return filter if inspect.isroutine(filter) else _answering_at_once(filter)
+    return filter if isinstance(filter, AnsweringAtOnce) else AnsweringAtOnce(filter)
 
 
 def key_of(document: Document) -> SentenceKey:
