@@ -54,7 +54,9 @@ class QdrantLoader(BulkLoader):
     Qdrant builds it in the background, and until it is done, searches compare all points.
     """
 
-    def __init__(self, adapter: StoreAdapter, *, defer_index: bool = True) -> None:
+    adapter: "QdrantAdapter"
+
+    def __init__(self, adapter: "QdrantAdapter", *, defer_index: bool = True) -> None:
         """Take the store's adapter; raise an `InvalidInputError` if the setting can't be used."""
         super().__init__(adapter)
         self._defers = checked_flag("defer_index", defer_index)
@@ -63,32 +65,28 @@ class QdrantLoader(BulkLoader):
         """Note the graph's ``m`` in the collection's metadata, and set it to 0, if the collection is empty."""
         if not self._defers:
             return
-        info = await self._call(io, "get_collection")
+        info = await self.adapter.call(io, "get_collection")
         vectors = info.config.params.vectors
         params = vectors.get(self.adapter.store.vector_name) if isinstance(vectors, dict) else vectors
         # A vector may have a graph of its own kind; else it has that of the collection.
         own = getattr(params, "hnsw_config", None)
         m = info.config.hnsw_config.m if own is None or own.m is None else own.m
         if m and not info.points_count and not _noted(info):
-            await self._call(io, "update_collection", metadata={NOTE: m})
+            await self.adapter.call(io, "update_collection", metadata={NOTE: m})
             await self._set_m(io, 0)
 
     async def finish(self, io: IO) -> None:
         """Set the ``m`` that was noted, so that the graph is built."""
-        m = _noted(await self._call(io, "get_collection"))
+        m = _noted(await self.adapter.call(io, "get_collection"))
         if m:
             await self._set_m(io, m)
-            await self._call(io, "update_collection", metadata={NOTE: None})
-
-    async def _call(self, io: IO, name: str, **arguments: Any) -> Any:
-        store = self.adapter.store
-        return await io.in_thread(getattr(store.client, name), store.collection_name, **arguments)
+            await self.adapter.call(io, "update_collection", metadata={NOTE: None})
 
     async def _set_m(self, io: IO, m: int) -> None:
         from qdrant_client.models import HnswConfigDiff, VectorParamsDiff
 
         change = {self.adapter.store.vector_name: VectorParamsDiff(hnsw_config=HnswConfigDiff(m=m))}
-        await self._call(io, "update_collection", vectors_config=change)
+        await self.adapter.call(io, "update_collection", vectors_config=change)
 
 
 def _noted(info: Any) -> int:
@@ -127,7 +125,7 @@ class QdrantAdapter(StoreAdapter):
         if self.embedding is None or not self._searches_plainly(settings):
             return await super().search(io, query, settings)
         vector = await embed_query(io, self.embedding, query)
-        found = await self._call(
+        found = await self.call(
             io,
             "query_points",
             query=vector,
@@ -142,7 +140,7 @@ class QdrantAdapter(StoreAdapter):
     async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
         """Retrieve the points of the ids; within a filter, or for all, scroll through them."""
         if ids is not None and filter is None:
-            return self._documents(await self._call(io, "retrieve", ids=list(ids), with_payload=True))
+            return self._documents(await self.call(io, "retrieve", ids=list(ids), with_payload=True))
         within = filter
         if ids is not None:
             from qdrant_client.models import HasIdCondition
@@ -159,7 +157,7 @@ class QdrantAdapter(StoreAdapter):
     def _is_dense(self) -> bool:
         return getattr(self.store.retrieval_mode, "value", None) == "dense"
 
-    async def _call(self, io: IO, name: str, **arguments: Any) -> Any:
+    async def call(self, io: IO, name: str, **arguments: Any) -> Any:
         """Call a method that both clients have; only block if the store has but one."""
         method = getattr(self.store.client, name)
         other = _async_clients.get(self.store)
@@ -206,7 +204,7 @@ class QdrantAdapter(StoreAdapter):
         Raises:
             InvalidInputError: The store has none.
         """
-        points = await self._call(io, "retrieve", ids=list(ids), with_payload=False, with_vectors=True)
+        points = await self.call(io, "retrieve", ids=list(ids), with_payload=False, with_vectors=True)
         name = self.store.vector_name
         found: dict[str, Any] = {
             str(each.id): each.vector.get(name) if isinstance(each.vector, dict) else each.vector for each in points
@@ -216,7 +214,7 @@ class QdrantAdapter(StoreAdapter):
     async def _pages(self, io: IO, filter: Any) -> AsyncIterator[list[Document]]:
         offset: Any = None
         while True:
-            points, offset = await self._call(
+            points, offset = await self.call(
                 io, "scroll", scroll_filter=filter, limit=PAGE_SIZE, offset=offset, with_payload=True
             )
             yield self._documents(points)
