@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 from langchain_core.documents import Document
@@ -100,20 +101,15 @@ class MilvusAdapter(StoreAdapter):
         return await io.call(getattr(store.client, name), asynchronous, store.collection_name, **arguments)
 
     def _all_within(self, expression: str) -> list[Document]:
-        store, found = self.store, list[Document]()
+        store = self.store
         settings = {"filter": expression, "output_fields": store._get_output_fields(), "batch_size": PAGE_SIZE}
-        rows = store.client.query_iterator(store.collection_name, **settings)
-        try:
-            while part := rows.next():
-                found += self._documents(part)
-        finally:
-            rows.close()
-        return found
+        with closing(store.client.query_iterator(store.collection_name, **settings)) as rows:
+            return [document for page in iter(rows.next, []) for document in self._documents(page)]
 
     def _documents(self, rows: Sequence[Any]) -> list[Document]:
         store = self.store
-        found = [(str(row[store._primary_field]), store._parse_document(dict(row))) for row in rows]
-        return [Document(id=id_, page_content=each.page_content, metadata=each.metadata) for id_, each in found]
+        parsed = [(row[store._primary_field], store._parse_document(dict(row))) for row in rows]
+        return [document.model_copy(update={"id": str(id_)}) for id_, document in parsed]
 
     @property
     def takes_vectors(self) -> bool:

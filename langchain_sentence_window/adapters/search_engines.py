@@ -201,14 +201,14 @@ class RedisAdapter(BlockingAdapter):
         request = AggregateRequest(own if filter is None else f"({filter}) ({own})")
         request = request.load("@__key", f"@{config.content_field}", f"@{_METADATA}").dialect(2).cursor(PAGE_SIZE)
         search, found = index.client.ft(index.name), list[Document]()
-        page = search.aggregate(request)
-        while True:
+        page = None
+        while page is None or page.cursor.cid:
+            page = search.aggregate(request if page is None else page.cursor)
             for row in page.rows:
-                fields = dict(zip(map(_text, row[::2]), map(_text, row[1::2]), strict=True))
+                texts = [each.decode() if isinstance(each, bytes) else str(each) for each in row]
+                fields = dict(zip(texts[::2], texts[1::2], strict=True))
                 found.append(self._document(fields["__key"], fields))
-            if not page.cursor.cid:
-                return found
-            page = search.aggregate(page.cursor)
+        return found
 
     def _document(self, key: str, fields: Mapping[str, Any]) -> Document:
         text, metadata = fields[self.store.config.content_field], json.loads(fields[_METADATA])
@@ -233,7 +233,3 @@ def _flat(value: Any, separator: str) -> Any:
     if isinstance(value, bool):
         return json.dumps(value)
     return value if isinstance(value, SCALARS) else None
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
