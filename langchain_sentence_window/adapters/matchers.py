@@ -96,19 +96,29 @@ def key_of(document: Document) -> SentenceKey:
     return str(document.metadata.get(DOC_ID)), int(index) if isinstance(index, int | float) else -1
 
 
+# Partials of named functions, as these can be sent to another process.
+
+
 def mapping_matcher(filter: Mapping[str, Any]) -> Matcher:
     """Return a function that checks whether a Document's metadata matches a mapping.
 
     Raises:
         FilterError: The mapping can't be read.
     """
-    matches = matcher(filter)
-    return lambda document: matches(document.metadata)
+    return partial(_matches, matcher(filter))
 
 
 def all_of(functions: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
     """Return a function that holds where all of some functions do."""
-    return functions[0] if len(functions) == 1 else lambda given: all(function(given) for function in functions)
+    return functions[0] if len(functions) == 1 else partial(_all_hold, functions)
+
+
+def _matches(matches: Callable[[Mapping[str, Any]], bool], document: Document) -> bool:
+    return matches(document.metadata)
+
+
+def _all_hold(functions: Sequence[Callable[[Any], bool]], given: Any) -> bool:
+    return all(function(given) for function in functions)
 
 
 def matcher(filter: Filter) -> Callable[[Mapping[str, Any]], bool]:
