@@ -87,7 +87,8 @@ def measure_speed(results: Results, url: str, options: argparse.Namespace) -> No
 
 def ingest_all(make: Callable[[], VectorStore], workers: int, documents: list[Document]) -> int:
     """Ingest documents, also those that are there; return the number of sentences."""
-    return ingest(documents, store=make, concurrency=workers, force_update=True).sentences
+    # By a namespace of its own, each call writes all.
+    return ingest(documents, store=make, concurrency=workers, namespace=f"{len(documents)}").sentences
 
 
 def load_one_threaded() -> Embeddings:

@@ -9,7 +9,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 
 from .families import BlockingAdapter, FilteredByMappings, with_whole_numbers
-from .store_adapter import Scored, batches
+from .store_adapter import Embedded, Scored, batches
 from .traits import has_only
 
 _FETCHED = 100
@@ -49,14 +49,14 @@ class PineconeAdapter(FilteredByMappings):
                     found.append(with_whole_numbers(Document(id=id_, page_content=text, metadata=metadata)))
         return self.matching(found, filter)
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Write documents with their vectors, in place of those with the same ids."""
         text = self.store._text_key
         records = [
             {"id": each.id, "values": vector, "metadata": {**each.metadata, text: each.page_content}}
-            for each, vector in zip(documents, vectors, strict=True)
+            for each, vector in embedded
         ]
-        size = max(1, _NUMBERS // max(map(len, vectors), default=1))
+        size = max(1, _NUMBERS // len(embedded[0][1]))
         for batch in batches(records, size):
             self.store.index.upsert(vectors=batch, namespace=self.store._namespace)
 
@@ -77,7 +77,7 @@ class MongoDBAdapter(BlockingAdapter):
     documents are read and written here.
     """
 
-    filter_names = ("pre_filter",)
+    filter_name = "pre_filter"
     filter_form = "a query such as {'tenant': {'$eq': 'a'}}"
     one_key_filters = True
     filters_by_doc_id = False  # the fields that the index filters by aren't known
@@ -118,14 +118,14 @@ class MongoDBAdapter(BlockingAdapter):
                 found.append(Document(id=str(row.pop(_ID)), page_content=content, metadata=row))
         return found
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Write documents with their vectors, in place of those with the same ids."""
         from pymongo import ReplaceOne
 
         text, embedding = self.store._text_key, self.store._embedding_key
         rows = [
             {_ID: each.id, **each.metadata, text: each.page_content, embedding: list(vector)}
-            for each, vector in zip(documents, vectors, strict=True)
+            for each, vector in embedded
         ]
         self.store.collection.bulk_write([ReplaceOne({_ID: row[_ID]}, row, upsert=True) for row in rows])
 

@@ -20,7 +20,6 @@ from langchain_sentence_window.store.filters import compile_filter
 from langchain_sentence_window.store.state import IndexState
 
 from .store_adapter import BulkLoader, Scored, SearchedCandidates, SearchWork, StoreAdapter
-from .traits import StoreTraits
 
 if TYPE_CHECKING:
     from langchain_sentence_window.store.faiss_store import FaissStore
@@ -51,17 +50,13 @@ class FaissStoreAdapter(StoreAdapter):
     finds_words = True
     mixes_neighbors = True
     is_whole_index = True
+    rechecks_hits = False
     read_batch_size = sys.maxsize  # one call reads one state
 
     @property
     def folder(self) -> Path | None:
         """The folder of the store; ``None`` if it is in memory."""
         return self.store.folder
-
-    def is_same(self, other: StoreTraits) -> bool:
-        """Compare the folders, too."""
-        own, others = self.folder, other.folder
-        return super().is_same(other) or (own is not None and others is not None and own.resolve() == others.resolve())
 
     async def count_writes(self, io: IO) -> int | None:
         """Return the number of writes so far."""
@@ -105,6 +100,12 @@ class FaissStoreAdapter(StoreAdapter):
             if not isinstance(found, _NotEmbedded):
                 return found
             text = found.text
+
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
+        """Let the store enforce its filter by id, too."""
+        if ids is None or filter is None:
+            return await super().select(io, ids, filter)
+        return await io.call(self.store.get_by_ids_within, self.store.aget_by_ids_within, ids, filter)
 
     async def sentences(self, io: IO, keys: Sequence[SentenceKey], filter: Any = None) -> SentencesByKey | None:
         """Read them without making Documents."""
@@ -165,7 +166,7 @@ class FaissStoreAdapter(StoreAdapter):
         """Add documents with their vectors."""
         await io.call(self.store.add_embeddings, self.store.aadd_embeddings, documents, vectors)
 
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+    def bulk_loader(self, **settings: Any) -> BulkLoader:
         """Refuse, as the store mixes vectors itself.
 
         Raises:

@@ -11,7 +11,7 @@ from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
 
 from .matchers import mapping_matcher
-from .store_adapter import Scored, StoreAdapter, batches
+from .store_adapter import Embedded, Scored, StoreAdapter
 
 
 class BlockingAdapter(StoreAdapter):
@@ -21,26 +21,17 @@ class BlockingAdapter(StoreAdapter):
         """Read Documents; see `select`."""
         raise NotImplementedError
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Write a batch of documents with their vectors, in place of those with the same ids; if `takes_vectors`."""
         raise NotImplementedError
-
-    async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
-        """Let the store search."""
-        return self._best_highest(await io.in_thread(self.store.similarity_search_with_score, query, **settings))
 
     async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
         """Call `rows`."""
         return await io.in_thread(self.rows, ids, filter)
 
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, embedded: Embedded) -> None:
         """Call `write`."""
-        await io.in_thread(self.write, documents, vectors)
-
-    async def remove(self, io: IO, ids: Sequence[str]) -> None:
-        """Delete documents that the store holds."""
-        for batch in batches(ids, self.write_batch_size):
-            await io.in_thread(self.store.delete, list(batch))
+        await io.in_thread(self.write, embedded)
 
 
 class VectorAdapter(BlockingAdapter):
@@ -57,7 +48,7 @@ class VectorAdapter(BlockingAdapter):
         if self.embedding is None:
             raise InvalidInputError(f"{self.name} was made without an embedder; give it one")
         vector = await embed_query(io, self.embedding, query)
-        return await io.in_thread(self.nearest, vector, settings["k"], settings.get(self.filter_names[0]))
+        return await io.in_thread(self.nearest, vector, settings["k"], settings.get(self.filter_name))
 
 
 class FilteredByMappings(VectorAdapter):

@@ -18,7 +18,7 @@ from langchain_sentence_window._io import IO
 
 from .families import FilteredByMappings
 from .matchers import mapping_matcher
-from .store_adapter import PAGE_SIZE, Scored
+from .store_adapter import PAGE_SIZE, Embedded, Scored
 from .traits import has_only, is_plain_text
 
 _WIDER = 4
@@ -108,20 +108,27 @@ class LanceDBAdapter(JsonTextAdapter):
         texts: Sequence[Sequence[str]],
         vector: Sequence[float] | None = None,
         limit: int | None = None,
+        offset: int = 0,
     ) -> list[tuple[Document, Any]]:
         """Search the table, or read it."""
         conditions = [" OR ".join(f"strpos(metadata, {_quoted(text)}) > 0" for text in each) for each in texts]
         if ids is not None:
             conditions.append(_with_ids(ids))
         condition = " AND ".join(f"({each})" for each in conditions)
-        rows = self._read(condition, ["id", "text", "metadata"], vector, limit)
-        return [(_document(row), row.get("_distance")) for row in rows]
+        rows = self._read(condition, ["id", "text", "metadata"], vector, limit, offset)
+        return [
+            (
+                Document(id=row["id"], page_content=row["text"], metadata=json.loads(row["metadata"])),
+                row.get("_distance"),
+            )
+            for row in rows
+        ]
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Add rows in place of those with the same ids, in one version of the table."""
         rows = [
             {"vector": vector, "text": each.page_content, "metadata": json.dumps(each.metadata), "id": each.id}
-            for each, vector in zip(documents, vectors, strict=True)
+            for each, vector in embedded
         ]
         table, is_new = self.store._get_or_create_table(rows)
         if not is_new:  # a new one is made of the rows
@@ -129,10 +136,9 @@ class LanceDBAdapter(JsonTextAdapter):
 
     async def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Read the table page by page."""
-        columns, page = ["id", "text", "metadata"], list[dict[str, Any]]()
         for offset in count(step=PAGE_SIZE):
-            page = await io.in_thread(self._read, "", columns, limit=PAGE_SIZE, offset=offset)
-            yield list(map(_document, page))
+            page = await io.in_thread(self.scan, None, [], None, PAGE_SIZE, offset)
+            yield [document for document, _ in page]
             if len(page) < PAGE_SIZE:
                 return
 
@@ -159,10 +165,6 @@ class LanceDBAdapter(JsonTextAdapter):
         return rows
 
 
-def _document(row: Mapping[str, Any]) -> Document:
-    return Document(id=row["id"], page_content=row["text"], metadata=json.loads(row["metadata"]))
-
-
 def _with_ids(ids: Sequence[str]) -> str:
     return f"id IN ({', '.join(map(_quoted, ids))})"
 
@@ -171,18 +173,14 @@ def _quoted(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
-_MOST_LEVELS = 31
-"""Levels of JSON in the metadata, which is one itself, that MariaDB takes for valid."""
-
-
 class MariaDBAdapter(JsonTextAdapter):
     """The store puts the values of filters into SQL as they are, so its table is searched here, by parameters."""
 
     away_errors = frozenset({"sqlalchemy.exc.OperationalError", "sqlalchemy.exc.TimeoutError"})
 
     def holds(self, key: str, value: Any) -> bool:
-        """Return whether MariaDB takes the JSON of a value: no lone surrogates, and no more levels than it reads."""
-        return has_only([key, value], is_plain_text) and _levels(value) < _MOST_LEVELS
+        """Return whether MariaDB takes the JSON of a value: it refuses lone surrogates."""
+        return has_only([key, value], is_plain_text)
 
     def scan(
         self,
@@ -224,16 +222,8 @@ class MariaDBAdapter(JsonTextAdapter):
             for id_, text, metadata, last in rows
         ]
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Add documents in place of those with the same ids."""
+        documents, vectors = zip(*embedded, strict=True)
         texts, metadata = [each.page_content for each in documents], [each.metadata for each in documents]
         self.store.add_embeddings(texts, list(vectors), metadata, [each.id for each in documents])
-
-
-def _levels(value: Any) -> int:
-    """Return how deep lists and dicts are nested in a value; 0 for any other value."""
-    deepest, level = 0, [value]
-    while level := [each for each in level if isinstance(each, list | dict)]:
-        deepest += 1
-        level = [inner for each in level for inner in (each.values() if isinstance(each, dict) else each)]
-    return deepest

@@ -9,13 +9,11 @@ from langchain_core.documents import Document
 
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
-from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.store.filters import filter_keys
 
 from .families import BlockingAdapter
-from .matchers import Matcher, all_of, checked_function, key_matcher, mapping_matcher
-from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
-from .traits import StoreTraits, has_only
+from .matchers import Matcher, all_of, checked_function, key_of, mapping_matcher
+from .store_adapter import PAGE_SIZE, Embedded, Scored, StoreAdapter
+from .traits import has_only
 
 _IN_MEMORY = "langchain_core.vectorstores.in_memory"
 
@@ -36,14 +34,8 @@ class InMemoryAdapter(StoreAdapter):
         return super().search_parameters()
 
     async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
-        """Look at all documents, as they are in memory."""
-        if ids is not None:
-            return await super().select(io, ids, filter)
-        held = [
-            Document(id=each["id"], page_content=each["text"], metadata=each["metadata"])
-            for each in list(self.store.store.values())
-        ]
-        return self.matching(held, filter)
+        """Get all by their ids, as the store says which there are."""
+        return await super().select(io, list(self.store.store) if ids is None else ids, filter)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Look them up, as they are in memory."""
@@ -62,19 +54,15 @@ class InMemoryAdapter(StoreAdapter):
 
     def narrow(self, filter: Any, keys: Sequence[SentenceKey]) -> Any:
         """Return a function that checks the key first."""
-        return all_of([key_matcher(keys), self.matcher(filter)])
-
-    def unknown_keys(self, filters: Sequence[Any]) -> list[str]:
-        """Look at all documents, as they are in memory."""
-        held = [each["metadata"] for each in list(self.store.store.values())]
-        keys = dict.fromkeys(key for each in filters if isinstance(each, Mapping) for key in filter_keys(each))
-        return [key for key in keys if held and not any(key in metadata for metadata in held)]
+        narrowed = frozenset(keys)
+        return all_of([lambda document: key_of(document) in narrowed, self.matcher(filter)])
 
 
 class CommunityFaissAdapter(BlockingAdapter):
     """The store filters by functions of metadata or by mappings that it reads itself, after the search."""
 
     lists_in_order = True
+    one_key_filters = True
     holds_json = True
     takes_vectors = True
 
@@ -92,34 +80,27 @@ class CommunityFaissAdapter(BlockingAdapter):
         return self.matching(named, filter)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
-        """Read them from the index, which gives back about what it was given if it holds codes.
-
-        Raises:
-            InvalidInputError: It is of a type that doesn't keep them.
-        """
+        """Read them from the index, which gives back about what it was given if it holds codes."""
         rows = {id_: row for row, id_ in self.store.index_to_docstore_id.items()}
-        try:
-            return {id_: self.store.index.reconstruct(rows[id_]) for id_ in ids if id_ in rows}
-        except RuntimeError as error:
-            raise InvalidInputError(
-                f"the index of {self.name} doesn't give back its vectors ({type(self.store.index).__name__}); read its "
-                "texts with read_chunks, and embed them anew"
-            ) from error
+        return {id_: self.store.index.reconstruct(rows[id_]) for id_ in ids if id_ in rows}
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Delete documents with the same ids, which the store refuses, then add the new ones."""
-        ids = [str(document.id) for document in documents]
+        ids = [str(document.id) for document, _ in embedded]
         if known := sorted({*ids}.intersection(self.store.index_to_docstore_id.values())):
             self.store.delete(known)
-        pairs = zip([each.page_content for each in documents], vectors, strict=True)
-        self.store.add_embeddings(list(pairs), [each.metadata for each in documents], ids=ids)
+        pairs = [(document.page_content, vector) for document, vector in embedded]
+        self.store.add_embeddings(pairs, [document.metadata for document, _ in embedded], ids=ids)
 
     def combine(self, filters: Sequence[Any]) -> Any:
-        """Return a mapping if all are, else a function. The store skips keys beside ``$and``, so keys are split."""
+        """Return a mapping if all are, else a function."""
         if all(isinstance(each, Mapping) for each in filters):
-            is_simple = len(filters) == 1 and len(filters[0]) == 1
-            return filters[0] if is_simple else self._in_one_mapping(filters)
+            return super().combine(filters)
         return all_of([self._function(each) for each in filters])
+
+    def reads_filter(self, filter: Any) -> bool:
+        """Return whether it is a mapping or a function."""
+        return bool(self._function(filter))
 
     def matcher(self, filter: Any) -> Matcher:
         """Return a function that reads a filter as the store does."""
@@ -140,11 +121,6 @@ class ChromaAdapter(BlockingAdapter):
     one_key_filters = True
     rechecks_hits = False  # its mappings mean other things than ours in places
     write_batch_size = 5_000  # it takes no more than 5,461
-
-    def is_same(self, other: StoreTraits) -> bool:
-        """Compare the id of the collection, too."""
-        own, others = (getattr(getattr(each, "_collection", None), "id", each) for each in (self.store, other.store))
-        return bool(own == others)
 
     def holds(self, key: str, value: Any) -> bool:
         """Ask Chroma itself, as newer ones hold lists of strings, of numbers and of booleans."""

@@ -108,22 +108,13 @@ def mapping_matcher(filter: Mapping[str, Any]) -> Matcher:
     return partial(_matches, matcher(filter))
 
 
-def key_matcher(keys: Sequence[SentenceKey]) -> Matcher:
-    """Return a function that checks whether a Document is one of some sentences."""
-    return partial(_has_key, frozenset(keys))
-
-
 def all_of(functions: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
     """Return a function that holds where all of some functions do."""
-    return functions[0] if len(functions) == 1 else partial(_all_hold, tuple(functions))
+    return functions[0] if len(functions) == 1 else partial(_all_hold, functions)
 
 
 def _matches(matches: Callable[[Mapping[str, Any]], bool], document: Document) -> bool:
     return matches(document.metadata)
-
-
-def _has_key(keys: frozenset[SentenceKey], document: Document) -> bool:
-    return key_of(document) in keys
 
 
 def _all_hold(functions: Sequence[Callable[[Any], bool]], given: Any) -> bool:

@@ -1,7 +1,8 @@
 """The adapter of langchain-milvus's `Milvus`, and its loader."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 from langchain_core.documents import Document
@@ -13,12 +14,24 @@ from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.errors import InvalidInputError
 
-from .store_adapter import PAGE_SIZE, BulkLoader, StoreAdapter
+from .store_adapter import PAGE_SIZE, BulkLoader, Embedded, StoreAdapter
 from .traits import has_only
 
 
 class MilvusLoader(BulkLoader):
     """Loads a collection of Milvus by batches of rows."""
+
+    def __init__(self, adapter: StoreAdapter) -> None:
+        """Take the store's adapter.
+
+        Raises:
+            InvalidInputError: The store makes ids itself.
+        """
+        super().__init__(adapter)
+        if adapter.store.auto_id:
+            raise InvalidInputError(
+                f"{adapter.name} was built with auto_id=True, so it can't replace a document; build it without auto_id"
+            )
 
     async def finish(self, io: IO) -> None:
         """Store what is still in memory, so that its index is built."""
@@ -35,8 +48,9 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 class MilvusAdapter(StoreAdapter):
     """Milvus filters by expressions, fetches by a query, and may embed with several embedders."""
 
-    filter_names = ("expr", "filter")
+    filter_name = "expr"
     write_batch_size = 1_000
+    loader_class = MilvusLoader
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a field can hold a value: a dynamic field or one for all metadata holds JSON."""
@@ -49,10 +63,6 @@ class MilvusAdapter(StoreAdapter):
         found: Any = self.store.embeddings
         first: Embeddings | None = found[0] if isinstance(found, list) and found else found
         return first
-
-    def filter_name(self, given: Sequence[str]) -> str:
-        """Return the search's own name; filters by both names are joined."""
-        return "expr"
 
     def combine(self, filters: Sequence[Any]) -> Any:
         """Return all in brackets, which none of them can leave."""
@@ -79,27 +89,27 @@ class MilvusAdapter(StoreAdapter):
         if filter is not None:
             expression = f"({expression}) and ({filter})"
         settings = {"filter": expression, "output_fields": store._get_output_fields(), "limit": len(ids)}
+        return self._documents(await self._call(io, "query", **settings))
 
-        async def query(*given: Any, **keywords: Any) -> Any:  # the async client is made when it is first named
-            return await store.aclient.query(*given, **keywords)
+    async def _call(self, io: IO, name: str, **arguments: Any) -> Any:
+        """Call a method that both clients have."""
+        store = self.store
 
-        return self._documents(await io.call(store.client.query, query, store.collection_name, **settings))
+        async def asynchronous(*given: Any, **keywords: Any) -> Any:  # the async client is made when it is first named
+            return await getattr(store.aclient, name)(*given, **keywords)
+
+        return await io.call(getattr(store.client, name), asynchronous, store.collection_name, **arguments)
 
     def _all_within(self, expression: str) -> list[Document]:
-        store, found = self.store, list[Document]()
+        store = self.store
         settings = {"filter": expression, "output_fields": store._get_output_fields(), "batch_size": PAGE_SIZE}
-        rows = store.client.query_iterator(store.collection_name, **settings)
-        try:
-            while part := rows.next():
-                found += self._documents(part)
-        finally:
-            rows.close()
-        return found
+        with closing(store.client.query_iterator(store.collection_name, **settings)) as rows:
+            return [document for page in iter(rows.next, []) for document in self._documents(page)]
 
     def _documents(self, rows: Sequence[Any]) -> list[Document]:
         store = self.store
-        found = [(str(row[store._primary_field]), store._parse_document(dict(row))) for row in rows]
-        return [Document(id=id_, page_content=each.page_content, metadata=each.metadata) for id_, each in found]
+        parsed = [(row[store._primary_field], store._parse_document(dict(row))) for row in rows]
+        return [document.model_copy(update={"id": str(id_)}) for id_, document in parsed]
 
     @property
     def takes_vectors(self) -> bool:
@@ -113,32 +123,16 @@ class MilvusAdapter(StoreAdapter):
         else:
             await io.in_thread(self.store.upsert, [str(each.id) for each in documents], list(documents))
 
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, embedded: Embedded) -> None:
         """Write rows; the first make the collection if there is none."""
-        store, ids = self.store, [each.id for each in documents]
-        texts, metadata = [each.page_content for each in documents], [dict(each.metadata) for each in documents]
+        store, vectors = self.store, [vector for _, vector in embedded]
+        ids, texts = [each.id for each, _ in embedded], [each.page_content for each, _ in embedded]
+        metadata = [dict(each.metadata) for each, _ in embedded]
         if store.col is None:
             await io.call(store.add_embeddings, store.aadd_embeddings, texts, vectors, metadata, ids=ids)
             return
         rows = store._prepare_insert_list(texts, [vectors], metadata, ids, force_ids=True)
-
-        async def upsert(*given: Any, **keywords: Any) -> Any:  # the async client is made when it is first named
-            return await store.aclient.upsert(*given, **keywords)
-
-        await io.call(store.client.upsert, upsert, store.collection_name, rows, timeout=store.timeout)
-
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
-        """Return a loader that flushes at the end.
-
-        Raises:
-            InvalidInputError: The store makes ids itself, or a text has several vectors or none.
-        """
-        if self.store.auto_id:
-            raise InvalidInputError(
-                f"{self.name} was built with auto_id=True, so it can't replace a document; build it without auto_id"
-            )
-        super().bulk_loader(settings)  # checks
-        return MilvusLoader(self, settings)
+        await self._call(io, "upsert", data=rows, timeout=store.timeout)
 
 
 def _check_expression(expression: object) -> None:

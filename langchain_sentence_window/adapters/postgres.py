@@ -9,25 +9,25 @@ import copy
 import json
 import struct
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
-from dataclasses import is_dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 from io import BytesIO
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from langchain_core.documents import Document
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
-from langchain_sentence_window._primitives import LONE_SURROGATE, Vectors
+from langchain_sentence_window._primitives import Vectors
 from langchain_sentence_window._validation import listed, optional_count
 from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.documents.source_documents import StoreLimits
 from langchain_sentence_window.embedding.embedder import embed_query
-from langchain_sentence_window.errors import InvalidInputError, wrong_size
+from langchain_sentence_window.errors import InvalidInputError
 
-from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter
-from .traits import has_only
+from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter, batches
+from .traits import is_plain_text
 
 T = TypeVar("T")
 Rows = Sequence[Any]
@@ -77,16 +77,23 @@ class PostgresAdapter(StoreAdapter):
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Read the column of vectors."""
-        condition, more = f"{self.id} = ANY (:ids)", f"CAST({self.vector} AS text)"
-        return {
-            str(row[0]): json.loads(row[-1]) for row in await self.query(io, condition, {"ids": list(ids)}, more=more)
-        }
+        more = f"CAST({self.vector} AS text)"
+        rows = await self.query(io, f"{self.id} = ANY (:ids)", {"ids": list(ids)}, more=more)
+        return {str(row[0]): json.loads(row[-1]) for row in rows}
 
     def documents(self, rows: Rows) -> list[Document]:
         """Make Documents of rows."""
         end = 3 + len(self.columns)
         own = [{**(row[2] or {}), **dict(zip(self.columns, row[3:end], strict=True))} for row in rows]
         return [Document(row[1], id=str(row[0]), metadata=each) for row, each in zip(rows, own, strict=True)]
+
+    async def within(
+        self, io: IO, ids: Sequence[str] | None, condition: str, values: Mapping[str, Any]
+    ) -> list[Document]:
+        """Read rows for which a condition holds; ids are one parameter, so that one plan serves any number."""
+        if ids is not None:
+            condition, values = f"{condition} AND {self.id} = ANY (:ids)", {**values, "ids": list(ids)}
+        return self.documents(await self.query(io, condition, values))
 
     async def query(self, io: IO, where: str, values: Mapping[str, Any], *, more: str = "NULL") -> Rows:
         """Select rows, with more columns at their end, for which a condition holds."""
@@ -96,14 +103,9 @@ class PostgresAdapter(StoreAdapter):
 class PGVectorAdapter(PostgresAdapter):
     """`PGVector` keeps all collections in one table, and was made for blocking calls or for asynchronous ones."""
 
-    def holds(self, key: str, value: Any) -> bool:
-        """Return whether JSONB can hold a value, which has no NUL in a string."""
-        return has_only([key, value], lambda each: not isinstance(each, str) or _can_be_stored(each))
-
     async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
         """Read rows, then leave out those that the filter forbids."""
-        where, values = ("true", {}) if ids is None else ("id = ANY (:ids)", {"ids": list(ids)})
-        return self.matching(self.documents(await self.query(io, where, values)), filter)
+        return self.matching(await self.within(io, ids, "true", {}), filter)
 
     async def query(self, io: IO, where: str, values: Mapping[str, Any], *, more: str = "NULL") -> Rows:
         """Select rows of the collection."""
@@ -162,18 +164,14 @@ class PGVectorStoreAdapter(PostgresAdapter):
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search without fetching vectors; let the store search if there are settings of its own."""
         if self.embedding is None or not self._searches_plainly(settings):
-            # Copies, as the store writes the first query into the settings of a hybrid search.
-            own = {name: copy.deepcopy(value) if is_dataclass(value) else value for name, value in settings.items()}
-            return await super().search(io, query, own)
+            # A copy, as the store writes the first query into the settings of a hybrid search.
+            return await super().search(io, query, copy.deepcopy(dict(settings)))
         rows = await self._nearest(io, await embed_query(io, self.embedding, query), settings)
         return self._best_highest(zip(self.documents(rows), (row.distance for row in rows), strict=True))
 
     async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
-        """Read rows within a filter; ids are one parameter, so that one plan serves any number."""
-        where, values = self._condition(filter)
-        if ids is not None:
-            where, values["ids"] = f"{where} AND {self.id} = ANY (:ids)", list(ids)
-        return self.documents(await self.query(io, where, values))
+        """Read rows within a filter."""
+        return await self.within(io, ids, *self._condition(filter))
 
     @property
     def finds_words(self) -> bool:
@@ -192,10 +190,19 @@ class PGVectorStoreAdapter(PostgresAdapter):
         table, (within, values) = self.async_store, self._condition(settings.get("filter"))
         index, words = self._words(language)
         names = {"id": self.id, "content": self.content, "words": words, "table": self.table, "within": within}
-        values |= {"query": query.replace("\0", " "), "language": language, "k": settings["k"], "most": MAX_MATCHES}
-        values |= {"schema": table.schema_name, "name": table.table_name, "content": table.content_column}
-        values |= {"table": _unescaped(self.table), "index": index}
-        values |= {"vector": _as_text(vector), "nearest": [row[0] for row in nearest]}
+        values |= {
+            "query": query.replace("\0", " "),
+            "language": language,
+            "k": settings["k"],
+            "most": MAX_MATCHES,
+            "schema": table.schema_name,
+            "name": table.table_name,
+            "content": table.content_column,
+            "table": self.table,
+            "index": index,
+            "vector": _as_text(vector),
+            "nearest": [row[0] for row in nearest],
+        }
         strategy = table.distance_strategy
         more = f"{strategy.search_function}({self.vector}, :vector) AS distance, {_BM25.format(**names)} AS score"
         where = f"{self.id} IN (SELECT id FROM wanted)"  # noqa: S608 - a name is quoted
@@ -221,9 +228,9 @@ class PGVectorStoreAdapter(PostgresAdapter):
         await self._execute(io, f"ANALYZE {self.table}", {})  # collects how common words are
         _languages[self.store] = language
 
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
+    def bulk_loader(self, **settings: Any) -> BulkLoader:
         """Return a loader that copies rows into the store's table, see `PostgresLoader`."""
-        return PostgresLoader(self, settings)
+        return PostgresLoader(self, **settings)
 
     def release(self) -> None:
         """Close the connections that wait in the pool of the store's engine."""
@@ -281,7 +288,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
         within, values = self._condition(settings.get("filter"))
         given = self.async_store.index_query_options
         options = given.to_parameter() if given else []
-        if not settings.get("filter") and all("=" in option for option in options):
+        if not settings.get("filter"):
             # Conditions that PostgreSQL works out before it looks at the table, so that no transaction is needed around
             # the statement. Under a filter the plan may depend on the options, so they are set before.
             pairs = [option.replace(" ", "").split("=") for option in options]
@@ -297,8 +304,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
         """Return whether SQL of our own finds what the store's own search would."""
         table = self.async_store
         is_own = all(type(each).__module__.startswith("langchain_postgres.v2.") for each in (self.store, table))
-        embeds_here = not hasattr(table.embedding_service, "embed_query_inline_template")
-        return is_own and embeds_here and table.hybrid_search_config is None and settings.keys() <= {"k", "filter"}
+        return is_own and table.hybrid_search_config is None and settings.keys() <= {"k", "filter"}
 
     def _condition(self, filter: Any) -> tuple[str, dict[str, Any]]:
         """Return a filter as SQL with its parameters, as the store reads it."""
@@ -360,22 +366,26 @@ class PostgresLoader(BulkLoader):
     ``build_workers``, what that may use.
     """
 
-    settings: ClassVar[Mapping[str, Any]] = {"index": "hnsw", "build_memory_mb": None, "build_workers": None}
     adapter: PGVectorStoreAdapter
 
-    def __init__(self, adapter: PGVectorStoreAdapter, settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        adapter: PGVectorStoreAdapter,
+        *,
+        index: Any = "hnsw",
+        build_memory_mb: int | None = None,
+        build_workers: int | None = None,
+    ) -> None:
         """Take the store's adapter; raise an `InvalidInputError` if a setting can't be used."""
         from langchain_postgres.v2.indexes import BaseIndex, HNSWIndex
 
-        super().__init__(adapter, settings)
-        memory_mb, workers = (self.given[name] for name in ("build_memory_mb", "build_workers"))
-        optional_count("build_memory_mb", memory_mb)
-        self._workers = None if workers is None else str(workers and optional_count("build_workers", workers))
-        self._memory = None if memory_mb is None else f"{memory_mb}MB"
-        self._index = index = self.given["index"]
-        if isinstance(index, str) and index == "hnsw":
+        super().__init__(adapter)
+        self._memory_mb = optional_count("build_memory_mb", build_memory_mb)
+        self._workers = build_workers and optional_count("build_workers", build_workers)  # 0: it is built by one alone
+        self._index = index
+        if index == "hnsw":
             self._index = HNSWIndex(distance_strategy=adapter.async_store.distance_strategy)
-        elif index is not None and not isinstance(index, BaseIndex):
+        elif not isinstance(index, BaseIndex | None):
             raise InvalidInputError(
                 f"index is {shown(index)}; give 'hnsw', an index of langchain_postgres such as HNSWIndex(), or None"
             )
@@ -385,47 +395,51 @@ class PostgresLoader(BulkLoader):
         await self.adapter.run(io, lambda: self._write(documents, vectors))
 
     async def _write(self, documents: Sequence[Document], vectors: Vectors) -> None:
-        adapter, table = self.adapter, self.adapter.async_store
-        json_columns = [table.metadata_json_column] if table.metadata_json_column else []
-        names = [table.id_column, table.content_column, table.embedding_column, *adapter.columns, *json_columns]
-        async with table.engine.connect() as connection:
-            found = await _rows(connection, _COLUMNS, table=_unescaped(adapter.table))
-            columns = {row.name: row for row in found}
-            dimension = columns[table.embedding_column].size
-            if vectors.shape[1] != dimension > 0:
-                raise wrong_size(vectors.shape[1], dimension)
-            # Texts, which the server converts to the types of the table, so that no type has code of its own.
-            kinds = [columns[name].base if name == table.embedding_column else "text" for name in names]
-            pairs = ", ".join(f"{_quoted(name)} {kind}" for name, kind in zip(names, kinds, strict=True))
-            await _rows(connection, f"CREATE TEMPORARY TABLE sentence_window_staged ({pairs}) ON COMMIT DROP")
-            packed = (_packed_vector(vector) for vector in vectors.astype(">f4"))
-            rows = [self._row(*pair, columns) for pair in zip(documents, packed, strict=True)]
-            await _copy(connection, rows)
-            await _rows(connection, self._merge(names, [f"s.{_quoted(name)}{columns[name].cast}" for name in names]))
+        adapter = self.adapter
+        async with adapter.async_store.engine.connect() as connection:
+            await _rows(connection, _STAGED.format(vector=adapter.vector, table=adapter.table))
+            for pairs in batches(list(zip(documents, vectors, strict=True)), adapter.write_batch_size):
+                await _copy(connection, [self._row(*pair) for pair in pairs])
+            await _rows(connection, self._merge())
             await connection.commit()
 
-    def _row(self, document: Document, vector: bytes, columns: Mapping[str, Any]) -> bytes:
-        """Return a row as ``COPY`` reads it: 16 bits count the fields, and 32 bits the bytes of each, -1 for NULL."""
-        own, metadata = self.adapter.columns, document.metadata
-        texts = [_encoded(text, document) for text in (str(document.id), document.page_content)]
-        fields = [*texts, vector, *(_field(columns[name], metadata.get(name), document) for name in own)]
-        if self.adapter.async_store.metadata_json_column:
-            fields.append(json.dumps({key: value for key, value in metadata.items() if key not in own}).encode())
-        sized = [b"\xff" * 4 if field is None else len(field).to_bytes(4, "big") + field for field in fields]
-        return len(fields).to_bytes(2, "big") + b"".join(sized)
+    def _row(self, document: Document, vector: Vectors) -> bytes:
+        """Return a row as ``COPY`` reads it: 16 bits count the fields, and 32 bits the bytes of each.
 
-    def _merge(self, names: Sequence[str], selected: Sequence[str]) -> str:
+        The columns of the table are in an object of JSON, from which the server converts each value to its type.
+        """
+        table, columns = self.adapter.async_store, self.adapter.columns
+        record = {table.id_column: document.id, table.content_column: document.page_content}
+        record |= {key: value for key, value in document.metadata.items() if key in columns}
+        for value in record.values():
+            if not is_plain_text(value) or (isinstance(value, str) and "\0" in value):
+                raise InvalidInputError(
+                    f"the sentence {shown(document.id)} holds a NUL or a lone surrogate in {shown(value)}, which the "
+                    "store can't keep; take such characters out of the document"
+                )
+        others = {key: value for key, value in document.metadata.items() if key not in columns}
+        # pgvector reads the dimension and a zero, 16 bits each, then the numbers.
+        packed = struct.pack(">HH", len(vector), 0) + vector.astype(">f4").tobytes()
+        fields = [json.dumps(record).encode(), packed, json.dumps(others).encode()]
+        return struct.pack(">H", len(fields)) + b"".join(struct.pack(">I", len(each)) + each for each in fields)
+
+    def _merge(self) -> str:
         """Return SQL that inserts the rows of the temporary table, and updates those that are there and differ."""
-        config = self.adapter.async_store.hybrid_search_config
+        adapter, table = self.adapter, self.adapter.async_store
+        values = {name: f"r.{_quoted(name)}" for name in (table.id_column, table.content_column, *adapter.columns)}
+        values[table.embedding_column] = "s.vector"
+        if table.metadata_json_column:
+            values[table.metadata_json_column] = "s.others"
+        config = table.hybrid_search_config
         if config and config.tsv_column:  # the column of words for the store's hybrid search
             language = f"{_literal(config.tsv_lang)}, " if config.tsv_lang else ""
-            names = [*names, config.tsv_column]
-            selected = [*selected, f"to_tsvector({language}s.{self.adapter.content})"]
-        changes = ", ".join(f"{_quoted(name)} = EXCLUDED.{_quoted(name)}" for name in names[1:])
+            values[config.tsv_column] = f"to_tsvector({language}r.{adapter.content})"
+        changes = ", ".join(f"{_quoted(name)} = EXCLUDED.{_quoted(name)}" for name in values)
         return (
-            f"INSERT INTO {self.adapter.table} AS t ({', '.join(map(_quoted, names))}) "  # noqa: S608 - names are quoted
-            f"SELECT {', '.join(selected)} FROM pg_temp.sentence_window_staged s "
-            f"ON CONFLICT ({self.adapter.id}) DO UPDATE SET {changes} "
+            f"INSERT INTO {adapter.table} AS t ({', '.join(map(_quoted, values))}) "  # noqa: S608 - names are quoted
+            f"SELECT {', '.join(values.values())} FROM pg_temp.sentence_window_staged s, "
+            f"json_populate_record(CAST(NULL AS {adapter.table}), s.record) r "
+            f"ON CONFLICT ({adapter.id}) DO UPDATE SET {changes} "
             "WHERE CAST(t AS text) IS DISTINCT FROM CAST(EXCLUDED AS text)"  # JSON can't be compared otherwise
         )
 
@@ -434,11 +448,11 @@ class PostgresLoader(BulkLoader):
         await self.adapter.run(io, self._finish)
 
     async def _finish(self) -> None:
-        table, index, name = self.adapter.async_store, self._index, _unescaped(self.adapter.table)
+        table, index, name = self.adapter.async_store, self._index, self.adapter.table
         async with table.engine.connect() as connection:
             there = await _rows(connection, _VECTOR_INDEXES, table=name, column=table.embedding_column)
             if index is not None and not there:
-                await _rows(connection, _ROOM, table=name, memory=self._memory, workers=self._workers)
+                await _rows(connection, _ROOM, table=name, memory_mb=self._memory_mb, workers=self._workers)
                 index_name = _quoted(index.name or f"{table.table_name}langchainvectorindex")  # as the store names it
                 partial = f" WHERE ({index.partial_indexes})" if index.partial_indexes else ""
                 what = f"{self.adapter.vector} {index.get_index_function()}"
@@ -451,14 +465,10 @@ class PostgresLoader(BulkLoader):
         """Leave everything as it is, as nothing was switched off."""
 
 
-_COLUMNS = """
-    SELECT attname AS name, atttypmod AS size, format_type(atttypid, NULL) AS base,
-        CAST(typcategory AS text) AS category,
-        CASE typcategory WHEN 'S' THEN '' ELSE '::' || format_type(atttypid, atttypmod) END AS cast
-    FROM pg_attribute JOIN pg_type t ON t.oid = atttypid WHERE attrelid = to_regclass(:table) AND attnum > 0
+_STAGED = """
+    CREATE TEMPORARY TABLE sentence_window_staged ON COMMIT DROP AS
+    SELECT CAST(NULL AS json) AS record, {vector} AS vector, CAST(NULL AS json) AS others FROM {table} WITH NO DATA
 """
-"""Lists the columns of a table, with a letter for the kind of their types, and the cast of a text to them; none to a
-string, so that none is cut to fit."""
 
 _VECTOR_INDEXES = """
     SELECT 1 FROM pg_index JOIN pg_class c ON c.oid = indexrelid JOIN pg_am m ON m.oid = relam
@@ -469,30 +479,13 @@ _VECTOR_INDEXES = """
 
 _ROOM = """
     SELECT set_config('statement_timeout', '0', true), set_config('max_parallel_maintenance_workers',
-        coalesce(:workers, current_setting('max_parallel_workers')), true),
-    set_config('maintenance_work_mem', coalesce(:memory, greatest(
+        coalesce(CAST(CAST(:workers AS integer) AS text), current_setting('max_parallel_workers')), true),
+    set_config('maintenance_work_mem', coalesce(CAST(:memory_mb AS bigint) * 1024, greatest(
         pg_size_bytes(current_setting('maintenance_work_mem')), least(2 * pg_table_size(to_regclass(:table)),
-            pg_size_bytes(current_setting('effective_cache_size')) / 4)) / 1024 || 'kB'), true)
+            pg_size_bytes(current_setting('effective_cache_size')) / 4)) / 1024) || 'kB', true)
 """
 """Lets an index have workers and memory: as much as the graph of an HNSW index needs, to a quarter of what the server
 believes to have. A graph that outgrows its memory is built many times slower."""
-
-
-def _field(column: Any, value: Any, document: Document) -> bytes | None:
-    """Return a value of metadata as a text for its column; ``None`` for NULL."""
-    if value is None:
-        return None
-    if not isinstance(value, {"S": str, "B": bool}.get(column.category, object)):  # which the server would convert
-        raise InvalidInputError(
-            f"the sentence {shown(document.id)} has {column.name}={shown(value)}, which the column of type "
-            f"{column.base} can't hold; convert it, or leave it out"
-        )
-    return _encoded(value if isinstance(value, str) else json.dumps(value), document)
-
-
-def _packed_vector(numbers: Vectors) -> bytes:
-    """Return a vector as pgvector reads it: its dimension and a zero, 16 bits each, then its numbers."""
-    return struct.pack(">HH", len(numbers), 0) + numbers.tobytes()
 
 
 async def _copy(connection: Any, rows: Sequence[bytes]) -> None:
@@ -549,31 +542,12 @@ async def _rows(connection: Any, statement: str, **values: Any) -> Rows:
 
 
 def _quoted(name: str) -> str:
-    """Return a name as an identifier in a statement of SQLAlchemy, in which a colon begins a parameter."""
-    return '"' + name.replace('"', '""').replace(":", "\\:") + '"'
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''").replace(":", "\\:") + "'"
-
-
-def _unescaped(name: str) -> str:
-    """Return a quoted name as a value."""
-    return name.replace("\\:", ":")
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _as_text(vector: Sequence[float]) -> str:
     return json.dumps([float(each) for each in vector])
-
-
-def _can_be_stored(text: str) -> bool:
-    return "\0" not in text and LONE_SURROGATE.search(text) is None
-
-
-def _encoded(text: str, document: Document) -> bytes:
-    if not _can_be_stored(text):
-        raise InvalidInputError(
-            f"the sentence {shown(document.id)} holds a NUL or a lone surrogate in {shown(text)}, which the store "
-            "can't keep; take such characters out of the document"
-        )
-    return text.encode()

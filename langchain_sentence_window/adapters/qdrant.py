@@ -6,7 +6,7 @@ https://qdrant.tech/documentation/manage-data/bulk-upload/.
 """
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from langchain_core.documents import Document
@@ -18,8 +18,8 @@ from langchain_sentence_window.documents.keys import DOC_ID
 from langchain_sentence_window.embedding.embedder import embed_query
 from langchain_sentence_window.errors import InvalidInputError
 
-from .store_adapter import PAGE_SIZE, BulkLoader, Scored, StoreAdapter
-from .traits import StoreTraits, has_only
+from .store_adapter import PAGE_SIZE, BulkLoader, Embedded, Scored, StoreAdapter
+from .traits import has_only
 
 _async_clients: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 """The async clients of stores, see `use_async_client`."""
@@ -43,6 +43,57 @@ def use_async_client(store: Any, client: Any) -> None:
     _async_clients[store] = client
 
 
+NOTE = "sentence_window_hnsw_m"
+"""The key of the collection's metadata that notes the ``m`` to set again."""
+
+
+class QdrantLoader(BulkLoader):
+    """Loads a collection of Qdrant.
+
+    Its setting: ``defer_index``, whether the graph of an empty collection is built only at the end. After `finish`
+    Qdrant builds it in the background, and until it is done, searches compare all points.
+    """
+
+    adapter: "QdrantAdapter"
+
+    def __init__(self, adapter: "QdrantAdapter", *, defer_index: bool = True) -> None:
+        """Take the store's adapter; raise an `InvalidInputError` if the setting can't be used."""
+        super().__init__(adapter)
+        self._defers = checked_flag("defer_index", defer_index)
+
+    async def prepare(self, io: IO) -> None:
+        """Note the graph's ``m`` in the collection's metadata, and set it to 0, if the collection is empty."""
+        if not self._defers:
+            return
+        info = await self.adapter.call(io, "get_collection")
+        vectors = info.config.params.vectors
+        params = vectors.get(self.adapter.store.vector_name) if isinstance(vectors, dict) else vectors
+        # A vector may have a graph of its own kind; else it has that of the collection.
+        own = getattr(params, "hnsw_config", None)
+        m = info.config.hnsw_config.m if own is None or own.m is None else own.m
+        if m and not info.points_count and not _noted(info):
+            await self.adapter.call(io, "update_collection", metadata={NOTE: m})
+            await self._set_m(io, 0)
+
+    async def finish(self, io: IO) -> None:
+        """Set the ``m`` that was noted, so that the graph is built."""
+        m = _noted(await self.adapter.call(io, "get_collection"))
+        if m:
+            await self._set_m(io, m)
+            await self.adapter.call(io, "update_collection", metadata={NOTE: None})
+
+    async def _set_m(self, io: IO, m: int) -> None:
+        from qdrant_client.models import HnswConfigDiff, VectorParamsDiff
+
+        change = {self.adapter.store.vector_name: VectorParamsDiff(hnsw_config=HnswConfigDiff(m=m))}
+        await self.adapter.call(io, "update_collection", vectors_config=change)
+
+
+def _noted(info: Any) -> int:
+    noted: int = (info.config.metadata or {}).get(NOTE) or 0
+    return noted
+
+
 class QdrantAdapter(StoreAdapter):
     """Qdrant filters by objects of its client, also when it scrolls through ids."""
 
@@ -51,15 +102,8 @@ class QdrantAdapter(StoreAdapter):
     filter_class = "qdrant_client.", "Filter"
     holds_json = True
     write_batch_size = 256  # Qdrant advises 64 to 256
+    loader_class = QdrantLoader
     away_errors = frozenset({"qdrant_client.http.exceptions.ResponseHandlingException", "grpc.RpcError"})
-
-    def is_same(self, other: StoreTraits) -> bool:
-        """Compare the client and the name of the collection, too."""
-        own, others = self.store, other.store
-        return super().is_same(other) or (
-            own.client is getattr(others, "client", None)
-            and own.collection_name == getattr(others, "collection_name", None)
-        )
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether JSON in UTF-8, with numbers of 64 bits, can hold a value."""
@@ -81,7 +125,7 @@ class QdrantAdapter(StoreAdapter):
         if self.embedding is None or not self._searches_plainly(settings):
             return await super().search(io, query, settings)
         vector = await embed_query(io, self.embedding, query)
-        found = await self._call(
+        found = await self.call(
             io,
             "query_points",
             query=vector,
@@ -96,7 +140,7 @@ class QdrantAdapter(StoreAdapter):
     async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
         """Retrieve the points of the ids; within a filter, or for all, scroll through them."""
         if ids is not None and filter is None:
-            return self._documents(await self._call(io, "retrieve", ids=list(ids), with_payload=True))
+            return self._documents(await self.call(io, "retrieve", ids=list(ids), with_payload=True))
         within = filter
         if ids is not None:
             from qdrant_client.models import HasIdCondition
@@ -107,10 +151,13 @@ class QdrantAdapter(StoreAdapter):
     def _searches_plainly(self, settings: Mapping[str, Any]) -> bool:
         """Return whether there is an async client, and it finds what the store's own search would."""
         is_own = type(self.store).__module__.startswith("langchain_qdrant.")
-        is_dense = getattr(self.store.retrieval_mode, "value", None) == "dense"
-        return self.store in _async_clients and is_own and is_dense and settings.keys() <= {"k", "filter"}
+        return self.store in _async_clients and is_own and self._is_dense and settings.keys() <= {"k", "filter"}
 
-    async def _call(self, io: IO, name: str, **arguments: Any) -> Any:
+    @property
+    def _is_dense(self) -> bool:
+        return getattr(self.store.retrieval_mode, "value", None) == "dense"
+
+    async def call(self, io: IO, name: str, **arguments: Any) -> Any:
         """Call a method that both clients have; only block if the store has but one."""
         method = getattr(self.store.client, name)
         other = _async_clients.get(self.store)
@@ -129,35 +176,23 @@ class QdrantAdapter(StoreAdapter):
 
     @property
     def takes_vectors(self) -> bool:
-        """Whether the store has dense vectors."""
-        return getattr(self.store.retrieval_mode, "value", None) != "sparse"
+        """Whether the store has dense vectors alone; it makes sparse ones of the texts itself."""
+        return self._is_dense
 
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, embedded: Embedded) -> None:
         """Write points, and wait until they are stored."""
-        await io.in_thread(self._write, documents, vectors)
+        from qdrant_client.models import PointStruct
 
-    def _write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
-        from qdrant_client.models import PointStruct, SparseVector
-
-        store, named = self.store, list[dict[str, Any]]({self.store.vector_name: vector} for vector in vectors)
-        if store.retrieval_mode.value == "hybrid":
-            texts = [each.page_content for each in documents]
-            for vector, sparse in zip(named, store.sparse_embeddings.embed_documents(texts), strict=True):
-                vector[store.sparse_vector_name] = SparseVector(values=sparse.values, indices=sparse.indices)
+        store = self.store
         points = [
             PointStruct(
                 id=str(each.id),
-                vector=vector,
+                vector={store.vector_name: vector},
                 payload={store.content_payload_key: each.page_content, store.metadata_payload_key: each.metadata},
             )
-            for each, vector in zip(documents, named, strict=True)
+            for each, vector in embedded
         ]
-        store.client.upsert(store.collection_name, points=points, wait=True)
-
-    def bulk_loader(self, settings: Mapping[str, Any]) -> BulkLoader:
-        """Return a loader that leaves the graph of an empty collection for the end, see `QdrantLoader`."""
-        super().bulk_loader({})  # checks
-        return QdrantLoader(self, settings)
+        await io.in_thread(store.client.upsert, store.collection_name, points=points, wait=True)
 
     def list_pages(self, io: IO) -> AsyncIterator[Sequence[Document]]:
         """Scroll through all points, which stand in the order of their ids."""
@@ -169,76 +204,19 @@ class QdrantAdapter(StoreAdapter):
         Raises:
             InvalidInputError: The store has none.
         """
-        points = await self._call(io, "retrieve", ids=list(ids), with_payload=False, with_vectors=True)
-        found: dict[str, Sequence[float]] = {}
-        for each in points:
-            vector = each.vector.get(self.store.vector_name) if isinstance(each.vector, dict) else each.vector
-            if vector is None:
-                return await super().vectors_of(io, ids)
-            found[str(each.id)] = vector
-        return found
+        points = await self.call(io, "retrieve", ids=list(ids), with_payload=False, with_vectors=True)
+        name = self.store.vector_name
+        found: dict[str, Any] = {
+            str(each.id): each.vector.get(name) if isinstance(each.vector, dict) else each.vector for each in points
+        }
+        return await super().vectors_of(io, ids) if None in found.values() else found
 
     async def _pages(self, io: IO, filter: Any) -> AsyncIterator[list[Document]]:
         offset: Any = None
         while True:
-            points, offset = await self._call(
+            points, offset = await self.call(
                 io, "scroll", scroll_filter=filter, limit=PAGE_SIZE, offset=offset, with_payload=True
             )
             yield self._documents(points)
             if offset is None:
                 return
-
-
-NOTE = "sentence_window_hnsw_m"
-"""The key of the collection's metadata that notes the ``m`` to set again."""
-
-
-class QdrantLoader(BulkLoader):
-    """Loads a collection of Qdrant.
-
-    Its setting: ``defer_index``, whether the graph of an empty collection is built only at the end. After `finish`
-    Qdrant builds it in the background, and until it is done, searches compare all points.
-    """
-
-    settings: ClassVar[Mapping[str, Any]] = {"defer_index": True}
-
-    async def prepare(self, io: IO) -> None:
-        """Note the graph's ``m`` in the collection's metadata, and set it to 0, if the collection is empty."""
-        if not checked_flag("defer_index", self.given["defer_index"]):
-            return
-        info = await self._call(io, "get_collection")
-        own = self._own_graph(info)
-        m = int(info.config.hnsw_config.m if own is None else own.m)
-        if m and not info.points_count and not self._noted(info):
-            await self._call(io, "update_collection", metadata={NOTE: m})
-            await self._set_m(io, info, 0)
-
-    async def finish(self, io: IO) -> None:
-        """Set the ``m`` that was noted, so that the graph is built."""
-        info = await self._call(io, "get_collection")
-        if self._noted(info):
-            await self._set_m(io, info, self._noted(info))
-            await self._call(io, "update_collection", metadata={NOTE: None})
-
-    async def _call(self, io: IO, name: str, **arguments: Any) -> Any:
-        store = self.adapter.store
-        return await io.in_thread(getattr(store.client, name), store.collection_name, **arguments)
-
-    async def _set_m(self, io: IO, info: Any, m: int) -> None:
-        from qdrant_client.models import HnswConfigDiff, VectorParamsDiff
-
-        change: dict[str, Any] = {"hnsw_config": HnswConfigDiff(m=m)}
-        if self._own_graph(info) is not None:
-            change = {"vectors_config": {self.adapter.store.vector_name: VectorParamsDiff(**change)}}
-        await self._call(io, "update_collection", **change)
-
-    def _own_graph(self, info: Any) -> Any:
-        """Return the configuration of the vector's own graph; ``None`` if it has that of the collection."""
-        vectors = info.config.params.vectors
-        params = vectors.get(self.adapter.store.vector_name) if isinstance(vectors, dict) else vectors
-        own = getattr(params, "hnsw_config", None)
-        return None if own is None or own.m is None else own
-
-    def _noted(self, info: Any) -> int:
-        noted = (getattr(info.config, "metadata", None) or {}).get(NOTE)
-        return noted if isinstance(noted, int) else 0

@@ -1,6 +1,6 @@
 """Which adapter a store gets: that of its class, or of the nearest class that it derives from."""
 
-from weakref import WeakKeyDictionary
+from functools import cache
 
 from langchain_core.vectorstores import VectorStore
 
@@ -38,7 +38,6 @@ _BUILT_IN: dict[str, type[StoreAdapter]] = {
 """Adapters by the module or package that a store's class stands in, the narrower first; nothing is imported for it."""
 
 _registered: dict[type, type[StoreAdapter]] = {}
-_chosen: WeakKeyDictionary[type, type[StoreAdapter]] = WeakKeyDictionary()
 
 
 def register(store_class: type[VectorStore], adapter: type[StoreAdapter]) -> None:
@@ -55,19 +54,16 @@ def register(store_class: type[VectorStore], adapter: type[StoreAdapter]) -> Non
         if not (isinstance(given, type) and issubclass(given, wanted)):
             raise InvalidInputError(f"{name} is {shown(given)}; give a class that derives from {wanted.__name__}")
     _registered[store_class] = adapter
-    _chosen.clear()
+    _adapter_class.cache_clear()
 
 
 def adapter_of(store: VectorStore) -> StoreAdapter:
     """Return the adapter of a store."""
-    kind = type(store)
-    adapter = _chosen.get(kind)
-    if adapter is None:
-        adapter = _chosen[kind] = _choose(kind)
-    return adapter(store)
+    return _adapter_class(type(store))(store)
 
 
-def _choose(kind: type) -> type[StoreAdapter]:
+@cache
+def _adapter_class(kind: type) -> type[StoreAdapter]:
     for each in kind.__mro__:
         if each in _registered:
             return _registered[each]

@@ -1,6 +1,5 @@
 """`Scope`: a store, and the filter that binds everything that a query reads of it."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +13,6 @@ from langchain_sentence_window._validation import listed
 from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.documents.sentence_documents import SentencesByKey
 from langchain_sentence_window.errors import InvalidInputError
-from langchain_sentence_window.store.state import unknown_keys
 
 from .matchers import Matcher, answering_at_once, key_of, own_copy
 from .registry import adapter_of
@@ -28,20 +26,16 @@ class Scope:
     Attributes:
         adapter: The adapter of the store.
         filter: The filter of each read, in the form that the store's search takes; ``None`` for no filter.
-        filter_name: The name by which the store's search takes it.
-        filters: The filters that it was joined from.
     """
 
     adapter: StoreAdapter
     filter: Any = None
-    filter_name: str = "filter"
-    filters: Sequence[Any] = ()
 
     @property
     def search_settings(self) -> dict[str, Any]:
         """The filter as an argument of the store's search."""
         # A copy, as a store may write into it, and what binds the next read must not change.
-        return {} if self.filter is None else {self.filter_name: own_copy(self.filter)}
+        return {} if self.filter is None else {self.adapter.filter_name: own_copy(self.filter)}
 
     @property
     def matcher(self) -> Matcher | None:
@@ -78,29 +72,25 @@ class Scope:
         if narrowed is None or matches is None:
             raise InvalidInputError(
                 f"{self.adapter.name} can't fetch by id, and its filter can't be narrowed to single sentences, so "
-                "the sentences around a hit can't be checked; ask with window=0, or give the store a method "
-                "get_by_ids_within(ids, filter)"
+                "the sentences around a hit can't be checked; ask with window=0, or write an adapter with the method "
+                "select"
             )
-        scored = await self.adapter.search(io, text, {"k": len(keys), self.filter_name: narrowed})
+        scored = await self.adapter.search(io, text, {"k": len(keys), self.adapter.filter_name: narrowed})
         wanted = set(keys)
         return [document for document, _ in scored if key_of(document) in wanted and matches(document)]
 
     def check_found(self, documents: Sequence[Document]) -> None:
-        """Check that a search respected the filter, where that can be checked; warn of keys that no document has.
+        """Check that a search respected the filter, where that can be checked.
 
         Raises:
             InvalidInputError: It didn't, as the store ignores what it is given.
         """
-        if self.filter is None:
-            return
-        if not documents and (unknown := self.adapter.unknown_keys(self.filters)):
-            warnings.warn(unknown_keys(unknown), stacklevel=2)
-        matches = self.matcher if self.adapter.rechecks_hits else None
+        matches = self.matcher if self.filter is not None and self.adapter.rechecks_hits else None
         if matches is not None and not all(map(matches, documents)):
             raise InvalidInputError(
                 f"a search of {self.adapter.name} returned documents that its filter forbids, so the store ignores "
-                f"{self.filter_name!r}, or reads it otherwise than this package; use a store that applies filters, "
-                "or a subclass whose search does and that has a method get_by_ids_within(ids, filter)"
+                f"{self.adapter.filter_name!r}, or reads it otherwise than this package; use a store that applies "
+                "filters, or write an adapter for it"
             )
 
 
@@ -113,23 +103,22 @@ def scope_of(store: VectorStore, search_kwargs: Mapping[str, Any], *filters: Any
         *filters: ``None`` or an empty mapping for no filter.
 
     Raises:
-        InvalidInputError: They can't be joined, or the arguments hold filters by names that can't be read.
+        InvalidInputError: They can't be joined, or the arguments hold a filter by a name that the store may not read.
     """
     adapter = adapter_of(store)
-    names = [name for name in adapter.filter_names if name in search_kwargs]
-    unread = [name for name in search_kwargs if "filter" in str(name).lower() and name not in adapter.filter_names]
+    name = adapter.filter_name
+    unread = [each for each in search_kwargs if each != name and ("filter" in str(each).lower() or each == "where")]
     if unread:
         raise InvalidInputError(
             f"search_kwargs holds {listed(unread)}, which may not be a filter for this store; give the filter as "
             "the retriever's own setting: filter=..."
         )
-    filter_name = adapter.filter_name(names) if names else adapter.filter_names[0]
-    copies = [own_copy(each) for each in (*(search_kwargs[name] for name in names), *filters) if each is not None]
+    copies = [own_copy(each) for each in (search_kwargs.get(name), *filters) if each is not None]
     # Checked as copies, as a mapping may say of itself that it is empty and hold what binds; not by ==, of which the
     # filters of some stores make a filter.
     set_ones = [each for each in copies if not isinstance(each, dict) or each]
     bound = [answering_at_once(adapter.stored_filter(each)) for each in set_ones]
-    return Scope(adapter, adapter.join(bound) if bound else None, filter_name, bound)
+    return Scope(adapter, adapter.join(bound) if bound else None)
 
 
 def check_binds(*filters: Any) -> None:

@@ -12,10 +12,9 @@ from langchain_sentence_window.documents.metadata_values import SCALARS
 from langchain_sentence_window.errors import InvalidInputError
 
 from .families import BlockingAdapter
-from .store_adapter import PAGE_SIZE, Scored, StoreAdapter
+from .store_adapter import PAGE_SIZE, Embedded, Scored, StoreAdapter
 from .traits import has_only
 
-_KEPT_OPEN = "1m"
 _MOST_CANDIDATES = 10_000
 _MAX_KEYWORD = 256
 
@@ -53,41 +52,45 @@ class ElasticsearchAdapter(StoreAdapter):
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search among more candidates than documents are wanted; the store itself asks for 50 at most."""
-        own = settings.get("custom_query")
+        from elasticsearch import NotFoundError
+
+        own = settings.get("custom_query", lambda body, _: body)
 
         def widened(body: dict[str, Any], text: str | None) -> dict[str, Any]:
-            body = body if own is None else own(body, text)
+            body = own(body, text)
             if "knn" not in body:
                 return body
             candidates = min(max(body["knn"].get("num_candidates", 0), 2 * settings["k"]), _MOST_CANDIDATES)
             return {**body, "knn": {**body["knn"], "num_candidates": candidates}}
 
-        given = {"query": query, **settings, "custom_query": widened}
-        name = "asimilarity_search_with_score" if self._is_async else "similarity_search_with_score"
+        store = self.store
+        search = store.asimilarity_search_with_score if self._is_async else store.similarity_search_with_score
+        given = {**settings, "custom_query": widened}
         try:
-            found = await self._call(io, getattr(self.store, name), **given)
-        except self._not_found:
+            return self._best_highest(await self._call(io, search, query=query, **given))
+        except NotFoundError:  # the first document makes the index
             return []
-        return self._best_highest(found)
 
     async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
         """Search for the ids, so that what is read is as fresh as the hits are; scroll through all."""
-        client, conditions = self.store.client, filter or []
+        conditions = filter or []
         if ids is not None:
             query = {"bool": {"filter": [{"ids": {"values": list(ids)}}, *conditions]}}
-            found = await self._call(io, client.search, query=query, size=len(ids), **self._source)
+            found = await self._call(io, self.store.client.search, query=query, size=len(ids), **self._source)
             return list(map(self._document, found["hits"]["hits"]))
-        documents, query = list[Document](), {"bool": {"filter": conditions}}
-        settings = {"scroll": _KEPT_OPEN, "sort": "_doc", "size": PAGE_SIZE}
-        found = await self._call(io, client.search, query=query, **self._source, **settings)
-        try:
-            while hits := found["hits"]["hits"]:
-                documents += map(self._document, hits)
-                found = await self._call(io, client.scroll, scroll_id=found["_scroll_id"], scroll=_KEPT_OPEN)
-        finally:
-            if found.get("_scroll_id"):
-                await self._call(io, client.clear_scroll, scroll_id=found["_scroll_id"])
+        scan, body = self._ascan if self._is_async else self._scan, {"query": {"bool": {"filter": conditions}}}
+        documents: list[Document] = await self._call(io, scan, query=body, **self._source)
         return documents
+
+    def _scan(self, **given: Any) -> list[Document]:
+        from elasticsearch.helpers import scan
+
+        return list(map(self._document, scan(self.store.client, **given)))
+
+    async def _ascan(self, **given: Any) -> list[Document]:
+        from elasticsearch.helpers import async_scan
+
+        return [self._document(hit) async for hit in async_scan(self.store.client, **given)]
 
     async def put(self, io: IO, documents: Sequence[Document]) -> None:
         """Add documents; first make the index, in which strings aren't taken for dates."""
@@ -107,14 +110,6 @@ class ElasticsearchAdapter(StoreAdapter):
     async def _call(self, io: IO, function: Callable[..., Any], **given: Any) -> Any:
         """Call a method of the client, which blocks or is async as the store is."""
         return await (io.call(self._refuse, function, **given) if self._is_async else io.in_thread(function, **given))
-
-    @property
-    def _not_found(self) -> type[Exception]:
-        """The error that is raised before the first document comes, which makes the index."""
-        from elasticsearch import NotFoundError
-
-        raised: type[Exception] = NotFoundError
-        return raised
 
     @property
     def _is_async(self) -> bool:
@@ -180,26 +175,23 @@ class RedisAdapter(BlockingAdapter):
         query.limit_ids(*map(self._key, ids))
         return [self._document(row["id"], row) for row in self.store.index.query(query)]
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Write documents with their vectors."""
-        records = [self._record(each, vector) for each, vector in zip(documents, vectors, strict=True)]
-        keys = [self._key(str(each.id)) for each in documents]
-        self.store.index.load(records, keys=keys, ttl=self.store.ttl)
-
-    def _record(self, document: Document, vector: Sequence[float]) -> dict[str, Any]:
         from redisvl.redis.utils import array_to_buffer
 
-        config, metadata = self.store.config, document.metadata
+        config, names, records = self.store.config, self._fields, []
         as_json = config.storage_type == "json"
-        separator = config.default_tag_separator
-        fields = {key: _flat(metadata[key], separator) for key in self._fields.intersection(metadata)}
-        return {
-            config.content_field: document.page_content,
-            config.embedding_field: vector if as_json else array_to_buffer(vector, dtype=config.vector_datatype),
-            _INDEX_NAME: config.index_name,
-            _METADATA: json.dumps(metadata),
-            **{key: value for key, value in fields.items() if value is not None},
-        }
+        for document, vector in embedded:
+            fields = {key: value for key, value in document.metadata.items() if key in names}
+            record = {key: _flat(value, config.default_tag_separator) for key, value in fields.items()}
+            record = {key: value for key, value in record.items() if value is not None}
+            record[config.content_field] = document.page_content
+            record[config.embedding_field] = vector if as_json else array_to_buffer(vector, config.vector_datatype)
+            record[_INDEX_NAME] = config.index_name
+            record[_METADATA] = json.dumps(document.metadata)
+            records.append(record)
+        keys = [self._key(str(document.id)) for document, _ in embedded]
+        self.store.index.load(records, keys=keys, ttl=self.store.ttl)
 
     def _all_within(self, filter: Any) -> list[Document]:
         from redis.commands.search.aggregation import AggregateRequest
@@ -209,14 +201,14 @@ class RedisAdapter(BlockingAdapter):
         request = AggregateRequest(own if filter is None else f"({filter}) ({own})")
         request = request.load("@__key", f"@{config.content_field}", f"@{_METADATA}").dialect(2).cursor(PAGE_SIZE)
         search, found = index.client.ft(index.name), list[Document]()
-        page = search.aggregate(request)
-        while True:
+        page = None
+        while page is None or page.cursor.cid:
+            page = search.aggregate(request if page is None else page.cursor)
             for row in page.rows:
-                fields = dict(zip(map(_text, row[::2]), map(_text, row[1::2]), strict=True))
+                texts = [each.decode() if isinstance(each, bytes) else str(each) for each in row]
+                fields = dict(zip(texts[::2], texts[1::2], strict=True))
                 found.append(self._document(fields["__key"], fields))
-            if not page.cursor.cid:
-                return found
-            page = search.aggregate(page.cursor)
+        return found
 
     def _document(self, key: str, fields: Mapping[str, Any]) -> Document:
         text, metadata = fields[self.store.config.content_field], json.loads(fields[_METADATA])
@@ -241,7 +233,3 @@ def _flat(value: Any, separator: str) -> Any:
     if isinstance(value, bool):
         return json.dumps(value)
     return value if isinstance(value, SCALARS) else None
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)

@@ -13,7 +13,6 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey, Vectors
-from langchain_sentence_window._validation import listed
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument, indexed_documents, runs_of
 from langchain_sentence_window.documents.keys import DOC_ID, sentence_id
 from langchain_sentence_window.documents.sentence_documents import (
@@ -40,6 +39,9 @@ PAGE_SIZE = 1_000
 Scored: TypeAlias = list[tuple[Document, float]]
 """Documents with their scores, best first. A higher score is better."""
 
+Embedded: TypeAlias = Sequence[tuple[Document, list[float]]]
+"""Documents with ids, each with its vector."""
+
 
 class SearchedCandidates(Protocol):
     """The candidates of a search, and the sentences that they are."""
@@ -60,6 +62,47 @@ SearchWork: TypeAlias = Callable[[IO, Any], Coroutine[Any, Any, T]]
 """Searches and reads, with the interface that makes calls and the adapter that it is given."""
 
 
+class BulkLoader:
+    """Loads sentences into a store: `prepare` once, `write` often, and `finish` once; or `restore` after an error.
+
+    Writing is idempotent: a sentence replaces the one with the same id. What `prepare` switched off is noted in the
+    store itself, so that `finish` switches it on again after a crash too, also from another process.
+    """
+
+    def __init__(self, adapter: "StoreAdapter") -> None:
+        """Take the store's adapter. A subclass may take settings, too, by name.
+
+        Raises:
+            InvalidInputError: A setting can't be used.
+        """
+        self.adapter = adapter
+
+    async def prepare(self, io: IO) -> None:
+        """Switch off what makes writing slow, such as indexes."""
+
+    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
+        """Write sentence Documents, each in the place of one with the same id.
+
+        Args:
+            io: Makes the calls.
+            documents: ``n`` sentence Documents with ids, no two of them equal.
+            vectors: Their vectors as they are to be searched, shape ``(n, dimension)``.
+        """
+        if self.adapter.takes_vectors:
+            await put_in_batches(io, self.adapter, list(zip(documents, vectors.tolist(), strict=True)))
+            return
+        carried = CarriedVectors(documents, vectors)
+        await self.adapter.put(io, carried.documents)
+        carried.finish(self.adapter.store)
+
+    async def finish(self, io: IO) -> None:
+        """Build indexes, and switch on again what `prepare` switched off."""
+
+    async def restore(self, io: IO) -> None:
+        """Switch on again what `prepare` switched off, and build nothing new."""
+        await self.finish(io)
+
+
 class StoreAdapter(StoreTraits):
     """Uses a vector store that follows LangChain's interface, filters by mappings and replaces documents by id.
 
@@ -69,6 +112,9 @@ class StoreAdapter(StoreTraits):
     Methods that take ``io`` run blocking and async. Use ``await io.call(store.method, store.amethod, ...)`` for a call
     that exists in both forms, and ``await io.in_thread(store.method, ...)`` for one that only blocks.
     """
+
+    loader_class: ClassVar[type[BulkLoader]] = BulkLoader
+    """Loads many sentences into the store."""
 
     # Searching
 
@@ -229,19 +275,13 @@ class StoreAdapter(StoreTraits):
         Raises:
             InvalidInputError: The store can't list what it holds, or the filter can't be enforced.
         """
-        store = self.store
         if ids is None:
             raise InvalidInputError(
                 f"{self.name} can't list what it holds, so its documents can't be listed, nor found by their source or "
                 "a filter; name them by their ids, or write an adapter with the method select"
             )
-        if filter is not None and hasattr(store, "get_by_ids_within"):  # it enforces filters itself
-            get, aget = store.get_by_ids_within, getattr(store, "aget_by_ids_within", None)
-            given = list(ids), filter
-            within: list[Document] = await (io.in_thread(get, *given) if aget is None else io.call(get, aget, *given))
-            return within
         try:
-            found = await io.call(store.get_by_ids, store.aget_by_ids, list(ids))
+            found = await io.call(self.store.get_by_ids, self.store.aget_by_ids, list(ids))
         except NotImplementedError:
             return None
         return self.matching(found, filter)
@@ -318,12 +358,14 @@ class StoreAdapter(StoreTraits):
         """
         # `None` is the empty column of a store that holds none.
         given = document.metadata
-        unwanted = [key for key, value in given.items() if value is None and not self.holds(key, None)]
-        unwanted += [key for key in self.added_keys if key in given]
-        if not unwanted:
+        kept = {
+            key: value
+            for key, value in given.items()
+            if key not in self.added_keys and (value is not None or self.holds(key, None))
+        }
+        if len(kept) == len(given):
             return read_sentence(document)
-        metadata = {key: value for key, value in document.metadata.items() if key not in unwanted}
-        return read_sentence(Document(id=document.id, page_content=document.page_content, metadata=metadata))
+        return read_sentence(Document(id=document.id, page_content=document.page_content, metadata=kept))
 
     def matching(self, documents: Sequence[Document], filter: Any) -> list[Document]:
         """Leave out Documents that a filter forbids.
@@ -337,7 +379,7 @@ class StoreAdapter(StoreTraits):
         if matches is None:
             raise InvalidInputError(
                 f"{self.name} can't apply the filter {shown(filter)} when sentences are read by id; give a "
-                "mapping, ask with window=0, or give the store a method get_by_ids_within(ids, filter)"
+                "mapping, ask with window=0, or write an adapter with the method select"
             )
         return [document for document in documents if matches(document)]
 
@@ -354,14 +396,14 @@ class StoreAdapter(StoreTraits):
         if self.takes_vectors and embedding is not None:
             # All are embedded before one is written, so that a failing embedder leaves the old ones.
             vectors = await embed_texts(io, embedding, [document.page_content for document in documents])
-            await put_in_batches(io, self, documents, vectors)
+            await put_in_batches(io, self, list(zip(documents, vectors, strict=True)))
             return
         for batch in batches(documents, self.write_batch_size):
             await io.call(
                 self.store.add_documents, self.store.aadd_documents, list(batch), ids=[each.id for each in batch]
             )
 
-    async def put_vectors(self, io: IO, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    async def put_vectors(self, io: IO, embedded: Embedded) -> None:
         """Write a batch of documents with their vectors, in place of those with the same ids."""
         raise NotImplementedError
 
@@ -417,21 +459,22 @@ class StoreAdapter(StoreTraits):
         """Add documents with their vectors as they were embedded, before they are mixed with their neighbors'."""
         raise NotImplementedError
 
-    def bulk_loader(self, settings: Mapping[str, Any]) -> "BulkLoader":
+    def bulk_loader(self, **settings: Any) -> BulkLoader:
         """Return what loads many sentences into the store, see `BulkLoader`.
 
         Args:
-            settings: Settings that differ from those of the loader's class.
+            **settings: Settings of the loader's class.
 
         Raises:
             InvalidInputError: The store can't take vectors that were made elsewhere, or a setting can't be used.
+            TypeError: The loader has no such setting.
         """
         if not self.takes_vectors and not isinstance(self.embedding, NeighborMixedEmbeddings):
             raise InvalidInputError(
                 f"{self.name} takes no vectors that were made elsewhere; build it with "
                 "NeighborMixedEmbeddings(embedding), or add documents with a retriever"
             )
-        return BulkLoader(self, settings)
+        return self.loader_class(self, **settings)
 
     def release(self) -> None:
         """Close connections that wait for the next call; the store opens new ones when it needs them."""
@@ -443,67 +486,13 @@ class StoreAdapter(StoreTraits):
             close()
 
 
-class BulkLoader:
-    """Loads sentences into a store: `prepare` once, `write` often, and `finish` once; or `restore` after an error.
-
-    Writing is idempotent: a sentence replaces the one with the same id. What `prepare` switched off is noted in the
-    store itself, so that `finish` switches it on again after a crash too, also from another process.
-    """
-
-    settings: ClassVar[Mapping[str, Any]] = {}
-    """The settings that a loader of this class takes, with their defaults."""
-
-    def __init__(self, adapter: "StoreAdapter", settings: Mapping[str, Any]) -> None:
-        """Take the store's adapter, and settings.
-
-        Raises:
-            InvalidInputError: There is no such setting for the store.
-        """
-        unknown = settings.keys() - self.settings
-        if unknown:
-            known = listed(list(self.settings)) if self.settings else "none"
-            raise InvalidInputError(
-                f"{listed(sorted(unknown))} is no setting for loading {adapter.name}; its settings: {known}"
-            )
-        self.adapter = adapter
-        self.given = {**self.settings, **settings}
-
-    async def prepare(self, io: IO) -> None:
-        """Switch off what makes writing slow, such as indexes."""
-
-    async def write(self, io: IO, documents: Sequence[Document], vectors: Vectors) -> None:
-        """Write sentence Documents, each in the place of one with the same id.
-
-        Args:
-            io: Makes the calls.
-            documents: ``n`` sentence Documents with ids, no two of them equal.
-            vectors: Their vectors as they are to be searched, shape ``(n, dimension)``.
-        """
-        if self.adapter.takes_vectors:
-            await put_in_batches(io, self.adapter, documents, vectors.tolist())
-            return
-        carried = CarriedVectors(documents, vectors)
-        await self.adapter.put(io, carried.documents)
-        carried.finish(self.adapter.store)
-
-    async def finish(self, io: IO) -> None:
-        """Build indexes, and switch on again what `prepare` switched off."""
-
-    async def restore(self, io: IO) -> None:
-        """Switch on again what `prepare` switched off, and build nothing new."""
-        await self.finish(io)
-
-
 def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     """Yield items in slices of a size."""
     for start in range(0, len(items), size):
         yield items[start : start + size]
 
 
-async def put_in_batches(
-    io: IO, adapter: StoreAdapter, documents: Sequence[Document], vectors: Sequence[list[float]]
-) -> None:
+async def put_in_batches(io: IO, adapter: StoreAdapter, embedded: Embedded) -> None:
     """Write documents with their vectors into a store that takes them; see `StoreAdapter.put_vectors`."""
-    for numbers in batches(range(len(documents)), adapter.write_batch_size):
-        part = slice(numbers[0], numbers[-1] + 1)
-        await adapter.put_vectors(io, documents[part], vectors[part])
+    for batch in batches(embedded, adapter.write_batch_size):
+        await adapter.put_vectors(io, batch)

@@ -22,9 +22,6 @@ from langchain_sentence_window.errors import InvalidInputError, StoreUnavailable
 
 from .matchers import Matcher, mapping_matcher
 
-FILTER_NAMES = ("filter", "pre_filter", "filters", "where")
-"""Names of the metadata filter of a search, in the order of how common they are."""
-
 _TO_JSON = "convert it to strings, finite numbers, booleans, lists or dicts"
 _TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as FaissStore"
 
@@ -32,8 +29,8 @@ _TO_SCALARS = "convert it to strings, or use a store that holds JSON, such as Fa
 class StoreTraits:
     """A store, what it can do, what metadata it holds, and how it filters."""
 
-    filter_names: ClassVar[Sequence[str]] = FILTER_NAMES
-    """Names of a search's argument that is a filter, the usual one first."""
+    filter_name: ClassVar[str] = "filter"
+    """The name of the search's argument that is a filter."""
     added_keys: ClassVar[frozenset[str]] = frozenset()
     """Keys that the store adds to the metadata of what it returns. They aren't shown to users."""
     lists_in_order: ClassVar[bool] = False
@@ -46,6 +43,8 @@ class StoreTraits:
     """Whether the store can look for the sentences of a document."""
     gives_distances: ClassVar[bool | None] = None
     """Whether a lower score is better; ``None`` if that is seen from the scores."""
+    rechecks_hits: ClassVar[bool] = True
+    """Whether hits are checked against the filter, as the store may ignore it."""
     one_key_filters: ClassVar[bool] = False
     """Whether the store filters by mappings of its own with one key, as it takes no other keys next to ``$and``."""
     holds_json: ClassVar[bool] = False
@@ -85,7 +84,9 @@ class StoreTraits:
 
     def is_same(self, other: "StoreTraits") -> bool:
         """Return whether another store keeps its documents in the same place, as far as that can be seen."""
-        return self.store is other.store
+        own, others = self.folder, other.folder
+        is_same_folder = own is not None and others is not None and own.resolve() == others.resolve()
+        return self.store is other.store or is_same_folder
 
     @property
     def embedding(self) -> Embeddings | None:
@@ -155,31 +156,6 @@ class StoreTraits:
         """Return the parameters of a search, for checking ``search_kwargs``."""
         return inspect.signature(self.store.similarity_search_with_score).parameters
 
-    @property
-    def rechecks_hits(self) -> bool:
-        """Whether hits are checked against the filter, as the store may ignore it."""
-        return not hasattr(self.store, "get_by_ids_within")
-
-    def filter_name(self, given: Sequence[str]) -> str:
-        """Return the name by which a search takes the filter.
-
-        Args:
-            given: Those of `filter_names` that ``search_kwargs`` use.
-
-        Raises:
-            InvalidInputError: They use several names, or one that the search doesn't read.
-        """
-        known = self.search_parameters() if given else {}
-        for name in given:
-            if name not in known and "filter" in known:
-                raise InvalidInputError(
-                    f"search_kwargs holds a filter as {name!r}, which {self.name} doesn't read; give it as the "
-                    "retriever's own setting: filter=..."
-                )
-        if len(given) > 1:
-            raise InvalidInputError(f"search_kwargs holds filters as {' and as '.join(map(repr, given))}; give one")
-        return given[0] if given else self.filter_names[0]
-
     def stored_filter(self, filter: Any) -> Any:
         """Return a filter with its values in the form in which the store was given those of metadata."""
         return stored_filter(filter)
@@ -206,8 +182,13 @@ class StoreTraits:
         """Return one filter, as `join` does, for filters in the store's form."""
         if self.filter_class is not None:
             return reduce(and_, filters)
-        is_one = len(filters) == 1 and not (self.one_key_filters and len(filters[0]) > 1)
-        return filters[0] if is_one else self._in_one_mapping(filters)
+        if len(filters) == 1 and not (self.one_key_filters and len(filters[0]) > 1):
+            return filters[0]
+        if all(isinstance(each, Mapping) for each in filters):
+            return {"$and": [{key: value} for each in filters for key, value in each.items()]}
+        raise InvalidInputError(
+            f"{self.name} can't combine the filters {', '.join(map(shown, filters))}; give mappings, or a single filter"
+        )
 
     def matcher(self, filter: Any) -> Matcher | None:
         """Return a function that checks whether a Document matches a filter; ``None`` if only the store knows."""
@@ -226,17 +207,6 @@ class StoreTraits:
             indexes.setdefault(doc_id, []).append(index)
         each = [{"$and": [{DOC_ID: name}, {SENTENCE_INDEX: {"$in": of_it}}]} for name, of_it in indexes.items()]
         return self.join([filter, each[0] if len(each) == 1 else {"$or": each}])
-
-    def unknown_keys(self, filters: Sequence[Any]) -> list[str]:
-        """Return keys of filters that no document has, as far as that shows without a search."""
-        return []
-
-    def _in_one_mapping(self, filters: Sequence[Any]) -> dict[str, Any]:
-        if all(isinstance(each, Mapping) for each in filters):
-            return {"$and": [{key: value} for each in filters for key, value in each.items()]}
-        raise InvalidInputError(
-            f"{self.name} can't combine the filters {', '.join(map(shown, filters))}; give mappings, or a single filter"
-        )
 
 
 _LARGEST = 2**63

@@ -13,15 +13,14 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
 from langchain_sentence_window.errors import InvalidInputError
 
-from .families import BlockingAdapter, VectorAdapter, with_whole_numbers
-from .store_adapter import Scored
+from .families import VectorAdapter, with_whole_numbers
+from .store_adapter import Embedded, Scored, StoreAdapter
 from .traits import has_only
 
 _NAME = re.compile(r"[_a-z]\w{0,229}", re.ASCII)
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _RESERVED = {"id", "_id", "_additional", "vector"}
 _PAGE_SIZE = 1_000
-_MOST_RESULTS = 10_000
 _EXACT = 2**53
 
 
@@ -34,7 +33,7 @@ class WeaviateAdapter(VectorAdapter):
     """
 
     away_errors = frozenset({"weaviate.exceptions.WeaviateConnectionError", "weaviate.exceptions.WeaviateTimeoutError"})
-    filter_names = ("filters",)
+    filter_name = "filters"
     read_batch_size = _PAGE_SIZE
     write_batch_size = 100
     filter_form = "weaviate.classes.query.Filter"
@@ -51,8 +50,8 @@ class WeaviateAdapter(VectorAdapter):
 
     async def search(self, io: IO, query: str, settings: Mapping[str, Any]) -> Scored:
         """Search the vectors, or let the store do a hybrid search if there are settings for it."""
-        if settings.keys() - {"k", *self.filter_names}:
-            return await BlockingAdapter.search(self, io, query, settings)
+        if settings.keys() - {"k", self.filter_name}:
+            return await StoreAdapter.search(self, io, query, settings)
         return await super().search(io, query, settings)
 
     def nearest(self, vector: list[float], k: int, filter: Any) -> Scored:
@@ -74,17 +73,12 @@ class WeaviateAdapter(VectorAdapter):
             found += map(self._document, page)
             if len(page) < _PAGE_SIZE:
                 return found
-            if len(found) >= _MOST_RESULTS:
-                raise InvalidInputError(
-                    f"{self.name} can't list what it holds within this filter, as that is more than "
-                    f"{_MOST_RESULTS:,} sentences; name documents by their ids"
-                )
 
     def read(self, document: Document) -> StoredSentence:
         """Read a sentence Document, with values as they were before they were given types."""
         return super().read(_as_given(document))
 
-    def write(self, documents: Sequence[Document], vectors: Sequence[list[float]]) -> None:
+    def write(self, embedded: Embedded) -> None:
         """Write documents with their vectors, in place of those with the same ids.
 
         Raises:
@@ -96,7 +90,7 @@ class WeaviateAdapter(VectorAdapter):
         text = self.store._text_key
         objects = [
             DataObject(properties={**each.metadata, text: each.page_content}, uuid=each.id, vector=list(vector))
-            for each, vector in zip(documents, vectors, strict=True)
+            for each, vector in embedded
         ]
         try:
             errors = self._collection.data.insert_many(objects).errors

@@ -15,17 +15,12 @@ from langchain_sentence_window._arguments import checked_documents
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, run
 from langchain_sentence_window._primitives import Vectors
-from langchain_sentence_window._validation import checked_count
 from langchain_sentence_window.adapters.matchers import key_of
 from langchain_sentence_window.adapters.registry import adapter_of
-from langchain_sentence_window.adapters.store_adapter import batches
 from langchain_sentence_window.documents.keys import sentence_id
 from langchain_sentence_window.embedding.vectors import to_rows
 from langchain_sentence_window.errors import EmbeddingError, InvalidInputError
 from langchain_sentence_window.retrieval.stored_sentences import fetch_documents
-
-BATCH_SIZE = 5_000
-"""Sentences in one call of the store."""
 
 
 class BulkWriter:
@@ -43,21 +38,20 @@ class BulkWriter:
     Each method has an async form, which begins with ``a``.
     """
 
-    def __init__(self, store: VectorStore, *, batch_size: int = BATCH_SIZE, **settings: Any) -> None:
+    def __init__(self, store: VectorStore, **settings: Any) -> None:
         """Choose the store.
 
         Args:
             store: A ``PGVectorStore`` or another whose adapter takes vectors; or any other that was built with
                 `NeighborMixedEmbeddings`, which is written as it writes itself.
-            batch_size: Sentences in one call of the store, 1 or more.
             **settings: Settings of the store's loader, see `langchain_sentence_window.adapters.store_adapter`.
 
         Raises:
             InvalidInputError: The store can't take vectors that were made elsewhere, or a setting can't be used.
+            TypeError: There is no such setting for the store.
         """
         self._adapter = adapter_of(store)
-        self._batch_size = checked_count("batch_size", batch_size)
-        self._loader = self._adapter.bulk_loader(settings)
+        self._loader = self._adapter.bulk_loader(**settings)
 
     def __enter__(self) -> Self:
         """Call `prepare`."""
@@ -136,9 +130,7 @@ class BulkWriter:
                 f"{self._adapter.name} can't fetch by id, so earlier versions of the documents can't be found; add the "
                 "documents with a retriever. Nothing was written."
             )
-        for numbers in batches(range(len(given)), self._batch_size):
-            part = slice(numbers[0], numbers[-1] + 1)
-            await self._loader.write(io, given[part], rows[part])
+        await self._loader.write(io, given, rows)
         keys = [key_of(each) for earlier in stored.values() for each in earlier]
         surplus = [sentence_id(name, index) for name, index in keys if index >= counts[name]]
         # From the last one, so that an interrupted call leaves no gap.

@@ -51,7 +51,6 @@ class DocumentWriter:
         embed_headings: bool = True,
         situate: Situate | None = None,
         namespace: str = "",
-        force_update: bool = False,
         dry_run: bool = False,
         **settings: Any,
     ) -> None:
@@ -65,7 +64,6 @@ class DocumentWriter:
             embed_headings: Whether sentences are embedded with their heading path in front.
             situate: Writes a line to put in front of a sentence when it is embedded; ``None`` for no line.
             namespace: A name for these documents, if others ingest into the same store.
-            force_update: Whether to write documents again that the store has already.
             dry_run: Whether to only say what would be written.
             **settings: Settings of `BulkWriter` for the store.
 
@@ -78,7 +76,6 @@ class DocumentWriter:
         given = self._embedding_of_store if embedding is None else embedding
         self._rows = DocumentRows(given, splitter=splitter, embed_headings=embed_headings, situate=situate)
         self._namespace = namespace
-        self._force = checked_flag("force_update", force_update)
         self._is_dry = checked_flag("dry_run", dry_run)
 
     def __call__(self, documents: Sequence[Document]) -> list[Outcome]:
@@ -131,8 +128,6 @@ class DocumentWriter:
         if not limits.holds(INGEST_STATE, ""):
             return {}, set()
         fingerprints = self._rows.fingerprints(batch)
-        if self._force:
-            return fingerprints, set()
         return fingerprints, self._connection.call(lambda store: store.complete(fingerprints, self._namespace))
 
     def _write_changed(self, groups: Sequence[Group], fingerprints: Mapping[str, str]) -> list[Outcome]:

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterable
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.documents import Document
 
@@ -23,39 +23,27 @@ _PDFS = PdfProcess()
 """Reads the PDFs of this process, which may be a worker; it starts at the first one."""
 
 
-class SourceFile(NamedTuple):
-    """A file to read.
-
-    Attributes:
-        path: Its absolute path or its address.
-        root: The given folder below which it was found; empty for an address, or a file that was given itself.
-    """
-
-    path: str
-    root: str = ""
-
-
-def find_files(paths: str | PathLike[str] | Iterable[str | PathLike[str]]) -> list[SourceFile]:
+def find_files(paths: Iterable[str | PathLike[str]]) -> dict[str, str]:
     """Find the files that can be read, in folders and what is below them.
 
     Args:
-        paths: A path of a file or a folder, or several; or addresses such as ``s3://bucket/folder``.
+        paths: Paths of files and folders, or addresses such as ``s3://bucket/folder``.
 
     Returns:
-        The files in order of their paths, each once. Of folders, only files whose suffix is in `SUFFIXES`, and no
-        links.
+        The root of each file by its absolute path or its address, in their order: the given folder below which it was
+        found; empty for an address, or a file that was given itself. Of folders, only files whose suffix is in
+        `SUFFIXES`, and no links.
 
     Raises:
         InvalidInputError: Something else was given, or there is no such file or folder.
     """
-    given = [paths] if isinstance(paths, str | PathLike) else list(paths)
     roots: dict[str, str] = {}
-    for each in given:
+    for each in paths:
         if not isinstance(each, str | PathLike) or not isinstance(fspath(each), str):
             raise InvalidInputError(f"a path is {shown(each)}; give paths of files or folders, or addresses")
         path = fspath(each)
         roots |= _find_remote(path) if _SCHEME in path else _find_local(Path(path))
-    return [SourceFile(path, roots[path]) for path in sorted(roots)]
+    return dict(sorted(roots.items()))
 
 
 def load_bytes(data: bytes, path: str) -> list[Document]:
@@ -91,7 +79,12 @@ def load_path(path: str, root: str) -> list[Document]:
         DocumentReadError: As for `load_bytes`, or it can't be read.
     """
     if _SCHEME in path:
-        return load_bytes(_read_remote(path), path)
+        system, inner = _system_of(path)
+        try:
+            with system.open_input_stream(inner) as file:
+                return load_bytes(file.read(), path)
+        except OSError as error:
+            raise DocumentReadError(f"{path} can't be read ({error}); check the address") from error
     return load_bytes(read_file(Path(path), path, Root(root) if root else None).data, path)
 
 
@@ -111,29 +104,18 @@ def _find_remote(address: str) -> dict[str, str]:
     from pyarrow.fs import FileSelector, FileType
 
     system, path = _system_of(address)
-    scheme = address.partition(_SCHEME)[0]
     found = system.get_file_info(path)
     if found.type == FileType.NotFound:
         raise InvalidInputError(f"{address} isn't there; check the address")
-    paths = [found.path]
+    files = [found]
     if found.type == FileType.Directory:
         infos = system.get_file_info(FileSelector(path, recursive=True))
-        paths = [each.path for each in infos if each.type == FileType.File and _is_document(Path(each.path))]
-    return {f"{scheme}{_SCHEME}{each}": "" for each in paths}
+        files = [each for each in infos if each.type == FileType.File and _is_document(Path(each.path))]
+    return {f"{address.partition(_SCHEME)[0]}{_SCHEME}{each.path}": "" for each in files}
 
 
 def _is_document(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
-
-
-def _read_remote(address: str) -> bytes:
-    system, path = _system_of(address)
-    try:
-        with system.open_input_stream(path) as file:
-            data: bytes = file.read()
-    except OSError as error:
-        raise DocumentReadError(f"{address} can't be read ({error}); check the address") from error
-    return data
 
 
 def _system_of(address: str) -> tuple[Any, str]:

@@ -62,8 +62,8 @@ DELETE_BATCH_SIZE = 200
 BLOCK_BYTES = 100_000
 """Bytes of the documents in a task of a worker. Small, so that workers end together, and little is lost with one."""
 
-FILES_OF_A_TASK = 16
-"""The most files that are read in one task."""
+DOCUMENTS_OF_A_TASK = 16
+"""The most documents of a task that are given, or files to read in one."""
 
 TASKS_OF_A_WORKER = 8
 """The fewest tasks for each worker, if there are as many documents."""
@@ -89,7 +89,6 @@ def ingest(
     whole_documents: bool = False,
     namespace: str = "",
     cleanup: Literal["full"] | None = None,
-    force_update: bool = False,
     dry_run: bool = False,
     rebuild_indexes: bool = False,
     max_failures: int | None = MAX_FAILURES,
@@ -123,7 +122,6 @@ def ingest(
         namespace: A name for these documents, if others are ingested into the same store.
         cleanup: ``"full"`` to delete, at the end, documents of this namespace that aren't given any more, unless one
             failed or none was given. Documents that a retriever added stay.
-        force_update: Whether to write again documents that the store already has.
         dry_run: Whether to only say what would be written. Nothing is embedded.
         rebuild_indexes: Whether to leave for the end what Qdrant would index while it is loaded, see `BulkWriter`. If
             the call stops before, the next call builds it. Missing indexes are built at the end anyway.
@@ -158,7 +156,6 @@ def ingest(
         embed_headings=embed_headings,
         situate=situate,
         namespace=namespace,
-        force_update=force_update,
         dry_run=dry_run,
         **settings,
     )
@@ -281,16 +278,14 @@ def _input_rows(documents: Any, join: JoinParts) -> list[Row]:
         rows = [pack_group(group, fitter) for group in group_documents(given, join)]
         fitter.warn()
         return rows
-    return [{PATH: file.path, ROOT: file.root} for file in find_files(given)]
+    return [{PATH: path, ROOT: root} for path, root in find_files(given).items()]
 
 
 def _dataset_of(rows: Sequence[Row], join: JoinParts, workers: int, cpus: int) -> Any:
     """Return a Dataset of packed documents, which are given, or are in the files that are given."""
-    is_packed = ROW in rows[0]
-    size = sum(len(row[ROW]) for row in rows) // BLOCK_BYTES if is_packed else len(rows) // FILES_OF_A_TASK
-    tasks = min(len(rows), max(size, workers * TASKS_OF_A_WORKER))
-    dataset = _ray_data().from_items(rows, override_num_blocks=tasks)
-    return dataset if is_packed else _mapped(dataset, read_file, join, cpus)
+    tasks = max(len(rows) // DOCUMENTS_OF_A_TASK, workers * TASKS_OF_A_WORKER)
+    dataset = _ray_data().from_items(rows, override_num_blocks=min(len(rows), tasks))
+    return dataset if ROW in rows[0] else _mapped(dataset, read_file, join, cpus)
 
 
 def _dataset_rows(dataset: Any, join: JoinParts, *, whole_documents: bool, cpus: int) -> Any:

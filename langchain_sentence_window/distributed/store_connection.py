@@ -153,7 +153,7 @@ class StoreConnection:
             adapter = adapter_of(store)
             try:
                 self._store = OpenStore(adapter, BulkWriter(store, **self._settings))
-            except SentenceWindowError:
+            except Exception:
                 adapter.release()
                 raise
         return self._store

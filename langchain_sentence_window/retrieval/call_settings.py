@@ -123,7 +123,7 @@ class QueryMethods(RetrieverSettings):
         if self.bm25_index is not None and adapter.finds_words:
             raise InvalidInputError(f"{adapter.name} searches by words itself; leave out bm25_index")
         self.scope()
-        check_binds(self.filter, *(self.search_kwargs.get(name) for name in adapter.filter_names))
+        check_binds(self.filter, self.search_kwargs.get(adapter.filter_name))
 
     # Changing the caller's mapping, or a copy's, must not change what may be read.
 
@@ -163,13 +163,12 @@ class QueryMethods(RetrieverSettings):
                 "filter and search_kwargs can't both be configurable if a filter is set, because one of them must "
                 "keep it; make only filter configurable"
             )
-        bound = scope.filters[0] if len(scope.filters) == 1 else scope.filter
-        others = {name: value for name, value in self.search_kwargs.items() if name not in scope.adapter.filter_names}
+        others = {name: value for name, value in self.search_kwargs.items() if name != scope.adapter.filter_name}
         # A run replaces the field that it sets, so the filters move to the other one.
         moved = (
-            {"filter": None, "search_kwargs": {**others, scope.filter_name: bound}}
+            {"filter": None, "search_kwargs": {**others, scope.adapter.filter_name: scope.filter}}
             if "filter" in fields
-            else {"filter": bound, "search_kwargs": others}
+            else {"filter": scope.filter, "search_kwargs": others}
         )
         return super(QueryMethods, self.model_copy(update=moved)).configurable_fields(**kwargs)
 
@@ -195,8 +194,8 @@ class QueryMethods(RetrieverSettings):
         now = {name: getattr(self, name) for name, row in SETTINGS.items() if row.traced is not None}
         now |= self.checked_values(given)
         del now["filter"]  # which the scope has
-        filters = scope.adapter.filter_names
-        now["search_kwargs"] = {name: value for name, value in self.search_kwargs.items() if name not in filters}
+        filter_name = scope.adapter.filter_name
+        now["search_kwargs"] = {name: value for name, value in self.search_kwargs.items() if name != filter_name}
         return Request(query=checked_query(query), scope=scope, name=self.name, **now)
 
 
@@ -217,5 +216,5 @@ def _not_of_call(given: Mapping[str, Any], fields: Collection[str]) -> InvalidIn
 
 
 def _with_own_filters(search_kwargs: Mapping[str, Any], store: VectorStore) -> dict[str, Any]:
-    filters = adapter_of(store).filter_names
-    return {name: own_copy(value) if name in filters else value for name, value in search_kwargs.items()}
+    filter_name = adapter_of(store).filter_name
+    return {name: own_copy(value) if name == filter_name else value for name, value in search_kwargs.items()}

@@ -64,8 +64,8 @@ async def named_search(io: IO, scope: Scope, request: Request, k: int) -> Hits:
         if everywhere is None:
             return await find_hits(io, scope, request, query, k)
         return replace(_joined(named, everywhere, everywhere, k), searches=everywhere.searches)
-    filters = [*scope.filters, of_named]
-    inside = replace(scope, filter=scope.adapter.join(filters), filters=filters)
+    filters = [each for each in (scope.filter, of_named) if each is not None]
+    inside = replace(scope, filter=scope.adapter.join(filters))
     # Some sentences of each document are to be among the best.
     depth = k if len(named.documents) == 1 else max(k, CANDIDATES)
     first = await find_hits(io, inside, request, named.question, depth)

@@ -58,13 +58,6 @@ def test_filters_are_joined_in_each_stores_form() -> None:
         assert adapter(STORE).join([{"a": 1}, {"b": 2}]) == {"$and": [{"a": 1}, {"b": 2}]}
 
 
-def nested(levels: int) -> Any:
-    value: Any = 1
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
 HELD = {"text": "a", "number": 1, "share": 0.5, "flag": True}
 
 
@@ -78,8 +71,8 @@ HELD = {"text": "a", "number": 1, "share": 0.5, "flag": True}
         ),
         (
             MariaDBAdapter,
-            {"none": None, "mixed": [1, "a", {"b": None}], "large": 2**70, "nul\0": "\0", "deep": nested(30)},
-            {"odd": ["\ud800"], "\ud800": 1, "deeper": nested(31), "dict": {"a": nested(30)}},
+            {"none": None, "mixed": [1, "a", {"b": None}], "large": 2**70, "nul\0": "\0"},
+            {"odd": ["\ud800"], "\ud800": 1},
         ),
         (
             MongoDBAdapter,

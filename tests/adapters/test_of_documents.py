@@ -24,7 +24,7 @@ async def check_finds_only(store: VectorStore, wanted: list[str]) -> None:
     SentenceWindowRetriever(vectorstore=store).add_documents([Document("Cats eat fish.", id=name) for name in NAMES])
     adapter = adapter_of(store)
     of_documents = adapter.join([adapter.of_documents(wanted)])
-    found = await adapter.search(BLOCKING, "cats", {"k": 10, adapter.filter_name([]): of_documents})
+    found = await adapter.search(BLOCKING, "cats", {"k": 10, adapter.filter_name: of_documents})
     assert sorted(adapter.read(document).doc_id for document, _ in found) == sorted(set(wanted) & set(NAMES))
 
 

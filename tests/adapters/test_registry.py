@@ -118,7 +118,7 @@ class Labeled(InMemoryVectorStore):
 
 
 class LabeledAdapter(StoreAdapter):
-    filter_names = ("labels",)
+    filter_name = "labels"
 
 
 def labeled(embedding: Embeddings) -> Labeled:

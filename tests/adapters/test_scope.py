@@ -34,6 +34,7 @@ from langchain_sentence_window import (
     create_rag_chain,
     create_tools,
 )
+from langchain_sentence_window.adapters import IO, StoreAdapter, register
 from langchain_sentence_window.adapters.matchers import matcher
 from langchain_sentence_window.adapters.milvus import MilvusAdapter
 from langchain_sentence_window.documents.keys import sentence_id
@@ -41,7 +42,6 @@ from langchain_sentence_window.errors import (
     FilterError,
     IncompleteWindowError,
     InvalidInputError,
-    SentenceWindowWarning,
 )
 from langchain_sentence_window.retrieval.tracing.trace import Trace
 from tests.conftest import Invoke
@@ -509,13 +509,19 @@ async def test_a_filter_that_is_not_known_is_not_read_beyond(words: WordEmbeddin
 
 
 class Telling(Foreign):
-    """Such a store that says itself what its filters let through by id."""
-
-    def get_by_ids_within(self, ids: Sequence[str], filter: Tenant) -> list[Document]:
-        return [found for found in self.get_by_ids(ids) if found.metadata["tenant"] == filter.tenant]
+    """Such a store with an adapter that applies its filters by id."""
 
 
-async def test_a_store_may_say_itself_what_a_filter_lets_through(words: WordEmbeddings, way: Invoke) -> None:
+class TellingAdapter(StoreAdapter):
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: Tenant | None) -> list[Document]:
+        found: list[Document] = self.store.get_by_ids(ids)
+        return [each for each in found if filter is None or each.metadata["tenant"] == filter.tenant]
+
+
+register(Telling, TellingAdapter)
+
+
+async def test_an_adapter_may_apply_a_filter_that_is_not_a_mapping(words: WordEmbeddings, way: Invoke) -> None:
     case = Telling, Tenant, dict[str, Any]()
     retriever = bound(filled(case, words), case)
     assert_mine(found := await way(retriever, "invoke", "refund", window=4))
@@ -527,13 +533,20 @@ class Renamed(Mapped):
     name = "pre_filter"
 
 
+class RenamedAdapter(StoreAdapter):
+    filter_name = "pre_filter"
+
+
+register(Renamed, RenamedAdapter)
+
+
 async def test_a_filter_binds_by_the_name_that_the_store_knows(words: WordEmbeddings, way: Invoke) -> None:
     case = Renamed, mapping, dict[str, Any]()
     retriever = bound(filled(case, words), case, filter=None, search_kwargs={"pre_filter": {"tenant": "mine"}})
     assert places(await way(retriever, "invoke", "refund", window=4)) == [[0, 1], [4, 5]]
     assert await way(retriever, "invoke", "refund", filter={"tenant": "theirs"}) == []
-    with pytest.raises(InvalidInputError, match="as 'filter' and as 'pre_filter'; give one"):
-        bound(retriever, case, search_kwargs={"pre_filter": {}, "filter": {}})
+    with pytest.raises(InvalidInputError, match="holds 'filter', which may not be a filter for this store"):
+        bound(retriever, case, search_kwargs={"filter": {"tenant": "mine"}})
 
 
 async def coroutine(found: Document) -> bool:
@@ -758,7 +771,7 @@ def test_a_filter_by_a_name_that_the_store_does_not_read_is_refused(
             FaissStore(words),
             "FaissStore takes only 'filter'; set filter on the retriever",
         ),
-        (Read(words), f"search_kwargs holds a filter as '{name}', which Read doesn't read"),
+        (Read(words), f"search_kwargs holds '{name}', which may not be a filter for this store"),
     ):
         for mine in (None, {"tenant": "mine"}):
             with pytest.raises(InvalidInputError, match=message):
@@ -795,15 +808,3 @@ async def test_a_store_that_writes_into_its_filter_lifts_nothing(words: WordEmbe
     retriever = bound(filled(case, words), case)
     for _ in range(3):
         assert_mine(await way(retriever, "invoke", "refund", window=4))
-
-
-def test_a_key_that_no_document_has_is_told_by_the_store_in_memory_too(words: WordEmbeddings) -> None:
-    case = InMemoryVectorStore, mapping, dict[str, Any]()
-    admin = filled(case, words)
-    retriever = bound(admin, case, filter={"$or": [{"tennant": "mine"}, {"$not": {"tenant": {"$exists": True}}}]})
-    with pytest.warns(SentenceWindowWarning, match="no document has 'tennant' in its metadata, which the filter asks"):
-        assert retriever.invoke("refund") == []
-    with pytest.warns(SentenceWindowWarning, match="'page'"):
-        assert admin.invoke("refund", filter={"page": 3}) == []
-    assert admin.invoke("refund", filter={"tenant": "nobody"}) == []
-    assert SentenceWindowRetriever(vectorstore=InMemoryVectorStore(words), filter={"page": 3}).invoke("refund") == []

@@ -33,6 +33,7 @@ from langchain_sentence_window import (
     create_rag_chain,
     create_tools,
 )
+from langchain_sentence_window.adapters import IO, StoreAdapter, register
 from langchain_sentence_window.errors import InvalidInputError, SentenceWindowError
 from langchain_sentence_window.evaluation import Question, aevaluate, evaluate
 from langchain_sentence_window.retrieval.telemetry import CAPTURE_CONTENT
@@ -473,12 +474,19 @@ async def test_writing_tells_and_changes_nothing(case: Case, way: Invoke, told: 
 
 
 class Forgetful(Mapped):
-    """Writes into the filters that it is given, also by id."""
+    """Its adapter writes into the filters that it is given."""
 
-    def get_by_ids_within(self, ids: Sequence[str], filter: dict[str, Any]) -> list[Document]:
-        found = [each for each in self.get_by_ids(ids) if each.metadata["tenant"] == filter.get("tenant", "theirs")]
-        filter.clear()
+
+class ForgetfulAdapter(StoreAdapter):
+    async def select(self, io: IO, ids: Sequence[str] | None, filter: dict[str, Any] | None) -> list[Document]:
+        found: list[Document] = self.store.get_by_ids(ids)
+        if filter is not None:
+            found = [each for each in found if each.metadata["tenant"] == filter.get("tenant", "theirs")]
+            filter.clear()
         return found
+
+
+register(Forgetful, ForgetfulAdapter)
 
 
 async def test_a_store_that_writes_into_its_filter_reads_nothing_else(way: Invoke, told: Told) -> None:

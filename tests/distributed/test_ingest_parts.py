@@ -121,11 +121,12 @@ def test_files_are_found_in_folders_and_read(tmp_path: Path) -> None:
     (tmp_path / "a.TXT").write_text("A seat.", encoding="utf-8")
     (tmp_path / "c.bin").write_bytes(b"\0")
     found = find_files([tmp_path, tmp_path / "a.TXT"])
-    assert found == [(str(tmp_path / "a.TXT"), ""), (str(inner / "b.md"), str(tmp_path))]
-    before = load_path(*found[0])
-    assert before[0].metadata["source"] == found[0].path
+    path = str(tmp_path / "a.TXT")
+    assert [*found.items()] == [(path, ""), (str(inner / "b.md"), str(tmp_path))]
+    before = load_path(path, "")
+    assert before[0].metadata["source"] == path
     (tmp_path / "a.TXT").touch()
-    assert load_path(*found[0]) == before
+    assert load_path(path, "") == before
     with pytest.raises(DocumentReadError, match="its suffix is '.bin'"):
         load_path(str(tmp_path / "c.bin"), "")
     (tmp_path / "d.html").write_text("<title>Moved</title>")  # a document without text, and no failure

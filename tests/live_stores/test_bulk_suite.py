@@ -18,7 +18,7 @@ from tests.live_stores import test_stores
 async def put_in_bulk(self: StoreAdapter, io: IO, documents: Sequence[Document]) -> None:
     assert self.embedding is not None
     vectors = await embed_texts(io, self.embedding, [each.page_content for each in documents])
-    loader = self.bulk_loader({})
+    loader = self.bulk_loader()
     await loader.prepare(io)
     await loader.write(io, documents, np.array(vectors, dtype=np.float32))
     await loader.finish(io)

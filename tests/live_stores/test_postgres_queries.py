@@ -60,17 +60,9 @@ def test_they_find_the_same(postgres: Any, words: WordEmbeddings, distance: Dist
     assert run(adapter.select(BLOCKING, [], None)) == []
 
 
-class OtherOptions(HNSWQueryOptions):
-    """Says the same otherwise."""
-
-    def to_parameter(self) -> list[str]:
-        return [f"hnsw.ef_search TO {self.ef_search}"]
-
-
-@pytest.mark.parametrize("options", [HNSWQueryOptions(ef_search=90), OtherOptions(ef_search=90)])
 @pytest.mark.parametrize("within", [None, {"tenant": "a"}])
 def test_the_index_is_searched_with_the_stores_options_alone(
-    postgres_url: str, words: WordEmbeddings, options: HNSWQueryOptions, within: Any
+    postgres_url: str, words: WordEmbeddings, within: Any
 ) -> None:
     settings = {"server_settings": {"enable_seqscan": "off"}}  # so that the index is used for a few rows
     engine = PGEngine.from_connection_string(postgres_url, connect_args=settings, pool_size=1)
@@ -79,7 +71,7 @@ def test_the_index_is_searched_with_the_stores_options_alone(
     sentences = SentenceSplitter().split_documents([Document(text, id="a", metadata={"tenant": "a"})])
     with BulkWriter(store) as writer:
         writer.write(sentences, np.random.default_rng(1).standard_normal((len(sentences), 11)))
-    store._PGVectorStore__vs.index_query_options = options
+    store._PGVectorStore__vs.index_query_options = HNSWQueryOptions(ef_search=90)
     try:
         # Without the options, the index gives 40.
         found = run(PGVectorStoreAdapter(store).search(BLOCKING, "refund", {"k": 200, "filter": within}))

@@ -34,8 +34,7 @@ WORKERS = CPUS
 DOCUMENTS = 240
 SENTENCES = 24
 LONG_SENTENCES = 400
-"""Sentences of every fortieth document, which is written in several transactions."""
-BATCH_SIZE = 97
+"""Sentences of every fortieth document."""
 SECONDS_A_TEXT = 0.0004
 TARGETS = ("worker", "driver", "postgres")
 MAX_RESTARTS = 5
@@ -251,7 +250,7 @@ def main(told: str) -> int:
     print("begins", flush=True)
     make = partial(postgres_store, url, table, SlowEmbeddings)
     try:
-        ingest(documents_of(version), store=make, concurrency=WORKERS, cleanup="full", batch_size=BATCH_SIZE)
+        ingest(documents_of(version), store=make, concurrency=WORKERS, cleanup="full")
     except IngestError as error:
         print(error, file=sys.stderr)
         return _STOPPED

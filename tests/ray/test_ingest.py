@@ -73,7 +73,7 @@ def test_any_workers_and_order_make_the_same_rows(ray: Any, store: Store, rows: 
     # As Documents, by one worker, and nothing is to be done.
     documents = list(map(as_document, mixed))
     assert counts(ingest(documents, store=store, embedding=HashEmbeddings, concurrency=1)) == (0, 5, 0, 0)
-    anew = ingest(documents, store=store, concurrency=1, force_update=True, rebuild_indexes=True, build_workers=0)
+    anew = ingest(documents, store=store, concurrency=1, namespace="again", rebuild_indexes=True, build_workers=0)
     assert counts(anew) == (5, 0, 0, 0)
     assert rows() == wanted
 
@@ -138,7 +138,7 @@ def test_what_cannot_be_used_is_refused(
         ([], {"concurrency": (3, 2)}, r"concurrency is \(3, 2\)"),
         ([], {"store": partial(postgres_store, postgres_url, lock)}, "can't be sent to workers"),
         ([], {"store": partial(postgres_store, postgres_url, "none there")}, "the store can't be opened"),
-        ([], {"unknown": 1}, "no setting for loading PGVectorStore"),
+        ([], {"unknown": 1}, "unexpected keyword argument 'unknown'"),
     ]
     for given, settings, told in wrong:
         with pytest.raises((InvalidInputError, IngestError), match=told):

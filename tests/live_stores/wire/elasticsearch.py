@@ -12,6 +12,7 @@ from typing import Any
 from tests.live_stores.wire.http import Reply, Request
 from tests.live_stores.wire.vectors import closest
 
+SHARDS = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
 PRODUCT = {"X-Elastic-Product": "Elasticsearch"}
 DATE = re.compile(r"\d{4}-\d\d-\d\d(T.*)?")
 
@@ -117,7 +118,7 @@ class Elasticsearch:
     def answer_of(self, request: Request, index: str, asked: str) -> Reply:
         if index not in self.indices:
             if request.query.get("ignore_unavailable") == "true":
-                return Reply(200, {"hits": {"hits": []}})
+                return Reply(200, {"_shards": SHARDS, "hits": {"hits": []}})
             return self.failed(404, f"no such index [{index}]")
         match request.method, asked:
             case "PUT", "_mapping":
@@ -177,7 +178,7 @@ class Elasticsearch:
     def scrolled(self, scroll_id: str, size: int) -> Reply:
         hits = self.scrolls[scroll_id]
         self.scrolls[scroll_id] = hits[size:]
-        return Reply(200, {"_scroll_id": scroll_id, "hits": {"hits": hits[:size]}})
+        return Reply(200, {"_scroll_id": scroll_id, "_shards": SHARDS, "hits": {"hits": hits[:size]}})
 
     def nearest(self, held: Index, knn: Mapping[str, Any]) -> list[tuple[str, float]]:
         k, candidates = knn["k"], knn["num_candidates"]
