@@ -104,7 +104,7 @@ def test_a_link_made_during_the_listing_isnt_followed(
 def test_a_worker_follows_no_link(docs: Path, tmp_path: Path, swap: Swap) -> None:
     (docs / "out.md").symlink_to(tmp_path / "outside" / "a" / "b" / "c.md")
     (docs / "outside").symlink_to(tmp_path / "outside")
-    (found,) = find_files_to_ingest(docs)
+    (found,) = find_files_to_ingest([docs]).items()
     assert [each.page_content for each in load_path(*found)] == [TEXT]
     swap(docs, tmp_path / "outside")
     with pytest.raises(DocumentReadError):
@@ -129,5 +129,5 @@ def test_a_given_file_and_a_given_folder_may_be_links(docs: Path, tmp_path: Path
     result = sync_files(retriever, [tmp_path / "folder", tmp_path / "file.md"])
     assert result.added == (str(tmp_path / "file.md"), str(tmp_path / "folder" / "a" / "b" / "c.md"))
     assert texts(retriever) == [TEXT, TEXT]
-    (found,) = find_files_to_ingest(tmp_path / "file.md")
+    (found,) = find_files_to_ingest([tmp_path / "file.md"]).items()
     assert [each.page_content for each in load_path(*found)] == [TEXT]
