@@ -2,7 +2,7 @@
 
 Only the parser's block rules run, as text inside a line doesn't move the boundaries of lines. Rules whose work grows
 faster than the text are replaced: tables are read without cells, an underlined heading has one line, each line of a
-quote has its mark, and link definitions are paragraphs.
+quote has its mark, and paragraphs ask few rules about each of their lines. Definitions of links are `markup`.
 """
 
 import functools
@@ -45,11 +45,8 @@ _MARKS = re.compile(r"\n(?:#{1,6}[ \t]+\S|(?:```|~~~)|\|?[ \t]*:?-{3,}:?[ \t]*\|
 # A link's address ends at a bracket that isn't closed, so no text is read twice.
 _LINK = re.compile(r"\]\((?:[^\s()]|\([^\s()]*+\))++\)")
 _UNDERLINE = re.compile(r"\n(?<![^\S\r]\n)(?<![=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
-_DEFINITION = re.compile(
-    r"[ ]{0,3}\[[^\[\]]{1,999}+\]:[ \t]*+\S++(?:[ \t]++(?:\"[^\"]*+\"|'[^']*+'|\([^()]*+\)))?[ \t]*+\Z"
-)
 _RULE_ALONE = re.compile(r"(?:\*[ \t]*+){3,}+|(?:-[ \t]*+){3,}+|(?:_[ \t]*+){3,}+|={3,}+")
-_WHOLE_KINDS = {"fence": CODE, "code_block": CODE, "html_block": HTML}
+_KINDS = {"paragraph": PROSE, "tr_open": TABLE_ROW, "fence": CODE, "code_block": CODE, "html_block": HTML}
 
 
 def is_markdown(text: str) -> bool:
@@ -58,14 +55,14 @@ def is_markdown(text: str) -> bool:
     return any(pattern.search(lines) for pattern in (_MARKS, _UNDERLINE, _LINK)) or has_markup(lines)
 
 
-def parse_markdown(text: str, *, indented_code: bool, body: int = 0, layout: str | None = None) -> list[Block]:
+def parse_markdown(text: str, *, indented_code: bool, body: int = 0, layout: str = "") -> list[Block]:
     """Cut a Markdown text into blocks.
 
     Args:
         text: Any string.
         indented_code: Whether lines indented by four spaces are code, as in CommonMark, or paragraphs.
         body: Where front matter ends that is left out; 0 if there is none.
-        layout: A text as long as the first one, line by line, by which its lines are cut; ``None`` for itself.
+        layout: A text as long as the first one, line by line, by which its lines are cut; empty for itself.
 
     Returns:
         Blocks in order, disjoint, with nothing but white space and rules around them, and nothing else before them but
@@ -81,7 +78,7 @@ def parse_markdown(text: str, *, indented_code: bool, body: int = 0, layout: str
         at = offset = _unread_front_matter_lines(text, line_starts, line_ends)
         if at:
             runs.append((0, at, FRONT_MATTER, 0))
-    rest = (text if layout is None else layout)[line_ends[at - 1] if at else 0 :]
+    rest = (layout or text)[line_ends[at - 1] if at else 0 :]
     for first, stop, kind, level in (*_parsed(rest, indented_code), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
         first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
         # Lines without a token of the parser (rules, delimiter rows, lines nested too deep) are prose.
@@ -121,8 +118,7 @@ def _unread_front_matter_lines(text: str, line_starts: Sequence[int], line_ends:
 
 def _parsed(text: str, indented_code: bool) -> Iterator[tuple[int, int, str, int]]:  # noqa: FBT001
     in_items = 0
-    tokens = block_parser(indented_code).parse(text)
-    for token, inner in zip(tokens, [*tokens[1:], None], strict=False):
+    for token in block_parser(indented_code).parse(text):
         if token.type in ("list_item_open", "list_item_close"):
             in_items += token.nesting
         if token.map is None:
@@ -131,18 +127,8 @@ def _parsed(text: str, indented_code: bool) -> Iterator[tuple[int, int, str, int
         if token.type == "heading_open":
             # A heading inside a quote or an item is a heading, but begins no section.
             yield first, stop, HEADING, int(token.tag[1:]) if token.level == 0 else 0
-        elif token.type == "tr_open":
-            yield first, stop, TABLE_ROW, 0
-        elif token.type == "paragraph_open" and inner is not None and inner.content.strip():
-            # Link definitions, of one line each, may begin it.
-            lines = inner.content.split("\n") if inner.content.startswith("[") else []
-            body = first + next((i for i, line in enumerate(lines) if not _DEFINITION.match(line)), len(lines))
-            for line in range(first, body):
-                yield line, line + 1, PROSE, 0
-            if body < stop:
-                yield body, stop, LIST_ITEM if in_items else PROSE, 0
-        elif token.type in _WHOLE_KINDS:
-            yield first, stop, _WHOLE_KINDS[token.type], 0
+        elif token.type in _KINDS:
+            yield first, stop, LIST_ITEM if in_items and token.type == "paragraph" else _KINDS[token.type], 0
 
 
 def _attach_wordless(text: str, blocks: Sequence[Block]) -> list[Block]:
@@ -174,42 +160,25 @@ def _is_next_line(text: str, end: int, start: int) -> bool:
 
 @functools.cache
 def block_parser(indented_code: bool) -> "MarkdownIt":  # noqa: FBT001 - cached by it
-    """Return the parser of Markdown's blocks. Its tokens hold no content but that of paragraphs.
+    """Return the parser of Markdown's blocks. Only the lines of its tokens are of use.
 
     Args:
         indented_code: Whether lines indented by four spaces are code.
     """
-    from markdown_it import MarkdownIt, rules_block
+    from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").disable("reference")
     if not indented_code:
         parser.disable("code")
-    # Each line of a paragraph is tried by all rules that may end one. By its first character most need not be called,
-    # which takes a third of the time off a manual of lists.
     ruler, may_end = parser.block.ruler, ["paragraph", "blockquote"]
     ruler.at("table", _table, {"alt": ["paragraph"]})
-    ruler.at("fence", _at("`~", rules_block.fence), {"alt": [*may_end, "list"]})
-    ruler.at("blockquote", _at(">", _quote), {"alt": [*may_end, "list"]})
-    ruler.at("hr", _at("*-_", rules_block.hr), {"alt": [*may_end, "list"]})
-    ruler.at("list", _at("*-+0123456789", rules_block.list_block), {"alt": may_end})
-    ruler.at("html_block", _at("<", rules_block.html_block), {"alt": may_end})
-    ruler.at("heading", _at("#", rules_block.heading), {"alt": may_end})
+    ruler.at("blockquote", _quote, {"alt": [*may_end, "list"]})
     ruler.at("lheading", _underlined_heading)
-    ruler.after("hr", "double_rule", _at("=", _double_rule), {"alt": ["paragraph"]})
+    ruler.at("paragraph", _paragraph)
+    ruler.after("hr", "double_rule", _double_rule, {"alt": ["paragraph"]})
     parser.enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
-
-
-def _at(characters: str, rule: "BlockRule") -> "BlockRule":
-    """Return a rule that is called only for lines that begin with one of some characters."""
-    first = tuple(characters)
-
-    def rule_at(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - as rules are called
-        begins = state.src.startswith(first, state.bMarks[start] + state.tShift[start])
-        return begins and rule(state, start, end, silent)
-
-    return rule_at
 
 
 # Rules of blocks. A rule takes the state, the line that it may begin at, one past the last line, and whether to only
@@ -219,6 +188,37 @@ _DELIMITER = ("|", ":", "-")  # begins them
 _PIPE = re.compile(r"(?<!\\)\|")
 _DOUBLE_RULE = re.compile(r"={3,}")
 _MAX_INDENT = 3
+_BEGINS_BLOCK = tuple("#`~>*-_+=<0123456789")
+"""What a line begins with that ends a paragraph, unless it is a table's first row."""
+
+
+def _paragraph(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: ARG001, FBT001
+    """Match lines up to a blank one, or to one that another rule matches.
+
+    The library's rule asks all other rules about each line. Few lines begin as one of these requires, which takes a
+    third of the time off a manual of lists.
+    """
+    rules = state.md.block.ruler.getRules("paragraph")
+    parent, state.parentType = state.parentType, "paragraph"
+    line, stop = start + 1, state.lineMax
+    while line < stop and not state.isEmpty(line):
+        if _may_begin_block(state, line) and any(rule(state, line, stop, True) for rule in rules):  # noqa: FBT003
+            break
+        line += 1
+    state.parentType, state.line = parent, line
+    state.push("paragraph", "p", 0).map = [start, line]
+    return True
+
+
+def _may_begin_block(state: "StateBlock", line: int) -> bool:
+    if state.sCount[line] - state.blkIndent > _MAX_INDENT:  # it goes on, whatever it holds
+        return False
+    return _begins(state, line, _BEGINS_BLOCK) or _begins(state, line + 1, _DELIMITER)
+
+
+def _begins(state: "StateBlock", line: int, marks: tuple[str, ...]) -> bool:
+    """Return whether a line begins with one of some marks; the one past the last line with none."""
+    return state.src.startswith(marks, state.bMarks[line] + state.tShift[line])
 
 
 def _table(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - as rules are called
@@ -226,7 +226,7 @@ def _table(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # 
 
     The library's rule fills short rows with empty cells, so a few characters can make very many cells.
     """
-    if start + 2 > end or not state.src.startswith(_DELIMITER, state.bMarks[start + 1] + state.tShift[start + 1]):
+    if start + 2 > end or not _begins(state, start + 1, _DELIMITER):
         return False
     if not _is_inside(state, start + 1) or state.is_code_block(start):
         return False

@@ -208,25 +208,14 @@ def has_markup(lines: str) -> bool:
     return _SIGNS.search(lines) is not None
 
 
-def strip_markup(text: str) -> Stripped | None:
-    """Blank the markup of a Markdown text; return ``None`` if it has none, or nothing else."""
+def strip_markup(text: str) -> Stripped:
+    """Blank the markup of a Markdown text. A text that would then hold no word stays as it is."""
     found = _Finder(text)
     found.read()
-    if not found.blanks and not found.fences:
-        return None
     stripped = _blank(text, found.blanks)
-    if not has_word(stripped):
-        return None
+    if not has_word(stripped) or not (found.blanks or found.fences):
+        return Stripped(text, text)
     return Stripped(stripped, _layout(stripped, found))
-
-
-def is_markup(text: str) -> bool:
-    """Return whether what stands between two sentences holds nothing but white space and markup."""
-    if not text.strip():
-        return True
-    found = _Finder(text, is_gap=True)
-    found.read()
-    return not has_word(_blank(text, found.blanks))
 
 
 _TAG_WITH_STRING = re.compile(r"<[a-zA-Z][\w.:-]*+(?=\s)[^<>\"']*+(?:(?<==)(?:\"[^\"<]*+\"|'[^'<]*+')[^<>\"']*+)++>")
@@ -254,7 +243,6 @@ class _Finder:
 
     Attributes:
         text: The text.
-        is_gap: Whether it stood between two sentences, so that no fence in it holds code.
         blanks: Spans of markup.
         titles: Where the lines with a title begin.
         boxes: Where the lines begin whose text is indented below them.
@@ -262,7 +250,6 @@ class _Finder:
     """
 
     text: str
-    is_gap: bool = False
     blanks: list[Span] = field(default_factory=list)
     titles: list[int] = field(default_factory=list)
     boxes: list[int] = field(default_factory=list)
@@ -282,8 +269,6 @@ class _Finder:
         while match := _CANDIDATE.search(self._lines, at):
             at = max(self._read_line(match.end()), match.end())
         self._read_tails()
-        if self.is_gap:
-            self.blanks += (match.span() for match in _GAP_OPTIONS.finditer(self._lines))
         self.blanks = sorted((max(0, start - 1), end - 1) for start, end in self.blanks)
 
     def _read_line(self, at: int) -> int:
@@ -293,7 +278,7 @@ class _Finder:
             return self._read_fence(at)
         if first == "#":
             return self._read_heading(at)
-        for pattern, closing in _CODE if first in ":{" and not self.is_gap else ():
+        for pattern, closing in _CODE if first in ":{" else ():
             if (match := pattern.match(lines, at)) and (end := self._closing(closing, match.end())):
                 self.fences += [at - 1, end[0]]
                 self._kept.append((at, end[1]))
@@ -315,7 +300,7 @@ class _Finder:
 
     def _is_mdx(self) -> bool:
         if self._mdx is None:
-            self._mdx = self.is_gap or _MDX.search(self._lines) is not None
+            self._mdx = _MDX.search(self._lines) is not None
         return self._mdx
 
     def _blank_but_title(self, match: "re.Match[str]") -> None:
@@ -338,8 +323,8 @@ class _Finder:
         marks, end = fence["marks"], fence.end()
         if not fence["info"].strip():
             depth = next((n for n in reversed(range(len(self._open))) if marks.startswith(self._open[n])), None)
-            if depth is not None or self.is_gap:
-                del self._open[depth or 0 :]
+            if depth is not None:
+                del self._open[depth:]
                 self.blanks.append((at, end))
                 return end
         directive = _DIRECTIVE.fullmatch(fence["info"])
@@ -380,7 +365,7 @@ class _Finder:
                 continue
             line = self._lines.rfind("\n", 0, match.start()) + 1
             end = match.start() + 1
-            word = -1 if self.is_gap else next((at for at in range(line, end) if self._lines[at].isalnum()), end)
+            word = next((at for at in range(line, end) if self._lines[at].isalnum()), end)
             while end > line:
                 start = self._lines.rfind("<" if self._lines[end - 1] == ">" else "{", line, end)
                 if start > line and self._lines[start - 1] == "{":
@@ -411,8 +396,6 @@ class _Finder:
 
 _RULE_BELOW = re.compile(r"(?:[ \t]*+\n)++[ ]{0,3}(?:-{3,}|\*{3,}|_{3,})" + _EOL)
 _FENCE_OPTIONS = re.compile(r"(?:\n[ \t]*+:[\w-]++:[^\n]*+)++")
-# Below a title, which parted them from what they belong to.
-_GAP_OPTIONS = re.compile(r"(?<=\n):[\w-]++:[^\n]*+|(?<=\n)(?:[ ]{4}|\t)[ \t]*+[\w-]++:[^\n]*+")
 
 
 def _blank(text: str, spans: Sequence[Span]) -> str:

@@ -36,7 +36,7 @@ from .lead_ins import find_lead_ins
 from .lengths import cut_at_clauses, fit_lengths
 from .line_breaks import Gap, LineBreaks
 from .markdown import is_markdown, parse_markdown
-from .markup import is_markup, shield_tags, strip_markup
+from .markup import shield_tags, strip_markup
 from .parsers import parse_blocks, read_masks
 from .rules import is_casual, sentence_starts
 from .source_code import Syntax, code_sections, syntax_of_text
@@ -154,13 +154,9 @@ def _split(
         return _split_code(text, syntax, rules)
     if structure == "plain" or (structure == "auto" and not is_markdown(text)):
         return _cut(text, rules, above, None)
-    indented_code = structure == "markdown"
-    if stripped := strip_markup(text):
-        found = parse_markdown(stripped.text, indented_code=indented_code, body=body, layout=stripped.layout)
-        sentences = _cut(stripped.text, rules, above, found)
-        if all(is_markup(text[one.end : other.start]) for one, other in pairwise(sentences)):  # else it was text
-            return sentences
-    return _cut(text, rules, above, parse_markdown(text, indented_code=indented_code, body=body))
+    read, layout = strip_markup(text)
+    blocks = parse_markdown(read, indented_code=structure == "markdown", body=body, layout=layout)
+    return _cut(read, rules, above, blocks)
 
 
 def _around_data_uris(sentences: Sequence[Sentence], short: Shortened) -> list[Sentence]:

@@ -13,7 +13,6 @@ from langchain_sentence_window import SentenceSplitter, SentenceWindowRetriever,
 from langchain_sentence_window.documents.sentence_documents import read_sentence
 from langchain_sentence_window.splitting.data_uris import STAND_IN, Shortened, find_data_uris, without_data_uris
 from langchain_sentence_window.splitting.languages import detected_language
-from langchain_sentence_window.splitting.markup import is_markup
 from tests.conftest import Invoke
 from tests.toys import PLAIN, WordEmbeddings
 

@@ -363,16 +363,6 @@ def test_a_quote_ends_with_its_marks() -> None:
     ]
 
 
-def test_definitions_of_links_stand_alone() -> None:
-    text = '[a]: http://a.b/c\n[long one]: <d> "Title"\nText that [a] is in.\n\n[^1]: A note. Of two sentences.'
-    assert [text[b.start : b.end] for b in parse_markdown(text, indented_code=True)] == [
-        "[a]: http://a.b/c",
-        '[long one]: <d> "Title"',
-        "Text that [a] is in.",
-        "[^1]: A note. Of two sentences.",
-    ]
-
-
 TEXTS = {
     "de": "Dr. Meyer kam am 3. Juni an. „Das ist gut“, sagte er. Es regnete z. B. in Köln (und nur dort). Warum? ",
     "fr": "M. Dupont est parti à 8 h. « C'est bien », dit-il. Il pleuvait (un peu) à Paris. Pourquoi pas ? ",
