@@ -15,13 +15,13 @@ nothing introduces, as it may be a key or a checksum that someone looks for.
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from operator import itemgetter
 
 from langchain_sentence_window._primitives import Span
 
-from .blocks import LETTER
+from .blocks import LETTER, trim
 
 MIN_DATA_CHARS = 32
 """The fewest characters after the comma of a data URI that is no text."""
@@ -32,8 +32,8 @@ MIN_LINE_CHARS = 40
 MAX_TAG_CHARS = 500
 """Characters of a tag before a data URI in it, and after it."""
 
-STAND_IN = "/"
-"""What replaces a data URI while a text is split: a character that may be an address anywhere, and begins no block."""
+STAND_IN = "\u2044"
+"""What hides a data URI: a slash that is no markup anywhere, and may be a part of an address."""
 
 _TYPES = r"(?:application|audio|chemical|font|image|message|model|multipart|text|video)/[\w.+-]{1,100}+"
 _PARAMETERS = r"(?:\s?;\s?(?!base64\b)[\w.!#$&^-]{1,50}+(?:=(?:\"[^\"\n]{0,100}+\"|[^;,\s\"]{0,100}+))?){0,9}+"
@@ -78,58 +78,39 @@ def find_data_uris(text: str) -> list[Span]:
     return found
 
 
-def without_data_uris(text: str, stand_in: str = "") -> str:
-    """Return a text with something else for each data URI."""
+def without_data_uris(text: str) -> str:
+    """Return a text without its data URIs."""
     kept = [0, *(at for uri in find_data_uris(text) for at in uri), len(text)]
-    return stand_in.join(text[start:end] for start, end in zip(kept[::2], kept[1::2], strict=True))
+    return "".join(text[start:end] for start, end in zip(kept[::2], kept[1::2], strict=True))
 
 
-class Shortened:
-    """A text with a stand-in for each data URI, and where both have what.
-
-    Attributes:
-        text: The shortened text.
-        stand_ins: Where the stand-ins are in it, each one character, in order.
-    """
-
-    def __init__(self, text: str, uris: Sequence[Span]) -> None:
-        """Put `STAND_IN` in the place of each URI."""
-        lengths = [end - start - 1 for start, end in uris]
-        self._uris = uris
-        self._removed = list(accumulate(lengths, initial=0))
-        self.stand_ins = [start - removed for (start, _), removed in zip(uris, self._removed, strict=False)]
-        self.text = without_data_uris(text, STAND_IN)
-
-    def place(self, at: int) -> int:
-        """Return the place in the text of a place in the shortened text; one past a stand-in is one past its URI."""
-        return at + self._removed[bisect_left(self.stand_ins, at)]
-
-    def short_place(self, at: int) -> int:
-        """Return the place in the shortened text of a place in the text; one inside a URI is one past its stand-in."""
-        number = bisect_left(self._uris, (at, 0))
-        last = self._uris[number - 1][1] if number else 0
-        return max(at, last) - self._removed[number]
-
-    def parts(self, start: int, end: int) -> Iterator[Span]:
-        """Yield what is around the stand-ins in a span of the shortened text: lines with a word, without brackets."""
-        first, stop = bisect_left(self.stand_ins, start), bisect_left(self.stand_ins, end)
-        edges = [start - 1, *self.stand_ins[first:stop], end]
-        for before, after in pairwise(edges):
-            part = self.text[before + 1 : after]
-            left, right = 0, len(part)
-            letters = [match.start() for match in LETTER.finditer(part)]
-            if not letters:
-                continue
-            if before >= start:
-                left = part.rfind("\n", 0, letters[0]) + 1
-                left += len(part[left:]) - len(part[left:].lstrip(_CLOSING))
-            if after < end:
-                line_end = part.find("\n", letters[-1])
-                right = len((part if line_end < 0 else part[:line_end]).rstrip(_OPENING))
-            yield before + 1 + left, before + 1 + right
+def hide_data_uris(text: str, uris: Sequence[Span]) -> str:
+    """Return a text, as long as before, in which each data URI reads as a single word that begins no block."""
+    kept = list(text)
+    for start, end in uris:
+        kept[start:end] = STAND_IN * (end - start)
+    return "".join(kept)
 
 
-_CLOSING = " \t\r\n)\"'`>]};,"
+def around_data_uris(text: str, start: int, end: int, uris: Sequence[Span]) -> Iterator[Span]:
+    """Yield the trimmed lines with a word around data URIs in ``[start, end)``, without brackets next to a URI."""
+    inside = uris[bisect_right(uris, start, key=_end) : bisect_left(uris, end, key=_start)]
+    edges = [start, *(edge for uri in inside for edge in uri), end]
+    for low, high in zip(edges[::2], edges[1::2], strict=True):
+        letters = [match.start() for match in LETTER.finditer(text, low, high)]
+        if not letters:
+            continue
+        if low > start:
+            line = text.rfind("\n", low, letters[0]) + 1
+            low = line or high - len(text[low:high].lstrip(_CLOSING))
+        if high < end:
+            line_end = text.find("\n", letters[-1], high)
+            high = line_end if line_end >= 0 else low + len(text[low:high].rstrip(_OPENING))
+        yield trim(text, low, high)
+
+
+_start, _end = itemgetter(0), itemgetter(1)
+_CLOSING = " \t\r\n)\"'`>]};,.!?"
 _OPENING = " \t\r\n(\"'`<"
 
 

@@ -28,6 +28,7 @@ from .blocks import (
     is_underlined_title,
     trim,
 )
+from .data_uris import STAND_IN
 from .markup import has_markup
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def parse_markdown(text: str, *, indented_code: bool, body: int = 0, layout: str
     blocks: list[Block] = []
     for first, stop, kind, level in runs:
         start, end = trim(text, line_starts[first], line_ends[stop - 1])
-        if kind == HEADING and end - start > MAX_MARKED_HEADING_CHARS:
+        if kind == HEADING and end - start - text.count(STAND_IN, start, end) > MAX_MARKED_HEADING_CHARS:
             kind, level = PROSE, 0
         if start < end:
             blocks.append(Block(start, end, kind, level))

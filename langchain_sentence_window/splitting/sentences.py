@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, groupby, pairwise, takewhile
 from typing import NamedTuple
 
 from langchain_sentence_window._primitives import COLONS, Span
@@ -29,7 +29,7 @@ from .blocks import (
     title_key,
     trim,
 )
-from .data_uris import Shortened, find_data_uris
+from .data_uris import STAND_IN, around_data_uris, find_data_uris, hide_data_uris
 from .engines import Ruleset
 from .front_matter import FrontMatter
 from .lead_ins import find_lead_ins
@@ -127,21 +127,8 @@ def split_text(
         InvalidInputError: The engine returned a span outside its text, or the parser no blocks.
     """
     uris = find_data_uris(text)
-    if not uris:
-        return _split(text, rules, above, blocks, syntax)
-    short = Shortened(text, uris)
-    at = short.short_place
-    if blocks is not None:
-        blocks = [replace(each, start=at(each.start), end=at(each.end)) for each in blocks]
-    if above.front_matter:
-        above = above._replace(front_matter=replace(above.front_matter, end=at(above.front_matter.end)))
-    return _around_data_uris(_split(short.text, rules, above, blocks, syntax), short)
-
-
-def _split(
-    text: str, rules: Ruleset, above: Above, blocks: Sequence[Block] | None, syntax: Syntax | None
-) -> list[Sentence]:
-    """Split a text without data URIs."""
+    if uris:
+        text = hide_data_uris(text, uris)
     body = above.front_matter.end if above.front_matter else 0
     structure = rules.structure
     if blocks is None and callable(structure):
@@ -149,73 +136,54 @@ def _split(
         blocks = parse_blocks(structure, unread)
         text, structure = (text, "auto") if blocks is None else (unread, "auto")
     if blocks is not None:
-        return _split_blocks(text, rules, above, blocks)
+        return _split_blocks(text, rules, above, blocks, uris)
     if structure == "auto" and (syntax := syntax or syntax_of_text(text)):
-        return _split_code(text, syntax, rules)
+        return _split_code(text, syntax, rules, uris)
     if structure == "plain" or (structure == "auto" and not is_markdown(text)):
-        return _cut(text, rules, above, None)
+        return _cut(text, rules, above, None, uris)
     read, layout = strip_markup(text)
-    blocks = parse_markdown(read, indented_code=structure == "markdown", body=body, layout=layout)
-    return _cut(read, rules, above, blocks)
+    found = parse_markdown(read, indented_code=structure == "markdown", body=body, layout=layout)
+    return _cut(read, rules, above, found, uris)
 
 
-def _around_data_uris(sentences: Sequence[Sentence], short: Shortened) -> list[Sentence]:
-    """Return the sentences of a shortened text at their places in the text, cut at data URIs, which end sections."""
-    parts: dict[tuple[int, int], Span] = {}  # by the number of the sentence and of the URIs before the part
-    for number, each in enumerate(sentences):
-        for span in short.parts(each.start, each.end):
-            parts[number, bisect_left(short.stand_ins, span[0])] = span
-    places = {key: at for at, key in enumerate(parts)}
-    sections = [(sentences[number].section_start, uris) for number, uris in parts]
-    wholes = [((sentences[number].pieces or (number,))[0], uris) for number, uris in parts]
-    made: list[Sentence] = []
-    for at, ((number, uris), (start, end)) in enumerate(parts.items()):
-        sentence = sentences[number]
-        pieces = (bisect_left(wholes, wholes[at]), bisect_right(wholes, wholes[at]))
-        made.append(
-            sentence._replace(
-                start=short.place(start),
-                end=short.place(end),
-                section_start=bisect_left(sections, sections[at]),
-                section_end=bisect_right(sections, sections[at]),
-                lead_in=None if sentence.lead_in is None else places.get((sentence.lead_in, uris)),
-                level=sentence.level if start == sentence.start else 0,
-                pieces=pieces if pieces[1] - pieces[0] > 1 else None,
-            )
-        )
-    return made
-
-
-def _split_blocks(text: str, rules: Ruleset, above: Above, blocks: Sequence[Block]) -> list[Sentence]:
+def _split_blocks(
+    text: str, rules: Ruleset, above: Above, blocks: Sequence[Block], uris: Sequence[Span]
+) -> list[Sentence]:
     """Split a text whose blocks a loader or a parser found; see `parsers` for masks and bodies."""
     reading, plain = read_masks(text, blocks)
     bodies = {block.start: block.body for block in plain if block.body is not None}
-    sentences = _cut(reading, rules, above, plain)
+    sentences = _cut(reading, rules, above, plain, uris)
     return [each._replace(start=bodies[each.start]) if each.start in bodies else each for each in sentences]
 
 
-def _split_code(text: str, syntax: Syntax, rules: Ruleset) -> list[Sentence]:
+def _split_code(text: str, syntax: Syntax, rules: Ruleset, uris: Sequence[Span]) -> list[Sentence]:
     sentences: list[Sentence] = []
-    for blocks, leads_of_blocks in code_sections(text, syntax):
-        spans = [fit_lengths(text, [(block.start, block.end)], rules.min_chars, rules.max_chars) for block in blocks]
-        firsts = list(accumulate(map(len, spans), initial=0))
-        leads = [
-            None if lead is None else firsts[lead]
-            for lead, of_block in zip(leads_of_blocks, spans, strict=True)
-            for _ in of_block
-        ]
-        sentences += _section_sentences(text, blocks, spans, leads, low=len(sentences))
+    for start, end in around_data_uris(text, 0, len(text), uris):
+        part = text[start:end]
+        own: list[Sentence] = []
+        for blocks, leads_of_blocks in code_sections(part, syntax):
+            spans = [fit_lengths(part, [(each.start, each.end)], rules.min_chars, rules.max_chars) for each in blocks]
+            firsts = list(accumulate(map(len, spans), initial=0))
+            leads = [
+                None if lead is None else firsts[lead]
+                for lead, of_block in zip(leads_of_blocks, spans, strict=True)
+                for _ in of_block
+            ]
+            own += _section_sentences(part, blocks, spans, leads, low=len(own))
+        sentences += [moved(each, start, len(sentences)) for each in own] if start else own
     return sentences
 
 
-def _cut(text: str, rules: Ruleset, above: Above, blocks: Sequence[Block] | None) -> list[Sentence]:
+def _cut(
+    text: str, rules: Ruleset, above: Above, blocks: Sequence[Block] | None, uris: Sequence[Span]
+) -> list[Sentence]:
     """Cut a text whose blocks are known, or that is plain."""
     cutter = _Cutter(text, rules, blocks)
     refined = refine_blocks(text, cutter.blocks)
     if above.headings:
         refined = list(_with_headings(text, refined, above.headings))
     sentences: list[Sentence] = []
-    for heading, section in _sections(text, refined, above):
+    for heading, section in _sections(text, refined, above, uris):
         spans = [cutter.cut(block) for block in section]
         leads = find_lead_ins(text, section, spans)
         sentences += _section_sentences(
@@ -332,32 +300,45 @@ def _with_headings(text: str, blocks: Sequence[Block], headings: Sequence[Title]
             yield block
 
 
-def _sections(text: str, blocks: Sequence[Block], above: Above) -> Iterator[tuple[str, list[Block]]]:
-    """Yield ``(heading path, blocks)`` for each run of blocks under one heading.
+def _sections(
+    text: str, blocks: Sequence[Block], above: Above, uris: Sequence[Span]
+) -> Iterator[tuple[str, Sequence[Block]]]:
+    """Yield ``(heading path, blocks)`` for each run of blocks under one heading that no data URI parts.
 
     Paths begin with the headings above the text that don't stand in it; without any, with the title in the front matter
     if there is one, and no heading of level 1.
     """
-    title_of = {block.start: heading_title(text[block.start : block.end]) for block in blocks if block.level}
+    title_of = {
+        block.start: heading_title(text[block.start : block.end].replace(STAND_IN, ""))
+        for block in blocks
+        if block.level
+    }
     in_text = {title_key(title) for title in title_of.values()} if above.headings else set[str]()
     outer = list(takewhile(lambda heading: title_key(heading[1]) not in in_text, above.headings))
     titles: list[Title] = []
     front_matter = above.front_matter
     if front_matter and front_matter.title and not above.headings and blocks and blocks[0].start >= front_matter.end:
         titles = [(0, front_matter.title)] if all(block.level != 1 for block in blocks) else []
-    section: list[Block] = []
-    for block in blocks:
-        if block.level:
-            if section:
-                yield _path(outer, titles), section
-                section = []
-            outer = [(level, title) for level, title in outer if level < block.level]
-            titles = [(level, title) for level, title in titles if level < block.level]
-            titles.append((block.level, title_of[block.start]))
-        section.append(block)
-    if section:
-        yield _path(outer, titles), section
+    firsts = [number for number, block in enumerate(blocks) if block.level]
+    for first, end in pairwise((0, *firsts, len(blocks))):
+        if first == end:
+            continue
+        level = blocks[first].level
+        if level:
+            outer = [heading for heading in outer if heading[0] < level]
+            titles = [heading for heading in titles if heading[0] < level]
+            titles.append((level, title_of[blocks[first].start]))
+        path = HEADING_SEPARATOR.join(title for _, title in (*outer, *titles))
+        for section in _between_uris(text, blocks[first:end], uris) if uris else (blocks[first:end],):
+            yield shorten_path(path, MAX_PATH_CHARS), section
 
 
-def _path(outer: Sequence[Title], titles: Sequence[Title]) -> str:
-    return shorten_path(HEADING_SEPARATOR.join(title for _, title in (*outer, *titles)), MAX_PATH_CHARS)
+def _between_uris(text: str, blocks: Sequence[Block], uris: Sequence[Span]) -> Iterator[list[Block]]:
+    """Yield the blocks of a section in runs, cut at data URIs."""
+    parts = [
+        replace(block, start=low, end=high, level=block.level if low == block.start else 0)
+        for block in blocks
+        for low, high in around_data_uris(text, block.start, block.end, uris)
+    ]
+    for _, run in groupby(parts, lambda part: bisect_left(uris, (part.start, 0))):
+        yield list(run)
