@@ -198,7 +198,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         Raises:
             InvalidInputError: The metadata names a language that isn't known.
         """
-        return languages.language_of(text, metadata, self._settings["language"], doc_id=doc_id)
+        return languages.language_of(text, [(metadata, len(text))], self._settings["language"], doc_id=doc_id)
 
     def split_text(self, text: str, *, language: str | None = None) -> "list[Sentence]":
         """Find the sentences of a text, with their sections, kinds, headings and lead-ins; long ones in pieces.
@@ -269,7 +269,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             front_matter = None if is_code else read_front_matter(text)
             values = front_matter.values if front_matter else {}
             said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
-            language = languages.language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
+            language = languages.language_of(text, said, self._settings["language"], doc_id=document.doc_id)
             rules = self._rulesets.of(language, document.doc_id)
             sentences = list["Sentence"]()
             for start, end, blocks, headings in document.segments:  # each by itself, at its place in the document
