@@ -21,7 +21,7 @@ from operator import itemgetter
 
 from langchain_sentence_window._primitives import Span
 
-from .blocks import LETTER, trim
+from .blocks import LETTER
 
 MIN_DATA_CHARS = 32
 """The fewest characters after the comma of a data URI that is no text."""
@@ -93,7 +93,7 @@ def hide_data_uris(text: str, uris: Sequence[Span]) -> str:
 
 
 def around_data_uris(text: str, start: int, end: int, uris: Sequence[Span]) -> Iterator[Span]:
-    """Yield the trimmed lines with a word around data URIs in ``[start, end)``, without brackets next to a URI."""
+    """Yield the lines with a word around data URIs in ``[start, end)``, without brackets next to a URI."""
     inside = uris[bisect_right(uris, start, key=_end) : bisect_left(uris, end, key=_start)]
     edges = [start, *(edge for uri in inside for edge in uri), end]
     for low, high in zip(edges[::2], edges[1::2], strict=True):
@@ -106,7 +106,7 @@ def around_data_uris(text: str, start: int, end: int, uris: Sequence[Span]) -> I
         if high < end:
             line_end = text.find("\n", letters[-1], high)
             high = line_end if line_end >= 0 else low + len(text[low:high].rstrip(_OPENING))
-        yield trim(text, low, high)
+        yield low, high
 
 
 _start, _end = itemgetter(0), itemgetter(1)

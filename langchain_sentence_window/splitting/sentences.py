@@ -335,10 +335,10 @@ def _sections(
 
 def _between_uris(text: str, blocks: Sequence[Block], uris: Sequence[Span]) -> Iterator[list[Block]]:
     """Yield the blocks of a section in runs, cut at data URIs."""
-    parts = [
-        replace(block, start=low, end=high, level=block.level if low == block.start else 0)
-        for block in blocks
-        for low, high in around_data_uris(text, block.start, block.end, uris)
-    ]
+    parts: list[Block] = []
+    for block in blocks:
+        for span in around_data_uris(text, block.start, block.end, uris):
+            start, end = trim(text, *span)
+            parts.append(replace(block, start=start, end=end, level=block.level if start == block.start else 0))
     for _, run in groupby(parts, lambda part: bisect_left(uris, (part.start, 0))):
         yield list(run)
