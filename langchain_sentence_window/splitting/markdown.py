@@ -8,7 +8,6 @@ quote has its mark, and paragraphs ask few rules about each of their lines. Defi
 import functools
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -29,6 +28,7 @@ from .blocks import (
     trim,
 )
 from .data_uris import STAND_IN
+from .front_matter import unread_end
 from .markup import has_markup
 
 if TYPE_CHECKING:
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     BlockRule: TypeAlias = Callable[[StateBlock, int, int, bool], bool]
 
 
-_RULE = re.compile(r"\ufeff?---[ \t]*+[\r\n]*\Z")
-# A line of YAML: "key: value", or what can follow it.
-_YAML = re.compile(r"[\w.-]++[ \t]*+:|[ \t]++\S|-[ \t]|#")
 # They begin with a newline, which the matcher finds fast; one is put before the text.
 _MARKS = re.compile(r"\n(?:#{1,6}[ \t]+\S|(?:```|~~~)|\|?[ \t]*:?-{3,}:?[ \t]*\||\ufeff?---[ \t]*\r?\n[\w.-]+[ \t]*:)")
 # A link's address ends at a bracket that isn't closed, so no text is read twice.
@@ -56,65 +53,44 @@ def is_markdown(text: str) -> bool:
     return any(pattern.search(lines) for pattern in (_MARKS, _UNDERLINE, _LINK)) or has_markup(lines)
 
 
-def parse_markdown(text: str, *, indented_code: bool, body: int = 0, layout: str = "") -> list[Block]:
+def parse_markdown(text: str, *, indented_code: bool, layout: str = "") -> list[Block]:
     """Cut a Markdown text into blocks.
 
     Args:
-        text: Any string.
+        text: Any string. Front matter that it begins with is a block.
         indented_code: Whether lines indented by four spaces are code, as in CommonMark, or paragraphs.
-        body: Where front matter ends that is left out; 0 if there is none.
         layout: A text as long as the first one, line by line, by which its lines are cut; empty for itself.
 
     Returns:
-        Blocks in order, disjoint, with nothing but white space and rules around them, and nothing else before them but
-        front matter. Each holds a word, or a symbol such as an emoji: a table's delimiter row belongs to the block
-        before it. Only the first block may hold none, if a blank line or a heading follows it. A blank text has no
-        block, and a text of rules one.
+        Blocks in order, disjoint, with nothing but white space and rules around them. Each holds a word, or a symbol
+        such as an emoji: a table's delimiter row belongs to the block before it. Only the first block may hold none, if
+        a blank line or a heading follows it. A blank text has no block, and a text of rules one.
     """
-    line_ends = [match.end() for match in LINE.finditer(text)]
-    line_starts = [0, *line_ends][: len(line_ends)]  # none of an empty text
-    runs: list[tuple[int, int, str, int]] = []  # first line, one past the last, kind, level; each line below is in one
-    at = offset = bisect_left(line_starts, body) if body else 0
-    if text.startswith(("---", "\ufeff---")) and not at:
-        at = offset = _unread_front_matter_lines(text, line_starts, line_ends)
-        if at:
-            runs.append((0, at, FRONT_MATTER, 0))
-    rest = (layout or text)[line_ends[at - 1] if at else 0 :]
-    for first, stop, kind, level in (*_parsed(rest, indented_code), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
-        first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
+    body = unread_end(text)
+    blocks = [Block(0, body, FRONT_MATTER)] if body else []
+    lines = [match.span() for match in LINE.finditer(text, body)]
+    at = 0
+    for first, stop, kind, level in (*_parsed((layout or text)[body:], indented_code), (len(lines), 0, PROSE, 0)):
         # Lines without a token of the parser (rules, delimiter rows, lines nested too deep) are prose.
-        gap = range(at, first)
-        runs += [(line, line + 1, PROSE, 0) for line in gap if text[line_starts[line] : line_ends[line]].strip()]
-        if first < stop:
-            runs.append((first, stop, kind, level))
-        at = max(at, first, stop)
-    blocks: list[Block] = []
-    for first, stop, kind, level in runs:
-        start, end = trim(text, line_starts[first], line_ends[stop - 1])
-        if kind == HEADING and end - start - text.count(STAND_IN, start, end) > MAX_MARKED_HEADING_CHARS:
+        spans = [trim(text, *line) for line in lines[at:first]]
+        blocks += [Block(start, end) for start, end in spans if start < end and not _is_rule(text, start, end)]
+        first, stop = max(first, at), min(stop, len(lines))
+        if first >= stop:
+            continue
+        at = stop
+        start, end = trim(text, lines[first][0], lines[stop - 1][1])
+        is_long = end - start - text.count(STAND_IN, start, end) > MAX_MARKED_HEADING_CHARS
+        if kind == HEADING and is_long:
             kind, level = PROSE, 0
-        if start < end:
+        if start < end and not (kind == PROSE and _is_rule(text, start, end)):
             blocks.append(Block(start, end, kind, level))
-    parted = [
-        block for block in blocks if block.kind != PROSE or not _RULE_ALONE.fullmatch(text, block.start, block.end)
-    ]
-    return _attach_wordless(text, parted or blocks[:1])
+    if not blocks and text.strip():
+        blocks = [Block(*trim(text, 0, len(text)))]
+    return _attach_wordless(text, blocks)
 
 
-def _unread_front_matter_lines(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> int:
-    """Count the lines between two rules that look like YAML, these included; two rules alone are none.
-
-    They are text, as they can't be read as metadata.
-    """
-    lines = zip(line_starts, line_ends, strict=True)
-    if not _RULE.match(text, *next(lines)):
-        return 0
-    for number, (start, end) in enumerate(lines, 2):
-        if text.startswith("---", start) and _RULE.match(text, start, end):
-            return number if number > 2 else 0  # noqa: PLR2004
-        if not _YAML.match(text, start, end):
-            break
-    return 0
+def _is_rule(text: str, start: int, end: int) -> bool:
+    return _RULE_ALONE.fullmatch(text, start, end) is not None
 
 
 def _parsed(text: str, indented_code: bool) -> Iterator[tuple[int, int, str, int]]:  # noqa: FBT001

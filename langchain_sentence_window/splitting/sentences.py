@@ -129,21 +129,21 @@ def split_text(
     uris = find_data_uris(text)
     if uris:
         text = hide_data_uris(text, uris)
-    body = above.front_matter.end if above.front_matter else 0
+    front_matter_chars = above.front_matter.end if above.front_matter else 0
+    body = " " * front_matter_chars + text[front_matter_chars:]
     structure = rules.structure
     if blocks is None and callable(structure):
-        unread = " " * body + text[body:]
-        blocks = parse_blocks(structure, unread)
-        text, structure = (text, "auto") if blocks is None else (unread, "auto")
+        blocks, structure = parse_blocks(structure, body), "auto"
+        text = text if blocks is None else body
     if blocks is not None:
         return _split_blocks(text, rules, above, blocks, uris)
     if structure == "auto" and (syntax := syntax or syntax_of_text(text)):
         return _split_code(text, syntax, rules, uris)
     if structure == "plain" or (structure == "auto" and not is_markdown(text)):
         return _cut(text, rules, above, None, uris)
-    read, layout = strip_markup(text)
-    found = parse_markdown(read, indented_code=structure == "markdown", body=body, layout=layout)
-    return _cut(read, rules, above, found, uris)
+    text, layout = strip_markup(body)
+    found = parse_markdown(text, indented_code=structure == "markdown", layout=layout)
+    return _cut(text, rules, above, found, uris)
 
 
 def _split_blocks(
