@@ -159,18 +159,15 @@ def _split_blocks(
 def _split_code(text: str, syntax: Syntax, rules: Ruleset, uris: Sequence[Span]) -> list[Sentence]:
     sentences: list[Sentence] = []
     for start, end in around_data_uris(text, 0, len(text), uris):
-        part = text[start:end]
-        own: list[Sentence] = []
-        for blocks, leads_of_blocks in code_sections(part, syntax):
-            spans = [fit_lengths(part, [(each.start, each.end)], rules.min_chars, rules.max_chars) for each in blocks]
+        for blocks, leads_of_blocks in code_sections(text, syntax, start, end):
+            spans = [fit_lengths(text, [(each.start, each.end)], rules.min_chars, rules.max_chars) for each in blocks]
             firsts = list(accumulate(map(len, spans), initial=0))
             leads = [
                 None if lead is None else firsts[lead]
                 for lead, of_block in zip(leads_of_blocks, spans, strict=True)
                 for _ in of_block
             ]
-            own += _section_sentences(part, blocks, spans, leads, low=len(own))
-        sentences += [moved(each, start, len(sentences)) for each in own] if start else own
+            sentences += _section_sentences(text, rules, blocks, spans, leads, low=len(sentences))
     return sentences
 
 
@@ -186,15 +183,7 @@ def _cut(
     for heading, section in _sections(text, refined, above, uris):
         spans = [cutter.cut(block) for block in section]
         leads = find_lead_ins(text, section, spans)
-        sentences += _section_sentences(
-            cutter.text,
-            section,
-            spans,
-            leads,
-            low=len(sentences),
-            heading=heading,
-            max_piece_chars=rules.max_piece_chars,
-        )
+        sentences += _section_sentences(cutter.text, rules, section, spans, leads, low=len(sentences), heading=heading)
     return sentences
 
 
@@ -245,24 +234,22 @@ class _Cutter:
 
 def _section_sentences(
     text: str,
+    rules: Ruleset,
     section: Sequence[Block],
     spans: Sequence[Sequence[Span]],
     leads: Sequence[int | None],
     *,
     low: int,
     heading: str = "",
-    max_piece_chars: int | None = None,
 ) -> Iterator[Sentence]:
     """Yield the sentences of a section, and those of prose that are long piece by piece."""
     sentences = [(block, span) for block, of_block in zip(section, spans, strict=True) for span in of_block]
     introducing = set(leads)
     cut: list[Sequence[Span]] = []
     for number, (block, span) in enumerate(sentences):
-        is_long = max_piece_chars is not None and span[1] - span[0] > max_piece_chars
-        if not is_long or block.kind in _UNCUT_KINDS or number in introducing or text[span[1] - 1] in COLONS:
-            cut.append((span,))
-        else:
-            cut.append(cut_at_clauses(text, span, max_piece_chars))
+        is_whole = block.kind in _UNCUT_KINDS or number in introducing or text[span[1] - 1] in COLONS
+        max_chars = None if is_whole else rules.max_piece_chars
+        cut.append([span] if max_chars is None else cut_at_clauses(text, span, max_chars))
     firsts = list(accumulate(map(len, cut), initial=low))
     for (block, _), lead, own, (first, end) in zip(sentences, leads, cut, pairwise(firsts), strict=True):
         lead_in = None if lead is None else firsts[lead]

@@ -244,18 +244,20 @@ class _Run:
     is_decorator: bool = False
 
 
-def code_sections(text: str, syntax: Syntax) -> list[CodeSection]:
+def code_sections(text: str, syntax: Syntax, start: int, end: int) -> list[CodeSection]:
     """Cut code into sections.
 
     Args:
         text: The text of a file, or a part of one.
         syntax: Its syntax.
+        start: Where the code begins.
+        end: One past its last code point.
 
     Returns:
         Sections in order. Their blocks are disjoint, with nothing but white space between them.
     """
-    lines = [match[0] for match in LINE.finditer(text)]
-    starts = list(accumulate(map(len, lines), initial=0))
+    lines = [match[0] for match in LINE.finditer(text, start, end)]
+    starts = list(accumulate(map(len, lines), initial=start))
 
     def chars(first: int, end: int) -> int:
         return starts[end] - starts[first]

@@ -250,7 +250,7 @@ def test_code_is_cut_into_sections_and_none_of_it_is_lost(lines: list[str], lang
     text = "\n".join(lines)
     syntax = syntax_of_language(language)
     assert syntax is not None
-    found = code_sections(text, syntax)
+    found = code_sections(text, syntax, 0, len(text))
     blocks = [block for section in found for block in section.blocks]
     assert all(before.end <= after.start for before, after in pairwise(blocks))
     assert "".join("".join(text[b.start : b.end].split()) for b in blocks) == "".join(text.split())
