@@ -183,10 +183,11 @@ _IN_HEADING = re.compile(
     + _LIST_OF_ATTRIBUTES
     + ")"
 )
-# Markup at the end of a line. A run of it is read once, wherever it ends.
+_LINE_TAIL = re.compile(r"[}>][ \t]*+(?=\n|\Z)")
+# A run of markup, which is read once, wherever it ends.
 _TAIL = re.compile(
     rf"(?:(?:{_NAMES_AND_CLASSES}|(?<=[)\]`*]){_PAIRS}|\{{%-?[ \t]*+end\w*[ \t]*+-?%\}}"
-    rf"|\{{\{{[<%][ \t]*+/[^{{}}\n]*+\}}\}}|{_INCLUDE}|</(?:{_BLOCK_NAMES}|[A-Z][\w.]*+)>)[ \t]*+)++(?P<end>(?=\n|\Z))?"
+    rf"|\{{\{{[<%][ \t]*+/[^{{}}\n]*+\}}\}}|{_INCLUDE}|</(?:{_BLOCK_NAMES}|[A-Z][\w.]*+)>)[ \t]*+)++"
 )
 _BLANKED = re.compile(r"[^\r\n]")
 
@@ -347,12 +348,14 @@ class _Finder:
     def _read_tails(self) -> None:
         """Find markup at the ends of lines, behind a word."""
         kept = [start for start, _ in self._kept]
-        for match in _TAIL.finditer(self._lines):
-            start = match.start()
-            number = bisect_right(kept, start) - 1
-            is_kept = number >= 0 and start < self._kept[number][1]
-            if match["end"] is not None and not is_kept and has_word(self._lines, self._line_start(start) + 1, start):
-                self.blanks.append(match.span())
+        for line_end in _LINE_TAIL.finditer(self._lines):
+            line = self._line_start(line_end.end()) + 1
+            number = bisect_right(kept, line_end.start()) - 1
+            if number >= 0 and line_end.start() < self._kept[number][1]:
+                continue
+            for tail in _TAIL.finditer(self._lines, line, line_end.end()):
+                if tail.end() == line_end.end() and has_word(self._lines, line, tail.start()):
+                    self.blanks.append(tail.span())
 
     def _closing(self, pattern: str, at: int) -> Span | None:
         """Return the span of what closes something; what nothing closes once isn't looked for again."""
