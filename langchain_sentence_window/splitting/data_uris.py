@@ -38,7 +38,7 @@ STAND_IN = "\u2044"
 _TYPES = r"(?:application|audio|chemical|font|image|message|model|multipart|text|video)/[\w.+-]{1,100}+"
 _PARAMETERS = r"(?:\s?;\s?(?!base64\b)[\w.!#$&^-]{1,50}+(?:=(?:\"[^\"\n]{0,100}+\"|[^;,\s\"]{0,100}+))?){0,9}+"
 _HEAD = re.compile(
-    rf"(?<![\w-])data:(?:(?P<type>{_TYPES}){_PARAMETERS})?(?P<base64>\s?;\s?base64)?\s?,"
+    rf"(?<![\w-])data:(?:{_TYPES}{_PARAMETERS}|(?=\s?;\s?base64))(?P<base64>\s?;\s?base64)?\s?,"
     rf"|\"{_TYPES}\"\s{{0,9}}:\s{{0,9}}(?P<list>\[\s{{0,99}})?\"",
     re.IGNORECASE,
 )
@@ -65,8 +65,6 @@ def find_data_uris(text: str) -> list[Span]:
     at = 0
     while head := _HEAD.search(text, at):
         at = head.end()
-        if head["type"] is None and head["base64"] is None and head[0][0] != '"':
-            continue
         if head["base64"] or head[0][0] == '"':
             end = _base64_end(text, head.start(), at, is_list=head["list"] is not None)
         else:

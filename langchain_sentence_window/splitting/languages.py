@@ -87,8 +87,6 @@ class Language:
             word: The word before the full stop.
             following: The word after it.
         """
-        if "ordinals" not in self.flags:
-            return False
         lower = following.lower()
         word = _RANGE.split(word)[-1]
         is_small = len(word) <= 2 if word.isdigit() else _ROMAN.fullmatch(word) is not None  # noqa: PLR2004
@@ -262,13 +260,10 @@ _LOCALE = re.compile(r"([a-z]{2,3})(?:[-_.@][\w.@-]*)?")
 _MIN_NAME_CHARS, _MAX_NAME_CHARS = 4, 30  # a name's; a shorter word is a code
 
 
-_NAMES, _OTHER_CODES, _OTHER_NAMES = (
+ISO_639_1, _OTHER_CODES, _OTHER_NAMES = (
     dict(pair.split(":") for pair in _CODES[section]) for section in ("names", "other_codes", "other_names")
 )
 _PROGRAMMING, _SENTENCEX_CODES = (frozenset(_CODES[name]) for name in ("programming", "sentencex"))
-
-ISO_639_1: dict[str, str] = _NAMES
-"""English names of languages by their two-letter codes."""
 
 
 def check_code(code: object) -> str:

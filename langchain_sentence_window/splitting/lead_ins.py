@@ -37,8 +37,6 @@ def find_lead_ins(text: str, blocks: Sequence[Block], sentences: Sequence[Sequen
     for position, (block, spans) in enumerate(zip(blocks, sentences, strict=True)):
         first = len(found)
         firsts.append(first)
-        if not spans:
-            continue
         lead = lists.read(block, first, spans)
         if block.kind == TABLE_ROW:
             lead = firsts[headers[position]] if position in headers else None
@@ -169,8 +167,6 @@ class _ListReader:
                 self._open.pop()
             self._open[-1] = replace(self._open[-1], last=last, span=span)
             return self._open[-1].lead
-        if block.kind == HTML and self._text.startswith("<!--", block.start):
-            return None  # a comment parts nothing
         if self._open:
             self._earlier, self._open = self._open[0], []
         self._before = (last, span) if block.kind in (PROSE, MESSAGE) else None

@@ -206,8 +206,6 @@ def _cut(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> list[Bloc
             continue
         for left, right in pairwise(sorted({block.start, *inside, block.end})):
             start, end = trim(text, left, right)
-            if start == end:
-                continue
             begins = left in beginnings
             is_inside = begins or (is_inside and start < final)
             if not is_inside or (is_item and not begins):
