@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .blocks import MAX_MARKED_HEADING_CHARS, wiki_heading
+from .blocks import LINE, MAX_MARKED_HEADING_CHARS, wiki_heading
 from .joints import ALWAYS_CLOSING, STOPS, has_ideographs, is_ideograph, unspaced_width
 from .languages import Language
 from .rules import MARKER, last_word
@@ -273,9 +273,8 @@ def _is_wrapped(text: str, gap: Gap, column: float) -> bool:
 
 def _line_end(text: str, start: int) -> int:
     """Return where a line ends, without the white space after it; cut if it is too long for a heading."""
-    stop = min(len(text), start + MAX_MARKED_HEADING_CHARS + 1)
-    end = next((at for at in range(start, stop) if text[at] in "\r\n"), stop)
-    return start + len(text[start:end].rstrip())
+    line = LINE.match(text, start, start + MAX_MARKED_HEADING_CHARS + 1)
+    return start + len(line[0].rstrip()) if line else start
 
 
 def _word_length(text: str, start: int) -> int:

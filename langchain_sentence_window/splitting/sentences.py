@@ -297,29 +297,27 @@ def _sections(
     Paths begin with the headings above the text that don't stand in it; without any, with the title in the front matter
     if there is one, and no heading of level 1.
     """
-    title_of = {
-        block.start: heading_title(text[block.start : block.end].replace(STAND_IN, ""))
-        for block in blocks
-        if block.level
-    }
-    in_text = {title_key(title) for title in title_of.values()} if above.headings else set[str]()
-    outer = list(takewhile(lambda heading: title_key(heading[1]) not in in_text, above.headings))
     titles: list[Title] = []
     front_matter = above.front_matter
-    if front_matter and front_matter.title and not above.headings and blocks and blocks[0].start >= front_matter.end:
-        titles = [(0, front_matter.title)] if all(block.level != 1 for block in blocks) else []
+    if above.headings:
+        in_text = {title_key(_title(text, block)) for block in blocks if block.level}
+        titles += takewhile(lambda heading: title_key(heading[1]) not in in_text, above.headings)
+    elif front_matter and front_matter.title and blocks and blocks[0].start >= front_matter.end:
+        titles += [(0, front_matter.title)] if all(block.level != 1 for block in blocks) else []
     firsts = [number for number, block in enumerate(blocks) if block.level]
     for first, end in pairwise((0, *firsts, len(blocks))):
         if first == end:
             continue
-        level = blocks[first].level
-        if level:
-            outer = [heading for heading in outer if heading[0] < level]
+        if level := blocks[first].level:
             titles = [heading for heading in titles if heading[0] < level]
-            titles.append((level, title_of[blocks[first].start]))
-        path = HEADING_SEPARATOR.join(title for _, title in (*outer, *titles))
+            titles.append((level, _title(text, blocks[first])))
+        path = shorten_path(HEADING_SEPARATOR.join(title for _, title in titles), MAX_PATH_CHARS)
         for section in _between_uris(text, blocks[first:end], uris) if uris else (blocks[first:end],):
-            yield shorten_path(path, MAX_PATH_CHARS), section
+            yield path, section
+
+
+def _title(text: str, heading: Block) -> str:
+    return heading_title(text[heading.start : heading.end].replace(STAND_IN, ""))
 
 
 def _between_uris(text: str, blocks: Sequence[Block], uris: Sequence[Span]) -> Iterator[list[Block]]:

@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import NamedTuple
 
 from langchain_sentence_window._primitives import Span
 
@@ -211,18 +210,6 @@ _CLOSER = re.compile(r"[)\]}{]|(?:end|fi|done|esac)\b")
 _MAX_SIGNATURE_CHARS = 400
 
 
-class CodeSection(NamedTuple):
-    """Functions that follow each other.
-
-    Attributes:
-        blocks: Their units, in order.
-        leads: For each unit the position of the one that leads it in; ``None`` if it begins a function.
-    """
-
-    blocks: Sequence[Block]
-    leads: Sequence[int | None]
-
-
 @dataclass(frozen=True, slots=True)
 class _Run:
     """Lines that belong together.
@@ -244,8 +231,8 @@ class _Run:
     is_decorator: bool = False
 
 
-def code_sections(text: str, syntax: Syntax, start: int, end: int) -> list[CodeSection]:
-    """Cut code into sections.
+def code_sections(text: str, syntax: Syntax, start: int, end: int) -> Iterator[tuple[list[Block], list[int | None]]]:
+    """Cut code into sections, which are functions that follow each other.
 
     Args:
         text: The text of a file, or a part of one.
@@ -253,8 +240,9 @@ def code_sections(text: str, syntax: Syntax, start: int, end: int) -> list[CodeS
         start: Where the code begins.
         end: One past its last code point.
 
-    Returns:
-        Sections in order. Their blocks are disjoint, with nothing but white space between them.
+    Yields:
+        The units of a section in order, and for each of them the position of the one that leads it in; ``None`` if it
+        begins a function. Between all of them is nothing but white space.
     """
     lines = [match[0] for match in LINE.finditer(text, start, end)]
     starts = list(accumulate(map(len, lines), initial=start))
@@ -277,10 +265,8 @@ def code_sections(text: str, syntax: Syntax, start: int, end: int) -> list[CodeS
         leads += [low + lead if lead is not None and lead < number else None for number in range(len(units))]
         spans += units
         is_short = len(units) == 1
-    return [
-        CodeSection([Block(*trim(text, starts[first], starts[end]), CODE) for first, end in spans], leads)
-        for spans, leads in sections
-    ]
+    for spans, leads in sections:
+        yield [Block(*trim(text, starts[first], starts[end]), CODE) for first, end in spans], leads
 
 
 def _units(
