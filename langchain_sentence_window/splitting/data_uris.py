@@ -42,13 +42,21 @@ _HEAD = re.compile(
     rf"|\"{_TYPES}\"\s{{0,9}}:\s{{0,9}}(?P<list>\[\s{{0,99}})?\"",
     re.IGNORECASE,
 )
-_RUN = re.compile(r"(?:[A-Za-z0-9+/_-]++|%(?:2[BF]|3D|0[AD]))*+(?:=|%3D)*+", re.IGNORECASE)
-_BETWEEN_RUNS = re.compile(r"(?:\\[rn])++|[ \t]*+\\?\r?\n[ \t>]*+|\"\s{0,99}[+\n]\s{0,99}\"")
-_BETWEEN_STRINGS = re.compile(r"(?:\\[rn])*+\",\s{0,99}\"")
-_LINE_ENDS_IN_STRING = re.compile(r"(?:\\[rn])*+")
-_ENDS_RUN = re.compile(r"[\s\"'`)>\]<\\]|\Z")
-_CLOSES = re.compile(r"[\"'`)>\\]")
-_WORD = re.compile(r"(?:[A-Za-z]?[a-z]*+|[A-Z]++)\d*+|[\W\d_]++")
+_RUN = r"(?:[A-Za-z0-9+/_-]++|%(?i:2[BF]|3D|0[AD]))*+(?:=|%3[Dd])*+"
+_WORD = r"(?:[A-Za-z]?[a-z]*+|[A-Z]++)\d*+|[\d+/%=_-]++"
+_ENDS_RUN = r"(?=[\s\"'`)>\]<\\]|\Z)"
+
+
+def _base64(gap: str) -> "re.Pattern[str]":
+    """Compile a pattern of lines of base64 with gaps between them, the last of which may be short, but is no word."""
+    long = rf"(?:{gap})(?=[A-Za-z0-9+/_%=-]{{{MIN_LINE_CHARS}}}){_RUN}{_ENDS_RUN}"
+    last = rf"(?:{gap})(?=[A-Za-z0-9+/_%=-])(?:(?!(?:{_WORD})(?=[\s\]<]|\Z)){_RUN}|{_RUN}(?<==)){_ENDS_RUN}"
+    is_long = rf"(?:(?<=[,\"])|(?<=\S{{{MIN_LINE_CHARS}}}))"  # so is an empty first line
+    return re.compile(rf"{_RUN}(?:{is_long}(?:{long})*+(?:{last})?+)?+(?:\\[rn])*+")
+
+
+_LINES = _base64(r"(?:\\[rn])++|[ \t]*+\\?\r?\n[ \t>]*+|\"\s{0,99}[+\n]\s{0,99}\"")
+_LIST_OF_LINES = _base64(r"(?:\\[rn])*+\",\s{0,99}\"")  # strings of JSON
 _TAG_BEFORE = re.compile(r"<[a-zA-Z][^<>]*+")
 _TAG_AFTER = re.compile(r"[^<>]*+>")
 _LABEL = re.compile(r"[ ]{0,3}\[[^\[\]\n]++\]:[ \t]*+<?")
@@ -66,7 +74,8 @@ def find_data_uris(text: str) -> list[Span]:
     while head := _HEAD.search(text, at):
         at = head.end()
         if head["base64"] or head[0][0] == '"':
-            end = _base64_end(text, head.start(), at, is_list=head["list"] is not None)
+            lines = (_LIST_OF_LINES if head["list"] else _LINES).match(text, at)
+            end = lines.end() if lines else at
         else:
             end = _encoded_end(text, head.start(), at, unclosed)
         if end - at >= MIN_DATA_CHARS:
@@ -123,32 +132,6 @@ def _with_markup(text: str, start: int, end: int, low: int) -> Span:
         return tag, rest.end()
     label = _LABEL.fullmatch(text, max(low, text.rfind("\n", low, start) + 1), start)
     return (label.start() if label else start), end
-
-
-def _base64_end(text: str, start: int, at: int, *, is_list: bool) -> int:
-    """Return where base64 ends that begins at a place or in the line after it; the URI begins at ``start``.
-
-    In JSON it may be a list of strings.
-    """
-    gap = _BETWEEN_STRINGS if is_list else _BETWEEN_RUNS
-    run = _RUN.match(text, at)
-    end = run.end() if run else at
-    length = end - start if end > at else MIN_LINE_CHARS
-    while length >= MIN_LINE_CHARS and (between := gap.match(text, end)):
-        run = _RUN.match(text, between.end())
-        if run is None or not run[0] or not _ENDS_RUN.match(text, run.end()):
-            break
-        length = len(run[0])
-        if length < MIN_LINE_CHARS and not _is_last_line(text, run):
-            break
-        end = run.end()
-    tail = _LINE_ENDS_IN_STRING.match(text, end)
-    return tail.end() if tail else end
-
-
-def _is_last_line(text: str, run: "re.Match[str]") -> bool:
-    """Return whether a short run after lines of base64 belongs to them, and is no word."""
-    return run[0].endswith("=") or _CLOSES.match(text, run.end()) is not None or not _WORD.fullmatch(run[0])
 
 
 def _encoded_end(text: str, start: int, at: int, unclosed: dict[str, int]) -> int:

@@ -45,8 +45,8 @@ _MIN_FULL = 0.85
 _UNSPACED_ITEM = re.compile(
     r"[・●○■□◆◇※①-⑳]|[一二三四五六七八九十]{1,3}[、．.]|[（(〔][^）)〕]{1,3}[）)〕]|第\S{1,4}[条條章節节款編编項项]"
 )
-_MAX_NOTES = 3
-_MAX_NOTE_CHARS = 150
+_NOTES = re.compile(r"[.!?…;:](?:\s*\([^()]{0,150}\)){1,3}\Z")
+_MAX_NOTES_CHARS = 500
 
 
 class Gap(NamedTuple):
@@ -242,15 +242,8 @@ def _is_open(text: str, gap: Gap, language: Language, first: str) -> bool:
 
 def _before_notes(text: str, line: int, end: int) -> int:
     """Return where a line ends before the notes in brackets after its last mark: "… by law. (Added in 1998)"."""
-    at = end
-    for _ in range(_MAX_NOTES):
-        opened = text.rfind("(", max(line, at - _MAX_NOTE_CHARS), at) if text[at - 1] == ")" else -1
-        if opened < 0 or text.find(")", opened, at) != at - 1:
-            break
-        at = opened
-        while at > line and text[at - 1].isspace():
-            at -= 1
-    return at if at > line and text[at - 1] in ".!?…;:" else end
+    notes = _NOTES.search(text, max(line, end - _MAX_NOTES_CHARS), end)
+    return notes.start() + 1 if notes else end
 
 
 def _is_ordinal(text: str, gap: Gap, language: Language) -> bool:

@@ -96,13 +96,9 @@ def ends_with_times(text: str) -> bool:
 
 def stretches(cue: str) -> list[Span]:
     """Return the lines of a cue, each cut where a tag stands; trimmed, none empty."""
-    found: list[Span] = []
-    for line in _LINE.finditer(cue):
-        tags = [tag.span() for tag in _TAG.finditer(cue, *line.span())]
-        edges = [line.start(), *(edge for tag in tags for edge in tag), line.end()]
-        spans = (trim(cue, low, high) for low, high in zip(edges[::2], edges[1::2], strict=True))
-        found += [span for span in spans if span[0] < span[1]]
-    return found
+    texts = _TAG.sub(lambda tag: "\n" * len(tag[0]), cue)
+    spans = (trim(cue, *match.span()) for match in _LINE.finditer(texts))
+    return [(start, end) for start, end in spans if start < end]
 
 
 def between_stretches(cue: str, end: int, start: int, before: str, after: str) -> str:
