@@ -227,6 +227,7 @@ MAX_HEADER_CELL_CHARS = 40
 """Characters of a cell of a header row that no delimiter row marks."""
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_DELIMITER_ROW = re.compile(r"[\r\n][|: \t>]*+-[|:\- \t>]*+(?=[\r\n]|\Z)")
 
 
 def header_rows(text: str, blocks: Sequence[Block]) -> dict[int, int]:
@@ -265,9 +266,8 @@ def header_rows(text: str, blocks: Sequence[Block]) -> dict[int, int]:
 
 def _is_delimited(text: str, row: Block) -> bool:
     """Return whether a row of Markdown has the delimiter row below it."""
-    lines = _LINE_END.split(text[row.start : row.end])[1:]
-    has_columns = "|" in text[row.start : row.end]  # else a hyphen is a cell of a row of several lines
-    return has_columns and any(set(line) <= set("|:- \t>") and "-" in line for line in lines)
+    has_columns = text.find("|", row.start, row.end) >= 0  # else a hyphen is a cell of a row of several lines
+    return has_columns and _DELIMITER_ROW.search(text, row.start, row.end) is not None
 
 
 def _looks_like_header(text: str, rows: Sequence[Block]) -> bool:

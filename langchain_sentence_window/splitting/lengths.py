@@ -31,15 +31,15 @@ def fit_lengths(text: str, spans: Sequence[Span], min_chars: int, max_chars: int
         Spans in order that cover the same text.
     """
     joined: list[Span] = []
-    waiting: int | None = None
+    is_short = False  # the last one
     for start, end in spans:
-        start = start if waiting is None else waiting
-        waiting = start if end - start < min_chars else None
-        if waiting is None:
-            joined.append((start, end))
-    if waiting is not None:
-        start = joined.pop()[0] if joined else waiting
-        joined.append((start, spans[-1][1]))
+        if is_short:
+            start, _ = joined.pop()
+        joined.append((start, end))
+        is_short = end - start < min_chars
+    if is_short and len(joined) > 1:
+        _, end = joined.pop()
+        joined[-1] = (joined[-1][0], end)
     if max_chars is None:
         return joined
     fitted: list[Span] = []

@@ -137,6 +137,7 @@ _LINE_OF_BRACES = re.compile(
     r".*(?:(?P<open>\{)|(?P<close>[}\])][;,)\]}]*)|[;,(\[=&|+?:<>\\])(?:[ \t]*//.*)?\Z"
     r"|[}@#:]|[\w.\[\]*]+ :?= |(?:import|package|using|use|return|const|let|var|val|case|break|continue)\b"
 )
+_COMMENTS_OF_BRACES = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LOOKED_AT = 20_000  # characters
 _MIN_LINES, _MIN_SHARE = 4, 0.7
 
@@ -145,8 +146,7 @@ def _has_braces(text: str) -> bool:
     """Return whether lines of a text open and close blocks as in C, Java or Rust, and most others are of code, too."""
     if "{" not in text or "```" in text or text.lstrip()[:1] in {"{", "[", "<", "\\"}:  # JSON, pages and LaTeX
         return False
-    before, *commented = text[:_LOOKED_AT].split("/*")
-    plain = before + "".join(each.partition("*/")[2] for each in commented)
+    plain = _COMMENTS_OF_BRACES.sub("", text[:_LOOKED_AT])
     lines = [line for each in plain.splitlines() if (line := each.strip())]
     found = [_LINE_OF_BRACES.match(line) for line in lines if not line.startswith("//")]
     matches = [match for match in found if match]

@@ -41,7 +41,7 @@ def refine_blocks(text: str, blocks: Iterable[Block]) -> list[Block]:
     Returns:
         Blocks in order that cover the same lines.
     """
-    found = list(join_marker_blocks(text, blocks))
+    found = join_marker_blocks(text, blocks)
     if ":" in text or "：" in text:  # else no line names a speaker
         found = cut_messages(text, found)
     if "**" in text or "__" in text:
@@ -286,47 +286,40 @@ def join_markers(text: str, spans: Sequence[Span]) -> list[Span]:
         Spans in order that cover the same text.
     """
     joined: list[Span] = []
-    marker: int | None = None
+    is_open = False  # whether the last one is markers alone, which go with the next
     for start, end in spans:
         only_marks = is_marker(text, start, end) or _NUMBER_OF_TITLE.fullmatch(text, start, end) is not None
         is_text = not only_marks and has_word(text, start, end)
-        if not is_text and not only_marks and marker is None and joined:
+        if is_open or (joined and not is_text and not only_marks):
             joined[-1] = (joined[-1][0], end)
-            continue
-        start = start if marker is None else marker
-        if is_text:
+        else:
             joined.append((start, end))
-        marker = None if is_text else start
-    if marker is not None:
-        last = spans[-1][1]
-        joined = [*joined[:-1], (joined[-1][0], last)] if joined else [trim(text, marker, last)]
+            is_open = True
+        is_open = is_open and not is_text
+    if is_open and len(joined) > 1:
+        _, end = joined.pop()
+        joined[-1] = (joined[-1][0], end)
     return joined
 
 
-def join_marker_blocks(text: str, blocks: Iterable[Block]) -> Iterator[Block]:
+def join_marker_blocks(text: str, blocks: Iterable[Block]) -> list[Block]:
     """Join blocks that are nothing but a number or a letter of a clause to the paragraph or list item after them.
 
     Args:
         text: The text.
         blocks: Its blocks, in order.
 
-    Yields:
+    Returns:
         Blocks in order that cover the same lines.
     """
-    waiting: Block | None = None
+    joined: list[Block] = []
+    is_open = False
     for block in blocks:
+        joins = is_open and block.kind in (PROSE, LIST_ITEM)
         is_short = block.kind == PROSE and block.end - block.start <= _MAX_NUMBER_CHARS
         is_open = is_short and _is_clause_number(text, block)
-        if waiting is not None:
-            if block.kind in (PROSE, LIST_ITEM):
-                block = replace(block, start=waiting.start)
-            else:
-                yield waiting
-        waiting = block if is_open else None
-        if not is_open:
-            yield block
-    if waiting is not None:
-        yield waiting
+        joined.append(replace(block, start=joined.pop().start) if joins else block)
+    return joined
 
 
 def _is_clause_number(text: str, block: Block) -> bool:
