@@ -322,35 +322,31 @@ def _above(runs: Sequence[_Run], at: int, signature: int | None, first: int) -> 
     return at
 
 
-def _runs(lines: Sequence[str], syntax: Syntax) -> Iterator[_Run]:
+def _runs(lines: Sequence[str], syntax: Syntax) -> list[_Run]:
     reader = _Reader(lines, syntax)
+    runs: list[_Run] = []
     at, chars = 0, 0
-    waiting: _Run | None = None  # statements that may go on
+    is_open = False  # whether the last run is statements that may go on
     while at < len(lines):
         line, indent = lines[at].strip(), _indent(lines[at])
         found = reader.read(at) if line else None
         is_decorator = line.startswith(("@", "#[", "[")) and not line.startswith("[[")
-        if waiting is not None and (
-            not line
-            or found
-            or chars + len(line) > UNIT_CHARS // 2
-            or (is_decorator and not waiting.is_decorator)
+        if is_open:
+            fits = chars + len(line) <= UNIT_CHARS // 2 and (runs[-1].is_decorator or not is_decorator)
             # A bracket that closes belongs to what it closes.
-            or (indent < waiting.indent and not _CLOSER.match(line))
-        ):
-            yield waiting
-            waiting = None
+            is_inside = indent >= runs[-1].indent or _CLOSER.match(line) is not None
+            is_open = line != "" and not found and fits and is_inside
         if found:
-            yield found
-        elif line and waiting is None:
+            runs.append(found)
+        elif is_open:
+            runs[-1] = replace(runs[-1], end=at + 1)
+        elif line:
             indent += bool(_CLOSER.match(line))
-            waiting, chars = _Run(at, at + 1, _STATEMENTS, indent, is_decorator=is_decorator), 0
-        elif line and waiting is not None:
-            waiting = replace(waiting, end=at + 1)
+            runs.append(_Run(at, at + 1, _STATEMENTS, indent, is_decorator=is_decorator))
+            is_open, chars = True, 0
         chars += len(line)
         at = found.end if found else at + 1
-    if waiting is not None:
-        yield waiting
+    return runs
 
 
 class _Reader:

@@ -10,7 +10,7 @@ Markers of items and clauses, such as "2.", "(a)" and "§ 12.", belong to the se
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, zip_longest
+from itertools import groupby, pairwise, zip_longest
 
 from langchain_sentence_window._primitives import COLONS, Span
 
@@ -229,11 +229,10 @@ def _by_line(text: str, blocks: Sequence[Block]) -> list[list[Block]]:
 def _runs(entries: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield ``(first, end)`` of each run of entries with short gaps between them."""
     at = [number for number, entry in enumerate(entries) if entry]
-    while at:
-        count = next((i for i in range(1, len(at)) if at[i] - at[i - 1] > _MAX_GAP + 1), len(at))
-        if count >= MIN_ENTRIES:
-            yield at[0], at[count - 1] + 1
-        at = at[count:]
+    gaps = [number for number, (one, other) in enumerate(pairwise(at), 1) if other - one > _MAX_GAP + 1]
+    for first, end in pairwise((0, *gaps, len(at))):
+        if end - first >= MIN_ENTRIES:
+            yield at[first], at[end - 1] + 1
 
 
 def _may_be_entry(block: Block) -> bool:

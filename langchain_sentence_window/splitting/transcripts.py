@@ -269,6 +269,6 @@ def find_speakers(text: str, lines: Iterable[Span], form: "re.Pattern[str]") -> 
     found: list[Speaker] = []
     for start, end in lines:
         if match := form.match(text, start, end):
-            name = match["name"] or match["nick"] if form is STAMPED else match["name"]
+            name = match[str(match.lastgroup)]
             found.append(Speaker(start, match.end(), name.strip("*_ ").casefold()))
     return found
