@@ -21,7 +21,7 @@ from operator import itemgetter
 
 from langchain_sentence_window._primitives import Span
 
-from .blocks import LETTER
+from .blocks import has_word
 
 MIN_DATA_CHARS = 32
 """The fewest characters after the comma of a data URI that is no text."""
@@ -32,8 +32,8 @@ MIN_LINE_CHARS = 40
 MAX_TAG_CHARS = 500
 """Characters of a tag before a data URI in it, and after it."""
 
-STAND_IN = "\u2044"
-"""What hides a data URI: a slash that is no markup anywhere, and may be a part of an address."""
+STAND_IN = "\ufdd0"
+"""What hides a data URI: a noncharacter, which no text holds, no format marks anything with, and addresses may hold."""
 
 _TYPES = r"(?:application|audio|chemical|font|image|message|model|multipart|text|video)/[\w.+-]{1,100}+"
 _PARAMETERS = r"(?:\s?;\s?(?!base64\b)[\w.!#$&^-]{1,50}+(?:=(?:\"[^\"\n]{0,100}+\"|[^;,\s\"]{0,100}+))?){0,9}+"
@@ -93,10 +93,12 @@ def without_data_uris(text: str) -> str:
 
 def hide_data_uris(text: str, uris: Sequence[Span]) -> str:
     """Return a text, as long as before, in which each data URI reads as a single word that begins no block."""
-    kept = list(text)
+    made: list[str] = []
+    at = 0
     for start, end in uris:
-        kept[start:end] = STAND_IN * (end - start)
-    return "".join(kept)
+        made += [text[at:start], STAND_IN * (end - start)]
+        at = end
+    return "".join((*made, text[at:]))
 
 
 def around_data_uris(text: str, start: int, end: int, uris: Sequence[Span]) -> Iterator[Span]:
@@ -104,21 +106,22 @@ def around_data_uris(text: str, start: int, end: int, uris: Sequence[Span]) -> I
     inside = uris[bisect_right(uris, start, key=_end) : bisect_left(uris, end, key=_start)]
     edges = [start, *(edge for uri in inside for edge in uri), end]
     for low, high in zip(edges[::2], edges[1::2], strict=True):
-        letters = [match.start() for match in LETTER.finditer(text, low, high)]
-        if not letters:
+        if not has_word(text, low, high):
             continue
-        if low > start:
-            line = text.rfind("\n", low, letters[0]) + 1
-            low = line or high - len(text[low:high].lstrip(_CLOSING))
+        if low > start and (after := _AFTER_URI.match(text, low, high)):
+            low = after.end()
         if high < end:
-            line_end = text.find("\n", letters[-1], high)
-            high = line_end if line_end >= 0 else low + len(text[low:high].rstrip(_OPENING))
+            line = _LAST_LINE.search(text, low, high)
+            high = line.end() if line else low + len(text[low:high].rstrip(_OPENING))
         yield low, high
 
 
 _start, _end = itemgetter(0), itemgetter(1)
-_CLOSING = " \t\r\n)\"'`>]};,.!?"
+# Lines without a word, and what closes the brackets around the URI.
+_AFTER_URI = re.compile(r"(?:[\W_]*\n)?[\s)\"'`>\]};,.]*")
 _OPENING = " \t\r\n(\"'`<"
+# From its last word to its end, if lines without a word follow it.
+_LAST_LINE = re.compile(r"(?<=[^\W_])(?:[^\w\n]|_)*+(?=\n[\W_]*+\Z)")
 
 
 def _with_markup(text: str, start: int, end: int, low: int) -> Span:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from .blocks import LINE, MAX_MARKED_HEADING_CHARS, wiki_heading
+from .data_uris import STAND_IN
 from .joints import ALWAYS_CLOSING, STOPS, has_ideographs, is_ideograph, unspaced_width
 from .languages import Language
 from .rules import MARKER, last_word
@@ -202,7 +203,7 @@ def _full_line(text: str, gaps: Sequence[Gap]) -> float:
     )
     if len(wrapped) >= MIN_WRAPPED_LINES:
         return max(MIN_COLUMN_CHARS, 0.9 * wrapped[len(wrapped) // 10])
-    lengths = sorted(gap.start - gap.line for gap in gaps)
+    lengths = sorted(gap.start - gap.line - text.count(STAND_IN, gap.line, gap.start) for gap in gaps)
     lengths = sorted([*lengths, len(text.rstrip()) - gaps[-1].end]) if gaps else []
     return max(MIN_COLUMN_CHARS, 0.9 * lengths[int(len(lengths) * 0.9)]) if lengths else MIN_COLUMN_CHARS
 

@@ -124,6 +124,14 @@ def test_sections_end_at_data_uris_and_their_headings_lead_ins_and_pieces_go_wit
     ]
 
 
+def test_a_picture_in_a_heading_is_not_in_the_path() -> None:
+    found = SentenceSplitter().split_text(f"# ![Logo]({URI}) Seats\n\nA card.\n\n## 1\u20442 price\n\nA seat.")
+    assert list(dict.fromkeys(each.heading for each in found)) == [
+        "![Logo]() Seats",
+        "![Logo]() Seats > 1\u20442 price",
+    ]
+
+
 async def test_a_window_holds_none_and_the_document_is_whole(words: WordEmbeddings, way: Invoke) -> None:
     text = f"# Fees\n\nA card. A seat.\n\n![A plan]({URI})\n\nA refund. A trial.\n"
     retriever = SentenceWindowRetriever.from_documents([Document(text, id="a")], words, window=9, k=9, **PLAIN)
