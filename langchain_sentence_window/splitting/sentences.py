@@ -221,8 +221,6 @@ class _Cutter:
     def _lines(self, start: int, end: int) -> list[Span]:
         """Return the lines of a stretch, joined where a sentence goes on."""
         inside = self._gaps[bisect_right(self._ends, start) : bisect_left(self._ends, end)]
-        if not inside:
-            return [(start, end)]
         return pieces(self.text, start, end, [gap.end for gap in self._breaks.breaks_among(inside)])
 
     def _sentences(self, start: int, end: int) -> list[Span]:
