@@ -198,6 +198,7 @@ def test_every_benchmark_has_a_command_on_the_page() -> None:
         "plan_model",
         "postgres_server",
         "question_sets",
+        "real_text",
         "scale_steps",
         "spaces",
         "streams",

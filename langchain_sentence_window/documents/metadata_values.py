@@ -159,6 +159,8 @@ def _plain(value: Any, levels: int, budget: Iterator[int]) -> Any:
 
 def _scalar(value: Any) -> str | float:
     """Convert a single value; one of a subclass, such as NumPy's, to the plain type that a store returns."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
     match value:
         case bool() | np.bool_():
             return bool(value)
@@ -168,13 +170,15 @@ def _scalar(value: Any) -> str | float:
         case int() | np.integer() if not isinstance(value, np.timedelta64):
             str(int(value))  # fails where it has more digits than Python writes
             return int(value)
-        case float() | np.floating() if math.isfinite(value):
+        case float() | np.floating():
+            if not math.isfinite(value):
+                raise ValueError("it isn't finite")
             return float(value)
         case Decimal() | UUID() | PurePath():
             return str(value)
         case date() | time() | np.datetime64() if value == value:  # noqa: PLR0124 - NaT isn't equal to itself
             return str(value) if isinstance(value, np.datetime64) else str(value.isoformat())
-    raise ValueError("JSON can't hold it")
+    raise ValueError(f"it is of type {type(value).__name__}")
 
 
 def _name(key: object, budget: Iterator[int]) -> str:

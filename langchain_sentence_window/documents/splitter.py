@@ -210,7 +210,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         if not isinstance(text, str):
             raise InvalidInputError(f"the text is {shown(text)}; give a string, such as document.page_content")
         joined = Group("", [part_of(Document(page_content=text))]).joined()
-        language = languages.language_of_parts(text, (), self._settings["language"])
+        language = languages.language_of(text, (), self._settings["language"])
         sentences, _ = self._split(joined, language)
         return [_in_parts(joined, sentence) for sentence in sentences] if joined.spans else sentences
 
@@ -271,7 +271,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         if language is None:
             values = front_matter.values if front_matter else {}
             said = [({**values, **part.document.metadata}, len(part.text)) for part in document.parts]
-            language = languages.language_of_parts(text, said, self._settings["language"], doc_id=document.doc_id)
+            language = languages.language_of(text, said, self._settings["language"], doc_id=document.doc_id)
         rules = self._rules_of(language, document.doc_id)
         sentences = list["Sentence"]()
         for start, end, blocks, headings in document.segments:  # each by itself, at its place in the document

@@ -229,6 +229,7 @@ def pieces(text: str, start: int, end: int, cuts: Iterable[int]) -> list[Span]:
     Returns:
         Trimmed spans that aren't empty, in order.
     """
-    edges = [start, *sorted({cut for cut in cuts if start < cut < end}), end]
-    spans = (trim(text, left, right) for left, right in pairwise(edges))
+    inner = {cut for cut in cuts if start < cut < end}
+    edges = (start, *sorted(inner), end) if inner else (start, end)
+    spans = [trim(text, left, right) for left, right in pairwise(edges)]
     return [(low, high) for low, high in spans if low < high]

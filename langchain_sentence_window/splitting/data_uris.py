@@ -15,13 +15,13 @@ nothing introduces, as it may be a key or a checksum that someone looks for.
 """
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from operator import itemgetter
 
 from langchain_sentence_window._primitives import Span
 
-from .blocks import LETTER
+from .blocks import has_word
 
 MIN_DATA_CHARS = 32
 """The fewest characters after the comma of a data URI that is no text."""
@@ -32,23 +32,31 @@ MIN_LINE_CHARS = 40
 MAX_TAG_CHARS = 500
 """Characters of a tag before a data URI in it, and after it."""
 
-STAND_IN = "/"
-"""What replaces a data URI while a text is split: a character that may be an address anywhere, and begins no block."""
+STAND_IN = "\ufdd0"
+"""What hides a data URI: a noncharacter, which no text holds, no format marks anything with, and addresses may hold."""
 
 _TYPES = r"(?:application|audio|chemical|font|image|message|model|multipart|text|video)/[\w.+-]{1,100}+"
 _PARAMETERS = r"(?:\s?;\s?(?!base64\b)[\w.!#$&^-]{1,50}+(?:=(?:\"[^\"\n]{0,100}+\"|[^;,\s\"]{0,100}+))?){0,9}+"
 _HEAD = re.compile(
-    rf"(?<![\w-])data:(?:(?P<type>{_TYPES}){_PARAMETERS})?(?P<base64>\s?;\s?base64)?\s?,"
+    rf"(?<![\w-])data:(?:{_TYPES}{_PARAMETERS}|(?=\s?;\s?base64))(?P<base64>\s?;\s?base64)?\s?,"
     rf"|\"{_TYPES}\"\s{{0,9}}:\s{{0,9}}(?P<list>\[\s{{0,99}})?\"",
     re.IGNORECASE,
 )
-_RUN = re.compile(r"(?:[A-Za-z0-9+/_-]++|%(?:2[BF]|3D|0[AD]))*+(?:=|%3D)*+", re.IGNORECASE)
-_BETWEEN_RUNS = re.compile(r"(?:\\[rn])++|[ \t]*+\\?\r?\n[ \t>]*+|\"\s{0,99}[+\n]\s{0,99}\"")
-_BETWEEN_STRINGS = re.compile(r"(?:\\[rn])*+\",\s{0,99}\"")
-_LINE_ENDS_IN_STRING = re.compile(r"(?:\\[rn])*+")
-_ENDS_RUN = re.compile(r"[\s\"'`)>\]<\\]|\Z")
-_CLOSES = re.compile(r"[\"'`)>\\]")
-_WORD = re.compile(r"(?:[A-Za-z]?[a-z]*+|[A-Z]++)\d*+|[\W\d_]++")
+_RUN = r"(?:[A-Za-z0-9+/_-]++|%(?i:2[BF]|3D|0[AD]))*+(?:=|%3[Dd])*+"
+_WORD = r"(?:[A-Za-z]?[a-z]*+|[A-Z]++)\d*+|[\d+/%=_-]++"
+_ENDS_RUN = r"(?=[\s\"'`)>\]<\\]|\Z)"
+
+
+def _base64(gap: str) -> "re.Pattern[str]":
+    """Compile a pattern of lines of base64 with gaps between them, the last of which may be short, but is no word."""
+    long = rf"(?:{gap})(?=[A-Za-z0-9+/_%=-]{{{MIN_LINE_CHARS}}}){_RUN}{_ENDS_RUN}"
+    last = rf"(?:{gap})(?=[A-Za-z0-9+/_%=-])(?:(?!(?:{_WORD})(?=[\s\]<]|\Z)){_RUN}|{_RUN}(?<==)){_ENDS_RUN}"
+    is_long = rf"(?:(?<=[,\"])|(?<=\S{{{MIN_LINE_CHARS}}}))"  # so is an empty first line
+    return re.compile(rf"{_RUN}(?:{is_long}(?:{long})*+(?:{last})?+)?+(?:\\[rn])*+")
+
+
+_LINES = _base64(r"(?:\\[rn])++|[ \t]*+\\?\r?\n[ \t>]*+|\"\s{0,99}[+\n]\s{0,99}\"")
+_LIST_OF_LINES = _base64(r"(?:\\[rn])*+\",\s{0,99}\"")  # strings of JSON
 _TAG_BEFORE = re.compile(r"<[a-zA-Z][^<>]*+")
 _TAG_AFTER = re.compile(r"[^<>]*+>")
 _LABEL = re.compile(r"[ ]{0,3}\[[^\[\]\n]++\]:[ \t]*+<?")
@@ -65,10 +73,9 @@ def find_data_uris(text: str) -> list[Span]:
     at = 0
     while head := _HEAD.search(text, at):
         at = head.end()
-        if head["type"] is None and head["base64"] is None and head[0][0] != '"':
-            continue
         if head["base64"] or head[0][0] == '"':
-            end = _base64_end(text, head.start(), at, is_list=head["list"] is not None)
+            lines = (_LIST_OF_LINES if head["list"] else _LINES).match(text, at)
+            end = lines.end() if lines else at
         else:
             end = _encoded_end(text, head.start(), at, unclosed)
         if end - at >= MIN_DATA_CHARS:
@@ -78,59 +85,43 @@ def find_data_uris(text: str) -> list[Span]:
     return found
 
 
-def without_data_uris(text: str, stand_in: str = "") -> str:
-    """Return a text with something else for each data URI."""
+def without_data_uris(text: str) -> str:
+    """Return a text without its data URIs."""
     kept = [0, *(at for uri in find_data_uris(text) for at in uri), len(text)]
-    return stand_in.join(text[start:end] for start, end in zip(kept[::2], kept[1::2], strict=True))
+    return "".join(text[start:end] for start, end in zip(kept[::2], kept[1::2], strict=True))
 
 
-class Shortened:
-    """A text with a stand-in for each data URI, and where both have what.
-
-    Attributes:
-        text: The shortened text.
-        stand_ins: Where the stand-ins are in it, each one character, in order.
-    """
-
-    def __init__(self, text: str, uris: Sequence[Span]) -> None:
-        """Put `STAND_IN` in the place of each URI."""
-        lengths = [end - start - 1 for start, end in uris]
-        self._uris = uris
-        self._removed = list(accumulate(lengths, initial=0))
-        self.stand_ins = [start - removed for (start, _), removed in zip(uris, self._removed, strict=False)]
-        self.text = without_data_uris(text, STAND_IN)
-
-    def place(self, at: int) -> int:
-        """Return the place in the text of a place in the shortened text; one past a stand-in is one past its URI."""
-        return at + self._removed[bisect_left(self.stand_ins, at)]
-
-    def short_place(self, at: int) -> int:
-        """Return the place in the shortened text of a place in the text; one inside a URI is one past its stand-in."""
-        number = bisect_left(self._uris, (at, 0))
-        last = self._uris[number - 1][1] if number else 0
-        return max(at, last) - self._removed[number]
-
-    def parts(self, start: int, end: int) -> Iterator[Span]:
-        """Yield what is around the stand-ins in a span of the shortened text: lines with a word, without brackets."""
-        first, stop = bisect_left(self.stand_ins, start), bisect_left(self.stand_ins, end)
-        edges = [start - 1, *self.stand_ins[first:stop], end]
-        for before, after in pairwise(edges):
-            part = self.text[before + 1 : after]
-            left, right = 0, len(part)
-            letters = [match.start() for match in LETTER.finditer(part)]
-            if not letters:
-                continue
-            if before >= start:
-                left = part.rfind("\n", 0, letters[0]) + 1
-                left += len(part[left:]) - len(part[left:].lstrip(_CLOSING))
-            if after < end:
-                line_end = part.find("\n", letters[-1])
-                right = len((part if line_end < 0 else part[:line_end]).rstrip(_OPENING))
-            yield before + 1 + left, before + 1 + right
+def hide_data_uris(text: str, uris: Sequence[Span]) -> str:
+    """Return a text, as long as before, in which each data URI reads as a single word that begins no block."""
+    made: list[str] = []
+    at = 0
+    for start, end in uris:
+        made += [text[at:start], STAND_IN * (end - start)]
+        at = end
+    return "".join((*made, text[at:]))
 
 
-_CLOSING = " \t\r\n)\"'`>]};,"
+def around_data_uris(text: str, start: int, end: int, uris: Sequence[Span]) -> Iterator[Span]:
+    """Yield the lines with a word around data URIs in ``[start, end)``, without brackets next to a URI."""
+    inside = uris[bisect_right(uris, start, key=_end) : bisect_left(uris, end, key=_start)]
+    edges = [start, *(edge for uri in inside for edge in uri), end]
+    for low, high in zip(edges[::2], edges[1::2], strict=True):
+        if not has_word(text, low, high):
+            continue
+        if low > start and (after := _AFTER_URI.match(text, low, high)):
+            low = after.end()
+        if high < end:
+            line = _LAST_LINE.search(text, low, high)
+            high = line.end() if line else low + len(text[low:high].rstrip(_OPENING))
+        yield low, high
+
+
+_start, _end = itemgetter(0), itemgetter(1)
+# Lines without a word, and what closes the brackets around the URI.
+_AFTER_URI = re.compile(r"(?:[\W_]*\n)?[\s)\"'`>\]};,.]*")
 _OPENING = " \t\r\n(\"'`<"
+# From its last word to its end, if lines without a word follow it.
+_LAST_LINE = re.compile(r"(?<=[^\W_])(?:[^\w\n]|_)*+(?=\n[\W_]*+\Z)")
 
 
 def _with_markup(text: str, start: int, end: int, low: int) -> Span:
@@ -144,32 +135,6 @@ def _with_markup(text: str, start: int, end: int, low: int) -> Span:
         return tag, rest.end()
     label = _LABEL.fullmatch(text, max(low, text.rfind("\n", low, start) + 1), start)
     return (label.start() if label else start), end
-
-
-def _base64_end(text: str, start: int, at: int, *, is_list: bool) -> int:
-    """Return where base64 ends that begins at a place or in the line after it; the URI begins at ``start``.
-
-    In JSON it may be a list of strings.
-    """
-    gap = _BETWEEN_STRINGS if is_list else _BETWEEN_RUNS
-    run = _RUN.match(text, at)
-    end = run.end() if run else at
-    length = end - start if end > at else MIN_LINE_CHARS
-    while length >= MIN_LINE_CHARS and (between := gap.match(text, end)):
-        run = _RUN.match(text, between.end())
-        if run is None or not run[0] or not _ENDS_RUN.match(text, run.end()):
-            break
-        length = len(run[0])
-        if length < MIN_LINE_CHARS and not _is_last_line(text, run):
-            break
-        end = run.end()
-    tail = _LINE_ENDS_IN_STRING.match(text, end)
-    return tail.end() if tail else end
-
-
-def _is_last_line(text: str, run: "re.Match[str]") -> bool:
-    """Return whether a short run after lines of base64 belongs to them, and is no word."""
-    return run[0].endswith("=") or _CLOSES.match(text, run.end()) is not None or not _WORD.fullmatch(run[0])
 
 
 def _encoded_end(text: str, start: int, at: int, unclosed: dict[str, int]) -> int:

@@ -100,7 +100,6 @@ def sentencex(language: str) -> Engine:
 
 _MARKER_BEFORE = re.compile(r"(?<=[.!?]\s)\d{1,2}\.\s\Z")
 _MAX_MARKER_CHARS = 8
-_MAX_TITLE_CHARS = 3
 _NUMBER_AT_END = re.compile(r"\d[\d.,]*\.\s+(?=[^\W\d_])")
 
 
@@ -153,8 +152,6 @@ def _abbreviates(text: str, sentence: int, stop: int, at: int, words: Language) 
     if (marker and marker.end() >= stop) or LABEL.fullmatch(text, sentence, stop - 1):
         return True
     word = last_word(text, sentence, stop - 1)
-    if stop == at and word.istitle() and len(word) <= _MAX_TITLE_CHARS:  # "Th.S."
-        return True
     if text[first_letter(text, at)].isdigit():
         return words.abbreviates(word) or ("." in word and word[-1:].isalpha())
     return words.abbreviates(word) and word.lower() not in words.numbered

@@ -20,10 +20,12 @@ MAX_FRONT_MATTER_CHARS = 10_000
 
 _TITLE = "title"
 _MAX_DEPTH = 10
-_FENCE = re.compile(r"(?:\ufeff)?---[ \t]*+(?:\r\n|\r|\n)")
-_FULL_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
 # A line of YAML: "key: value", what can follow it, or nothing.
-_LINE_OF_YAML = re.compile(r"[\w.-]++[ \t]*+:|[ \t]++\S|-[ \t]|#|[ \t]*+[\r\n]|[\"'][^\"'\r\n]*+[\"'][ \t]*+:")
+_LINE_OF_YAML = r"(?:[\w.-]++[ \t]*+:|[ \t]++\S|-[ \t]|#|[ \t]*+(?=[\r\n])|[\"'][^\"'\r\n]*+[\"'][ \t]*+:)[^\r\n]*+"
+_BREAK = r"(?:\r\n|\r|\n)"
+_BETWEEN_RULES = re.compile(
+    rf"(?:\ufeff)?---[ \t]*+{_BREAK}(?P<yaml>(?:{_LINE_OF_YAML}{_BREAK})*+)---(?=[ \t]*+(?:[\r\n]|\Z))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,26 +57,18 @@ def read_front_matter(text: str) -> FrontMatter | None:
         ``None`` if the text has none, or it is longer than `MAX_FRONT_MATTER_CHARS`, or isn't a mapping in YAML without
         anchors.
     """
-    fence = _FENCE.match(text)
-    if fence is None:
+    match = _BETWEEN_RULES.match(text)
+    if match is None or match.end() > MAX_FRONT_MATTER_CHARS:
         return None
-    at = fence.end()
-    while at < min(len(text), MAX_FRONT_MATTER_CHARS):
-        line = _FULL_LINE.match(text, at)
-        if line is None or _is_rule(line[0]):
-            break
-        if not _LINE_OF_YAML.match(text, at, line.end()):
-            return None
-        at = line.end()
-    closing = _FULL_LINE.match(text, at)
-    if closing is None or not _is_rule(closing[0]) or closing.end() > MAX_FRONT_MATTER_CHARS:
-        return None
-    values = _values(text[fence.end() : at])
-    return None if values is None else FrontMatter(at + len(closing[0].rstrip()), values)
+    values = _values(match["yaml"])
+    return None if values is None else FrontMatter(match.end(), values)
 
 
-def _is_rule(line: str) -> bool:
-    return line.rstrip(" \t\r\n") == "---"
+def unread_end(text: str) -> int:
+    """Return where lines of YAML between two rules end that a text begins with, without a blank line; 0 for none."""
+    match = _BETWEEN_RULES.match(text)
+    lines = match["yaml"].splitlines() if match else []
+    return match.end() if match and lines and all(map(str.strip, lines)) else 0
 
 
 @functools.lru_cache(maxsize=64)  # a file is asked for its title when it is loaded, and again when it is split

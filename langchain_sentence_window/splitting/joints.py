@@ -163,8 +163,6 @@ def _runs_on(text: str, at: int) -> bool:
         at: Where the next sentence seems to begin.
     """
     before = text[at - 1]
-    if text[at] in CLAUSE_MARKS:
-        return True
     if before == "．":
         return text[at - 2 : at - 1].isdigit()
     if before in STOPS:

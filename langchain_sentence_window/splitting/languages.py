@@ -87,8 +87,6 @@ class Language:
             word: The word before the full stop.
             following: The word after it.
         """
-        if "ordinals" not in self.flags:
-            return False
         lower = following.lower()
         word = _RANGE.split(word)[-1]
         is_small = len(word) <= 2 if word.isdigit() else _ROMAN.fullmatch(word) is not None  # noqa: PLR2004
@@ -161,7 +159,6 @@ SAMPLE_CHARS = 1_000
 
 _LANGID = "py3langid.langid", "py3langid", "languages"
 _NO_LANGUAGE = "zxx"
-_LISTS = (list, tuple, set, frozenset)
 
 # What stands in metadata where nothing is known: codes of ISO 639-2 for undetermined, several and none, and words of
 # loaders, such as LangChain's for web pages.
@@ -170,41 +167,20 @@ _SAYS_NOTHING = frozenset(
 )
 
 
-def language_of(text: str, metadata: Mapping[str, Any], language: str, *, doc_id: str = "") -> str:
-    """Tell the language of a document.
+def language_of(text: str, parts: Iterable[tuple[Mapping[str, Any], int]], language: str, *, doc_id: str = "") -> str:
+    """Return the language of a document, by the metadata of its parts.
 
-    ``language`` in its metadata decides: an ISO 639 code, also as loaders write it, such as ``en-US`` or ``deu``, or a
+    ``language`` in the metadata decides: an ISO 639 code, also as loaders write it, such as ``en-US`` or ``deu``, or a
     list of one. Else ``languages`` decides if it is a list of one code, as unstructured writes it.
 
     Args:
         text: The whole text of the document.
-        metadata: Its metadata.
+        parts: The metadata of each part, such as the elements of a page, and its characters.
         language: The language if the metadata doesn't say; `AUTO` to detect it.
         doc_id: The document's name, for messages.
 
     Returns:
-        An ISO 639 code in lower case.
-
-    Raises:
-        InvalidInputError: The metadata names a language that isn't known.
-        MissingExtraError: The language must be detected, and py3langid isn't installed.
-    """
-    return language_of_parts(text, [(metadata, len(text))], language, doc_id=doc_id)
-
-
-def language_of_parts(
-    text: str, parts: Iterable[tuple[Mapping[str, Any], int]], language: str, *, doc_id: str = ""
-) -> str:
-    """Tell the language of a document of parts, such as elements of a page whose languages were detected one by one.
-
-    Args:
-        text: The whole text of the document.
-        parts: The metadata of each part, and its characters.
-        language: The language if the metadata doesn't say; `AUTO` to detect it.
-        doc_id: The document's name, for messages.
-
-    Returns:
-        The code that the metadata gives most of the text, see `language_of`; of equals, the first.
+        The ISO 639 code in lower case that the metadata gives most of the text; of equals, the first.
 
     Raises:
         InvalidInputError: The metadata of a part names a language that isn't known.
@@ -212,11 +188,13 @@ def language_of_parts(
     """
     chars = Counter[str]()
     for metadata, size in parts:
-        said, among = _single(metadata.get("language")), _single(metadata.get("languages"))
-        code = plain_code(among) if said is None and isinstance(among, str) else None
-        if isinstance(said, str):
-            code = said if said == language else plain_code(said)  # an engine may know a code that nobody else knows
-        if said is not None and code is None:
+        said, code = _single(metadata.get("language")), None
+        if said is None:
+            element = _single(metadata.get("languages"))
+            code = plain_code(element) if isinstance(element, str) else None
+        elif said == language:  # an engine may know a code that nobody else knows
+            code = language
+        elif not isinstance(said, str) or (code := plain_code(said)) is None:
             raise unknown_code(said, doc_id=doc_id)
         if code is not None:
             chars[code] += size
@@ -252,10 +230,9 @@ def check_detection() -> None:
 
 def _single(value: object) -> object:
     """Return what a value of metadata says, without the list around it; ``None`` if it says nothing, or several."""
-    if type(value) in _LISTS and isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, list | tuple | set | frozenset):
         value = next(iter(value)) if len(value) == 1 else None
     if isinstance(value, str):
-        value = str.__str__(value)
         word = value.strip().lower().rstrip(".")
         return None if word in _SAYS_NOTHING or word in _PROGRAMMING else value
     is_nan = isinstance(value, float) and math.isnan(value)  # pandas writes it for nothing
@@ -280,16 +257,13 @@ def _identifier() -> Any:
 
 _SHAPE = re.compile(r"[a-z]{2,3}")
 _LOCALE = re.compile(r"([a-z]{2,3})(?:[-_.@][\w.@-]*)?")
-_MIN_NAME_CHARS, _MAX_NAME_CHARS = 3, 30
+_MIN_NAME_CHARS, _MAX_NAME_CHARS = 4, 30  # a name's; a shorter word is a code
 
 
-_NAMES, _OTHER_CODES, _OTHER_NAMES = (
+ISO_639_1, _OTHER_CODES, _OTHER_NAMES = (
     dict(pair.split(":") for pair in _CODES[section]) for section in ("names", "other_codes", "other_names")
 )
 _PROGRAMMING, _SENTENCEX_CODES = (frozenset(_CODES[name]) for name in ("programming", "sentencex"))
-
-ISO_639_1: dict[str, str] = _NAMES
-"""English names of languages by their two-letter codes."""
 
 
 def check_code(code: object) -> str:
@@ -345,12 +319,10 @@ def unknown_code(code: object, *, doc_id: str | None = None) -> InvalidInputErro
 
 def likely_code(text: str) -> str | None:
     """Guess the code from a language's name, or from a code in capitals or with a region; ``None`` for no guess."""
-    base = re.split(r"[-_.@\s]", text.strip().casefold(), maxsplit=1)[0]
-    if base in ISO_639_1 or base in _OTHER_CODES:
-        return _OTHER_CODES.get(base, base)
+    base = re.split(r"[-_.@\s]", text.strip().casefold(), maxsplit=1)[0][:_MAX_NAME_CHARS]
     codes = {name.casefold(): code for code, name in ISO_639_1.items()} | _OTHER_NAMES
+    codes |= _OTHER_CODES | {code: code for code in ISO_639_1}
     if base in codes or len(base) < _MIN_NAME_CHARS:
         return codes.get(base)
-    begun = [name for name in codes if name.startswith(base)]
-    near = begun or get_close_matches(base[:_MAX_NAME_CHARS], codes, n=1, cutoff=0.75)
+    near = get_close_matches(base, codes, n=1, cutoff=0.75)
     return codes[near[0]] if near else None

@@ -37,8 +37,6 @@ def find_lead_ins(text: str, blocks: Sequence[Block], sentences: Sequence[Sequen
     for position, (block, spans) in enumerate(zip(blocks, sentences, strict=True)):
         first = len(found)
         firsts.append(first)
-        if not spans:
-            continue
         lead = lists.read(block, first, spans)
         if block.kind == TABLE_ROW:
             lead = firsts[headers[position]] if position in headers else None
@@ -169,8 +167,6 @@ class _ListReader:
                 self._open.pop()
             self._open[-1] = replace(self._open[-1], last=last, span=span)
             return self._open[-1].lead
-        if block.kind == HTML and self._text.startswith("<!--", block.start):
-            return None  # a comment parts nothing
         if self._open:
             self._earlier, self._open = self._open[0], []
         self._before = (last, span) if block.kind in (PROSE, MESSAGE) else None
@@ -231,6 +227,7 @@ MAX_HEADER_CELL_CHARS = 40
 """Characters of a cell of a header row that no delimiter row marks."""
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_DELIMITER_ROW = re.compile(r"[\r\n][|: \t>]*+-[|:\- \t>]*+(?=[\r\n]|\Z)")
 
 
 def header_rows(text: str, blocks: Sequence[Block]) -> dict[int, int]:
@@ -269,9 +266,8 @@ def header_rows(text: str, blocks: Sequence[Block]) -> dict[int, int]:
 
 def _is_delimited(text: str, row: Block) -> bool:
     """Return whether a row of Markdown has the delimiter row below it."""
-    lines = _LINE_END.split(text[row.start : row.end])[1:]
-    has_columns = "|" in text[row.start : row.end]  # else a hyphen is a cell of a row of several lines
-    return has_columns and any(set(line) <= set("|:- \t>") and "-" in line for line in lines)
+    has_columns = text.find("|", row.start, row.end) >= 0  # else a hyphen is a cell of a row of several lines
+    return has_columns and _DELIMITER_ROW.search(text, row.start, row.end) is not None
 
 
 def _looks_like_header(text: str, rows: Sequence[Block]) -> bool:

@@ -31,15 +31,15 @@ def fit_lengths(text: str, spans: Sequence[Span], min_chars: int, max_chars: int
         Spans in order that cover the same text.
     """
     joined: list[Span] = []
-    waiting: int | None = None
+    is_short = False  # the last one
     for start, end in spans:
-        start = start if waiting is None else waiting
-        waiting = start if end - start < min_chars else None
-        if waiting is None:
-            joined.append((start, end))
-    if waiting is not None:
-        start = joined.pop()[0] if joined else waiting
-        joined.append((start, spans[-1][1]))
+        if is_short:
+            start, _ = joined.pop()
+        joined.append((start, end))
+        is_short = end - start < min_chars
+    if is_short and len(joined) > 1:
+        _, end = joined.pop()
+        joined[-1] = (joined[-1][0], end)
     if max_chars is None:
         return joined
     fitted: list[Span] = []
@@ -49,54 +49,41 @@ def fit_lengths(text: str, spans: Sequence[Span], min_chars: int, max_chars: int
     return fitted
 
 
-def cut_at_clauses(text: str, span: Span, max_chars: int | None) -> list[Span]:
+def cut_at_clauses(text: str, span: Span, max_chars: int) -> list[Span]:
     """Cut a long sentence into pieces of about equal length.
 
     Args:
         text: The text.
         span: The sentence.
         max_chars: Characters; a longer sentence is cut at ends of clauses, else of brackets, else at white space, else
-            inside words. ``None`` for no limit.
+            inside words.
 
     Returns:
         The pieces in order; one for a sentence that isn't cut.
     """
     start, end = span
-    if max_chars is None or end - start <= max_chars:
+    if end - start <= max_chars:
         return [span]
-    return list(pieces(text, start, end, _even_cuts(text, start, end, max_chars)))
+    return pieces(text, start, end, _cuts(text, start, end, max_chars, evenly=True))
 
 
-def _even_cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]:
+def _cuts(text: str, start: int, end: int, max_chars: int, *, evenly: bool = False) -> Iterator[int]:
     while end - start > max_chars:
-        low, high = start + max_chars // 3, min(start + max_chars, end - max_chars // 6)
-        target = start + (end - start) // math.ceil((end - start) / max_chars)
+        if evenly:
+            low, stop = start + max_chars // 3, min(start + max_chars, end - max_chars // 6)
+            target = start + (end - start) // math.ceil((end - start) / max_chars)
+        else:
+            low, stop = start + max_chars // 2, start + max_chars
+            target = stop
         start = (
-            _nearest_end(_CLAUSE_END, text, low, high, target)
-            or _nearest_end(_BRACKET_END, text, low, high, target)
-            or _last_end(_WHITE_SPACE, text, low, high)
-            or high
-        )
-        yield start
-
-
-def _nearest_end(pattern: "re.Pattern[str]", text: str, low: int, high: int, target: int) -> int | None:
-    ends = (match.end() for match in pattern.finditer(text, low, high))
-    return min(ends, key=lambda end: abs(end - target), default=None)
-
-
-def _cuts(text: str, start: int, end: int, max_chars: int) -> Iterator[int]:
-    while end - start > max_chars:
-        middle, stop = start + max_chars // 2, start + max_chars
-        start = (
-            _last_end(_CLAUSE_END, text, middle, stop)
-            or _last_end(_BRACKET_END, text, middle, stop)
-            or _last_end(_WHITE_SPACE, text, start, stop)
+            _nearest_end(_CLAUSE_END, text, low, stop, target)
+            or _nearest_end(_BRACKET_END, text, low, stop, target)
+            or _nearest_end(_WHITE_SPACE, text, low if evenly else start, stop, stop)
             or stop
         )
         yield start
 
 
-def _last_end(pattern: "re.Pattern[str]", text: str, low: int, stop: int) -> int | None:
-    ends = [match.end() for match in pattern.finditer(text, low, stop)]
-    return ends[-1] if ends else None
+def _nearest_end(pattern: "re.Pattern[str]", text: str, low: int, stop: int, target: int) -> int | None:
+    ends = (match.end() for match in pattern.finditer(text, low, stop))
+    return min(ends, key=lambda end: abs(end - target), default=None)

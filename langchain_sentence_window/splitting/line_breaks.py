@@ -11,7 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from .blocks import MAX_MARKED_HEADING_CHARS, wiki_heading
+from .blocks import LINE, MAX_MARKED_HEADING_CHARS, wiki_heading
+from .data_uris import STAND_IN
 from .joints import ALWAYS_CLOSING, STOPS, has_ideographs, is_ideograph, unspaced_width
 from .languages import Language
 from .rules import MARKER, last_word
@@ -45,8 +46,8 @@ _MIN_FULL = 0.85
 _UNSPACED_ITEM = re.compile(
     r"[・●○■□◆◇※①-⑳]|[一二三四五六七八九十]{1,3}[、．.]|[（(〔][^）)〕]{1,3}[）)〕]|第\S{1,4}[条條章節节款編编項项]"
 )
-_MAX_NOTES = 3
-_MAX_NOTE_CHARS = 150
+_NOTES = re.compile(r"[.!?…;:](?:\s*\([^()]{0,150}\)){1,3}\Z")
+_MAX_NOTES_CHARS = 500
 
 
 class Gap(NamedTuple):
@@ -202,7 +203,7 @@ def _full_line(text: str, gaps: Sequence[Gap]) -> float:
     )
     if len(wrapped) >= MIN_WRAPPED_LINES:
         return max(MIN_COLUMN_CHARS, 0.9 * wrapped[len(wrapped) // 10])
-    lengths = sorted(gap.start - gap.line for gap in gaps)
+    lengths = sorted(gap.start - gap.line - text.count(STAND_IN, gap.line, gap.start) for gap in gaps)
     lengths = sorted([*lengths, len(text.rstrip()) - gaps[-1].end]) if gaps else []
     return max(MIN_COLUMN_CHARS, 0.9 * lengths[int(len(lengths) * 0.9)]) if lengths else MIN_COLUMN_CHARS
 
@@ -242,15 +243,8 @@ def _is_open(text: str, gap: Gap, language: Language, first: str) -> bool:
 
 def _before_notes(text: str, line: int, end: int) -> int:
     """Return where a line ends before the notes in brackets after its last mark: "… by law. (Added in 1998)"."""
-    at = end
-    for _ in range(_MAX_NOTES):
-        opened = text.rfind("(", max(line, at - _MAX_NOTE_CHARS), at) if text[at - 1] == ")" else -1
-        if opened < 0 or text.find(")", opened, at) != at - 1:
-            break
-        at = opened
-        while at > line and text[at - 1].isspace():
-            at -= 1
-    return at if at > line and text[at - 1] in ".!?…;:" else end
+    notes = _NOTES.search(text, max(line, end - _MAX_NOTES_CHARS), end)
+    return notes.start() + 1 if notes else end
 
 
 def _is_ordinal(text: str, gap: Gap, language: Language) -> bool:
@@ -273,9 +267,8 @@ def _is_wrapped(text: str, gap: Gap, column: float) -> bool:
 
 def _line_end(text: str, start: int) -> int:
     """Return where a line ends, without the white space after it; cut if it is too long for a heading."""
-    stop = min(len(text), start + MAX_MARKED_HEADING_CHARS + 1)
-    end = next((at for at in range(start, stop) if text[at] in "\r\n"), stop)
-    return start + len(text[start:end].rstrip())
+    line = LINE.match(text, start, start + MAX_MARKED_HEADING_CHARS + 1)
+    return start + len(line[0].rstrip()) if line else start
 
 
 def _word_length(text: str, start: int) -> int:

@@ -2,13 +2,12 @@
 
 Only the parser's block rules run, as text inside a line doesn't move the boundaries of lines. Rules whose work grows
 faster than the text are replaced: tables are read without cells, an underlined heading has one line, each line of a
-quote has its mark, and link definitions are paragraphs.
+quote has its mark, and paragraphs ask few rules about each of their lines. Definitions of links are `markup`.
 """
 
 import functools
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
@@ -28,6 +27,8 @@ from .blocks import (
     is_underlined_title,
     trim,
 )
+from .data_uris import STAND_IN
+from .front_matter import unread_end
 from .markup import has_markup
 
 if TYPE_CHECKING:
@@ -37,19 +38,13 @@ if TYPE_CHECKING:
     BlockRule: TypeAlias = Callable[[StateBlock, int, int, bool], bool]
 
 
-_RULE = re.compile(r"\ufeff?---[ \t]*+[\r\n]*\Z")
-# A line of YAML: "key: value", or what can follow it.
-_YAML = re.compile(r"[\w.-]++[ \t]*+:|[ \t]++\S|-[ \t]|#")
 # They begin with a newline, which the matcher finds fast; one is put before the text.
 _MARKS = re.compile(r"\n(?:#{1,6}[ \t]+\S|(?:```|~~~)|\|?[ \t]*:?-{3,}:?[ \t]*\||\ufeff?---[ \t]*\r?\n[\w.-]+[ \t]*:)")
 # A link's address ends at a bracket that isn't closed, so no text is read twice.
 _LINK = re.compile(r"\]\((?:[^\s()]|\([^\s()]*+\))++\)")
 _UNDERLINE = re.compile(r"\n(?<![^\S\r]\n)(?<![=-]\n)(?<![\s=-]\r\n)(?:={3,}|-{3,})[ \t]*(?=[\r\n]|\Z)")
-_DEFINITION = re.compile(
-    r"[ ]{0,3}\[[^\[\]]{1,999}+\]:[ \t]*+\S++(?:[ \t]++(?:\"[^\"]*+\"|'[^']*+'|\([^()]*+\)))?[ \t]*+\Z"
-)
 _RULE_ALONE = re.compile(r"(?:\*[ \t]*+){3,}+|(?:-[ \t]*+){3,}+|(?:_[ \t]*+){3,}+|={3,}+")
-_WHOLE_KINDS = {"fence": CODE, "code_block": CODE, "html_block": HTML}
+_KINDS = {"paragraph": PROSE, "tr_open": TABLE_ROW, "fence": CODE, "code_block": CODE, "html_block": HTML}
 
 
 def is_markdown(text: str) -> bool:
@@ -58,71 +53,49 @@ def is_markdown(text: str) -> bool:
     return any(pattern.search(lines) for pattern in (_MARKS, _UNDERLINE, _LINK)) or has_markup(lines)
 
 
-def parse_markdown(text: str, *, indented_code: bool, body: int = 0, layout: str | None = None) -> list[Block]:
+def parse_markdown(text: str, *, indented_code: bool, layout: str = "") -> list[Block]:
     """Cut a Markdown text into blocks.
 
     Args:
-        text: Any string.
+        text: Any string. Front matter that it begins with is a block.
         indented_code: Whether lines indented by four spaces are code, as in CommonMark, or paragraphs.
-        body: Where front matter ends that is left out; 0 if there is none.
-        layout: A text as long as the first one, line by line, by which its lines are cut; ``None`` for itself.
+        layout: A text as long as the first one, line by line, by which its lines are cut; empty for itself.
 
     Returns:
-        Blocks in order, disjoint, with nothing but white space and rules around them, and nothing else before them but
-        front matter. Each holds a word, or a symbol such as an emoji: a table's delimiter row belongs to the block
-        before it. Only the first block may hold none, if a blank line or a heading follows it. A blank text has no
-        block, and a text of rules one.
+        Blocks in order, disjoint, with nothing but white space and rules around them. Each holds a word, or a symbol
+        such as an emoji: a table's delimiter row belongs to the block before it. Only the first block may hold none, if
+        a blank line or a heading follows it. A blank text has no block, and a text of rules one.
     """
-    line_ends = [match.end() for match in LINE.finditer(text)]
-    line_starts = [0, *line_ends][: len(line_ends)]  # none of an empty text
-    runs: list[tuple[int, int, str, int]] = []  # first line, one past the last, kind, level; each line below is in one
-    at = offset = bisect_left(line_starts, body) if body else 0
-    if text.startswith(("---", "\ufeff---")) and not at:
-        at = offset = _unread_front_matter_lines(text, line_starts, line_ends)
-        if at:
-            runs.append((0, at, FRONT_MATTER, 0))
-    rest = (text if layout is None else layout)[line_ends[at - 1] if at else 0 :]
-    for first, stop, kind, level in (*_parsed(rest, indented_code), (len(line_ends) - offset,) * 2 + (PROSE, 0)):
-        first, stop = max(first + offset, at), min(stop + offset, len(line_ends))
+    body = unread_end(text)
+    blocks = [Block(0, body, FRONT_MATTER)] if body else []
+    lines = [match.span() for match in LINE.finditer(text, body)]
+    at = 0
+    for first, stop, kind, level in (*_parsed((layout or text)[body:], indented_code), (len(lines), 0, PROSE, 0)):
         # Lines without a token of the parser (rules, delimiter rows, lines nested too deep) are prose.
-        gap = range(at, first)
-        runs += [(line, line + 1, PROSE, 0) for line in gap if text[line_starts[line] : line_ends[line]].strip()]
-        if first < stop:
-            runs.append((first, stop, kind, level))
-        at = max(at, first, stop)
-    blocks: list[Block] = []
-    for first, stop, kind, level in runs:
-        start, end = trim(text, line_starts[first], line_ends[stop - 1])
-        if kind == HEADING and end - start > MAX_MARKED_HEADING_CHARS:
+        spans = [trim(text, *line) for line in lines[at:first]]
+        blocks += [Block(start, end) for start, end in spans if start < end and not _is_rule(text, start, end)]
+        first, stop = max(first, at), min(stop, len(lines))
+        if first >= stop:
+            continue
+        at = stop
+        start, end = trim(text, lines[first][0], lines[stop - 1][1])
+        is_long = end - start - text.count(STAND_IN, start, end) > MAX_MARKED_HEADING_CHARS
+        if kind == HEADING and is_long:
             kind, level = PROSE, 0
-        if start < end:
+        if start < end and not (kind == PROSE and _is_rule(text, start, end)):
             blocks.append(Block(start, end, kind, level))
-    parted = [
-        block for block in blocks if block.kind != PROSE or not _RULE_ALONE.fullmatch(text, block.start, block.end)
-    ]
-    return _attach_wordless(text, parted or blocks[:1])
+    if not blocks and text.strip():
+        blocks = [Block(*trim(text, 0, len(text)))]
+    return _attach_wordless(text, blocks)
 
 
-def _unread_front_matter_lines(text: str, line_starts: Sequence[int], line_ends: Sequence[int]) -> int:
-    """Count the lines between two rules that look like YAML, these included; two rules alone are none.
-
-    They are text, as they can't be read as metadata.
-    """
-    lines = zip(line_starts, line_ends, strict=True)
-    if not _RULE.match(text, *next(lines)):
-        return 0
-    for number, (start, end) in enumerate(lines, 2):
-        if text.startswith("---", start) and _RULE.match(text, start, end):
-            return number if number > 2 else 0  # noqa: PLR2004
-        if not _YAML.match(text, start, end):
-            break
-    return 0
+def _is_rule(text: str, start: int, end: int) -> bool:
+    return _RULE_ALONE.fullmatch(text, start, end) is not None
 
 
 def _parsed(text: str, indented_code: bool) -> Iterator[tuple[int, int, str, int]]:  # noqa: FBT001
     in_items = 0
-    tokens = block_parser(indented_code).parse(text)
-    for token, inner in zip(tokens, [*tokens[1:], None], strict=False):
+    for token in block_parser(indented_code).parse(text):
         if token.type in ("list_item_open", "list_item_close"):
             in_items += token.nesting
         if token.map is None:
@@ -131,18 +104,8 @@ def _parsed(text: str, indented_code: bool) -> Iterator[tuple[int, int, str, int
         if token.type == "heading_open":
             # A heading inside a quote or an item is a heading, but begins no section.
             yield first, stop, HEADING, int(token.tag[1:]) if token.level == 0 else 0
-        elif token.type == "tr_open":
-            yield first, stop, TABLE_ROW, 0
-        elif token.type == "paragraph_open" and inner is not None and inner.content.strip():
-            # Link definitions, of one line each, may begin it.
-            lines = inner.content.split("\n") if inner.content.startswith("[") else []
-            body = first + next((i for i, line in enumerate(lines) if not _DEFINITION.match(line)), len(lines))
-            for line in range(first, body):
-                yield line, line + 1, PROSE, 0
-            if body < stop:
-                yield body, stop, LIST_ITEM if in_items else PROSE, 0
-        elif token.type in _WHOLE_KINDS:
-            yield first, stop, _WHOLE_KINDS[token.type], 0
+        elif token.type in _KINDS:
+            yield first, stop, LIST_ITEM if in_items and token.type == "paragraph" else _KINDS[token.type], 0
 
 
 def _attach_wordless(text: str, blocks: Sequence[Block]) -> list[Block]:
@@ -174,51 +137,75 @@ def _is_next_line(text: str, end: int, start: int) -> bool:
 
 @functools.cache
 def block_parser(indented_code: bool) -> "MarkdownIt":  # noqa: FBT001 - cached by it
-    """Return the parser of Markdown's blocks. Its tokens hold no content but that of paragraphs.
+    """Return the parser of Markdown's blocks. Only the lines of its tokens are of use.
 
     Args:
         indented_code: Whether lines indented by four spaces are code.
     """
-    from markdown_it import MarkdownIt, rules_block
+    from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark").disable("reference")
     if not indented_code:
         parser.disable("code")
-    # Each line of a paragraph is tried by all rules that may end one. By its first character most need not be called,
-    # which takes a third of the time off a manual of lists.
     ruler, may_end = parser.block.ruler, ["paragraph", "blockquote"]
     ruler.at("table", _table, {"alt": ["paragraph"]})
-    ruler.at("fence", _at("`~", rules_block.fence), {"alt": [*may_end, "list"]})
-    ruler.at("blockquote", _at(">", _quote), {"alt": [*may_end, "list"]})
-    ruler.at("hr", _at("*-_", rules_block.hr), {"alt": [*may_end, "list"]})
-    ruler.at("list", _at("*-+0123456789", rules_block.list_block), {"alt": may_end})
-    ruler.at("html_block", _at("<", rules_block.html_block), {"alt": may_end})
-    ruler.at("heading", _at("#", rules_block.heading), {"alt": may_end})
+    ruler.at("blockquote", _quote, {"alt": [*may_end, "list"]})
     ruler.at("lheading", _underlined_heading)
-    ruler.after("hr", "double_rule", _at("=", _double_rule), {"alt": ["paragraph"]})
+    ruler.at("paragraph", _paragraph)
+    ruler.before("table", "plain_paragraph", _plain_paragraph)
+    ruler.after("hr", "double_rule", _double_rule, {"alt": ["paragraph"]})
     parser.enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
-
-
-def _at(characters: str, rule: "BlockRule") -> "BlockRule":
-    """Return a rule that is called only for lines that begin with one of some characters."""
-    first = tuple(characters)
-
-    def rule_at(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - as rules are called
-        begins = state.src.startswith(first, state.bMarks[start] + state.tShift[start])
-        return begins and rule(state, start, end, silent)
-
-    return rule_at
 
 
 # Rules of blocks. A rule takes the state, the line that it may begin at, one past the last line, and whether to only
 # check if it would begin there. It returns whether it matched, and moves `state.line` past the lines that it consumed.
 _DELIMITERS = re.compile(r"\|?+[ \t]*+:?+-++:?+[ \t]*+(?:\|[ \t]*+:?+-++:?+[ \t]*+)*+\|?+")
 _DELIMITER = ("|", ":", "-")  # begins them
+_UNDERLINE_OR_DELIMITER = (*_DELIMITER, "=")
 _PIPE = re.compile(r"(?<!\\)\|")
 _DOUBLE_RULE = re.compile(r"={3,}")
 _MAX_INDENT = 3
+_BEGINS_BLOCK = tuple("#`~>*-_+=<0123456789")
+"""What a line begins with that ends a paragraph, unless it is a table's first row."""
+
+
+def _paragraph(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: ARG001, FBT001
+    """Match lines up to a blank one, or to one that another rule matches.
+
+    The library's rule asks all other rules about each line. Few lines begin as one of these requires, so asking only
+    about those takes a quarter of the time off splitting a manual of lists.
+    """
+    rules = state.md.block.ruler.getRules("paragraph")
+    parent, state.parentType = state.parentType, "paragraph"
+    line, stop = start + 1, state.lineMax
+    while line < stop and not state.isEmpty(line):
+        if _may_begin_block(state, line) and any(rule(state, line, stop, True) for rule in rules):  # noqa: FBT003
+            break
+        line += 1
+    state.parentType, state.line = parent, line
+    state.push("paragraph", "p", 0).map = [start, line]
+    return True
+
+
+def _plain_paragraph(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+    """Match a paragraph that no other rule can match, before each of them is asked."""
+    is_indented = state.sCount[start] - state.blkIndent > _MAX_INDENT
+    if is_indented or _begins(state, start, _BEGINS_BLOCK) or _begins(state, start + 1, _UNDERLINE_OR_DELIMITER):
+        return False
+    return _paragraph(state, start, end, silent)
+
+
+def _may_begin_block(state: "StateBlock", line: int) -> bool:
+    if state.sCount[line] - state.blkIndent > _MAX_INDENT:  # it goes on, whatever it holds
+        return False
+    return _begins(state, line, _BEGINS_BLOCK) or _begins(state, line + 1, _DELIMITER)
+
+
+def _begins(state: "StateBlock", line: int, marks: tuple[str, ...]) -> bool:
+    """Return whether a line begins with one of some marks; the one past the last line with none."""
+    return state.src.startswith(marks, state.bMarks[line] + state.tShift[line])
 
 
 def _table(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001 - as rules are called
@@ -226,7 +213,7 @@ def _table(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # 
 
     The library's rule fills short rows with empty cells, so a few characters can make very many cells.
     """
-    if start + 2 > end or not state.src.startswith(_DELIMITER, state.bMarks[start + 1] + state.tShift[start + 1]):
+    if start + 2 > end or not _begins(state, start + 1, _DELIMITER):
         return False
     if not _is_inside(state, start + 1) or state.is_code_block(start):
         return False

@@ -19,10 +19,10 @@ The title and the text of an admonition are text. Markup in the middle of a sent
 So does what stands in code. Blanks keep each line and each position. What can be read as text is text.
 """
 
+import functools
 import re
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from langchain_sentence_window._primitives import Span
@@ -41,9 +41,9 @@ _LAYOUT_NAMES = (
 )
 _TAG = rf"</?(?:{_LAYOUT_NAMES}(?=[\s/>]){_ATTRIBUTES})?>"
 _BLOCK_NAMES = r"(?:div|section|details|summary|center|figcaption|p)"
-_LIST_OF_ATTRIBUTES = (
-    r"\{(?::[^{}\n]*+|[ \t]*+(?:#[\w:]|\.[a-zA-Z_-])[^{}\n]*+|(?P<bare>[ \t]*+[\w-]++=(?=[\"'\w])[^{}\n]*+))\}"
-)
+_NAMES_AND_CLASSES = r"\{(?::[^{}\n]*+|[ \t]*+(?:#[\w:]|\.[a-zA-Z_-])[^{}\n]*+)\}"
+_PAIRS = r"\{[ \t]*+[\w-]++=(?=[\"'\w])[^{}\n]*+\}"
+_LIST_OF_ATTRIBUTES = f"{_NAMES_AND_CLASSES}|{_PAIRS}"
 _LIQUID = r"\{%(?:[^%\n]|%(?!\}))*+%\}|\{\{<[^<>{}]*+>\}\}|\{\{%[^%{}]*+%\}\}"
 _LIQUID += r"|\{#(?![\w:])[^#\n]*+#\}|\{/\*(?:[^*{]|\*(?!/))*+\*/\}"
 _INCLUDE = r"\{\*[^*\n]++\*\}|\{![^!\n]++!\}|\{\{#[^{}\n]++\}\}"
@@ -146,7 +146,9 @@ _SIGNS = re.compile(
 
 _MAX_NESTED = 20
 _FENCE = re.compile(r"(?P<marks>`{3,}|~{3,})(?P<info>[^\n]*+)")
-_DIRECTIVE = re.compile(r"[ \t]*+\{(?P<name>[\w:-]++)\}[ \t]*+(?P<title>[^\n]*+)")
+_DIRECTIVE = re.compile(
+    r"(?:`{3,}|~{3,})[ \t]*+\{(?P<name>[\w:-]++)\}[ \t]*+(?P<title>[^\n]*+)(?P<options>(?:\n[ \t]*+:[\w-]++:[^\n]*+)*+)"
+)
 _TEXTUAL = re.compile(
     r"admonition|attention|card|caution|danger|deprecated|details|dropdown|epigraph|error|exercise|figure|grid(?:-item(?:-card)?)?"
     r"|hint|important|margin|note|rubric|seealso|sidebar|solution|tab-(?:item|set)|tip|topic|version(?:added|changed)|warning"
@@ -182,11 +184,11 @@ _IN_HEADING = re.compile(
     + ")"
 )
 _LINE_TAIL = re.compile(r"[}>][ \t]*+(?=\n|\Z)")
-_TAIL_IN_BRACES = re.compile(
-    rf"(?:{_LIST_OF_ATTRIBUTES}|\{{%-?[ \t]*+end\w*[ \t]*+-?%\}}|\{{\{{[<%][ \t]*+/[^{{}}\n]*+\}}\}}|{_INCLUDE})"
+# A run of markup, which is read once, wherever it ends.
+_TAIL = re.compile(
+    rf"(?:(?:{_NAMES_AND_CLASSES}|(?<=[)\]`*]){_PAIRS}|\{{%-?[ \t]*+end\w*[ \t]*+-?%\}}"
+    rf"|\{{\{{[<%][ \t]*+/[^{{}}\n]*+\}}\}}|{_INCLUDE}|</(?:{_BLOCK_NAMES}|[A-Z][\w.]*+)>)[ \t]*+)++"
 )
-_TAIL_TAG = re.compile(rf"</(?:{_BLOCK_NAMES}|[A-Z][\w.]*+)>")
-_WHOLE_LINE = re.compile(r"[^\n]*+")
 _BLANKED = re.compile(r"[^\r\n]")
 
 
@@ -208,25 +210,13 @@ def has_markup(lines: str) -> bool:
     return _SIGNS.search(lines) is not None
 
 
-def strip_markup(text: str) -> Stripped | None:
-    """Blank the markup of a Markdown text; return ``None`` if it has none, or nothing else."""
+def strip_markup(text: str) -> Stripped:
+    """Blank the markup of a Markdown text. A text that would then hold no word stays as it is."""
     found = _Finder(text)
-    found.read()
-    if not found.blanks and not found.fences:
-        return None
     stripped = _blank(text, found.blanks)
-    if not has_word(stripped):
-        return None
+    if not has_word(stripped) or not (found.blanks or found.rules):
+        return Stripped(text, text)
     return Stripped(stripped, _layout(stripped, found))
-
-
-def is_markup(text: str) -> bool:
-    """Return whether what stands between two sentences holds nothing but white space and markup."""
-    if not text.strip():
-        return True
-    found = _Finder(text, is_gap=True)
-    found.read()
-    return not has_word(_blank(text, found.blanks))
 
 
 _TAG_WITH_STRING = re.compile(r"<[a-zA-Z][\w.:-]*+(?=\s)[^<>\"']*+(?:(?<==)(?:\"[^\"<]*+\"|'[^'<]*+')[^<>\"']*+)++>")
@@ -248,43 +238,37 @@ def _shielded(match: "re.Match[str]") -> str:
     return tag[:2] + "_" * (len(tag) - 3) + tag[-1]
 
 
-@dataclass(slots=True)
 class _Finder:
     """Finds the markup of a text.
 
     Attributes:
         text: The text.
-        is_gap: Whether it stood between two sentences, so that no fence in it holds code.
-        blanks: Spans of markup.
-        titles: Where the lines with a title begin.
+        blanks: Spans of markup, in order.
+        rules: What the parser reads, by where a line begins: a rule for one with a title, a fence for a tag around
+            code.
         boxes: Where the lines begin whose text is indented below them.
-        fences: Where the lines of tags around code begin.
     """
 
-    text: str
-    is_gap: bool = False
-    blanks: list[Span] = field(default_factory=list)
-    titles: list[int] = field(default_factory=list)
-    boxes: list[int] = field(default_factory=list)
-    fences: list[int] = field(default_factory=list)
-    _lines: str = ""  # the text with plain newlines, and one before it
-    _kept: list[Span] = field(default_factory=list)  # code, and HTML that is left to the parser
-    _open: list[str] = field(default_factory=list)  # the fences of directives that hold text
-    _unclosed: set[str] = field(default_factory=set)
-    _mdx: bool | None = None
-
-    def read(self) -> None:
-        """Find all."""
-        self._lines = "\n" + self.text
-        if "\r" in self.text:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.blanks: list[Span] = []
+        self.rules: dict[int, str] = {}
+        self.boxes: set[int] = set()
+        self._lines = "\n" + text  # with plain newlines
+        if "\r" in text:
             self._lines = self._lines.replace("\r\n", " \n").replace("\r", "\n")
+        self._kept: list[Span] = []  # code, and HTML that is left to the parser
+        self._open: list[str] = []  # the fences of directives that hold text
+        self._unclosed: set[str] = set()
         at = 0
         while match := _CANDIDATE.search(self._lines, at):
             at = max(self._read_line(match.end()), match.end())
         self._read_tails()
-        if self.is_gap:
-            self.blanks += (match.span() for match in _GAP_OPTIONS.finditer(self._lines))
         self.blanks = sorted((max(0, start - 1), end - 1) for start, end in self.blanks)
+
+    @functools.cached_property
+    def _is_mdx(self) -> bool:
+        return _MDX.search(self._lines) is not None
 
     def _read_line(self, at: int) -> int:
         """Read what begins at the first mark of a line, and return where to go on."""
@@ -293,9 +277,9 @@ class _Finder:
             return self._read_fence(at)
         if first == "#":
             return self._read_heading(at)
-        for pattern, closing in _CODE if first in ":{" and not self.is_gap else ():
+        for pattern, closing in _CODE if first in ":{" else ():
             if (match := pattern.match(lines, at)) and (end := self._closing(closing, match.end())):
-                self.fences += [at - 1, end[0]]
+                self.rules |= {self._line_start(at): "```", end[0]: "```"}
                 self._kept.append((at, end[1]))
                 return end[1]
         if first == "<" and (region := _REGION.match(lines, at)):
@@ -306,30 +290,24 @@ class _Finder:
                 self.blanks.append((at, stop))
             return stop
         stop = min(len(lines), at + MAX_MARKUP_CHARS)
-        rules = () if first in "ie" and not self._is_mdx() else _RULES.get(first, ())
+        rules = () if first in "ie" and not self._is_mdx else _RULES.get(first, ())
         matches = (pattern.match(lines, at, stop) for pattern in rules)
         if match := next(filter(None, matches), None):
             self._blank_but_title(match)
             return match.end()
         return at
 
-    def _is_mdx(self) -> bool:
-        if self._mdx is None:
-            self._mdx = self.is_gap or _MDX.search(self._lines) is not None
-        return self._mdx
-
     def _blank_but_title(self, match: "re.Match[str]") -> None:
         start, end = match.span()
-        line = self._lines.rfind("\n", 0, start) + 1
         title = match.span("title") if "title" in match.re.groupindex else (-1, -1)
         if title[0] >= 0 and has_word(self._lines, *title):
             self.blanks += [(start, title[0]), (title[1], end)]
-            self.titles.append(line - 1)
+            self.rules[self._line_start(start)] = "***"
         else:
             rule = _RULE_BELOW.match(self._lines, end)
-            self.blanks.append((start, rule.end() if rule and self._lines[end : end + 1] == "\n" else end))
+            self.blanks.append((start, rule.end() if rule else end))
         if match[0][0] in "!?=":
-            self.boxes.append(line - 1)
+            self.boxes.add(self._line_start(start))
 
     def _read_fence(self, at: int) -> int:
         fence = _FENCE.match(self._lines, at)
@@ -338,29 +316,25 @@ class _Finder:
         marks, end = fence["marks"], fence.end()
         if not fence["info"].strip():
             depth = next((n for n in reversed(range(len(self._open))) if marks.startswith(self._open[n])), None)
-            if depth is not None or self.is_gap:
-                del self._open[depth or 0 :]
+            if depth is not None:
+                del self._open[depth:]
                 self.blanks.append((at, end))
                 return end
-        directive = _DIRECTIVE.fullmatch(fence["info"])
-        if directive and _WITHOUT_TEXT.fullmatch(directive["name"]):
-            closing = self._closing(rf"\n[ \t]*{marks[0]}{{{min(len(marks), 99)},}}{_EOL}", end)
-            self.blanks.append((at, closing[1] if closing else end))
-            return self.blanks[-1][1]
-        if directive and _TEXTUAL.fullmatch(directive["name"]):
-            options = _FENCE_OPTIONS.match(self._lines, end)
-            has_title = directive["title"].strip() and directive["name"] != "figure"
-            title = self._lines[at:end].rfind(directive["title"]) + at if has_title else end
-            self.blanks.append((at, title))
-            if title < end:
-                self.titles.append(self._lines.rfind("\n", 0, at))
-            if options:
-                self.blanks.append(options.span())
+        directive = _DIRECTIVE.match(self._lines, at)
+        name = directive["name"] if directive else ""
+        if directive and _TEXTUAL.fullmatch(name):
+            title, title_end = directive.span("title")
+            if title < title_end and name != "figure":
+                self.blanks += [(at, title), directive.span("options")]
+                self.rules[self._line_start(at)] = "***"
+            else:
+                self.blanks.append((at, directive.end()))
             self._open = [*self._open[-_MAX_NESTED:], marks]
-            return options.end() if options else end
+            return directive.end()
+        is_markup = _WITHOUT_TEXT.fullmatch(name) is not None
         closing = self._closing(rf"\n[ \t]*{marks[0]}{{{min(len(marks), 99)},}}{_EOL}", end)
-        stop = closing[1] if closing else len(self._lines)
-        self._kept.append((at, stop))
+        stop = closing[1] if closing else end if is_markup else len(self._lines)
+        (self.blanks if is_markup else self._kept).append((at, stop))
         return stop
 
     def _read_heading(self, at: int) -> int:
@@ -372,30 +346,16 @@ class _Finder:
         return end
 
     def _read_tails(self) -> None:
-        """Find markup at the ends of lines."""
+        """Find markup at the ends of lines, behind a word."""
         kept = [start for start, _ in self._kept]
-        for match in _LINE_TAIL.finditer(self._lines):
-            number = bisect_right(kept, match.start()) - 1
-            if number >= 0 and match.start() < self._kept[number][1]:
+        for line_end in _LINE_TAIL.finditer(self._lines):
+            line = self._line_start(line_end.end()) + 1
+            number = bisect_right(kept, line_end.start()) - 1
+            if number >= 0 and line_end.start() < self._kept[number][1]:
                 continue
-            line = self._lines.rfind("\n", 0, match.start()) + 1
-            end = match.start() + 1
-            word = -1 if self.is_gap else next((at for at in range(line, end) if self._lines[at].isalnum()), end)
-            while end > line:
-                start = self._lines.rfind("<" if self._lines[end - 1] == ">" else "{", line, end)
-                if start > line and self._lines[start - 1] == "{":
-                    start -= 1
-                pattern = _TAIL_TAG if self._lines[end - 1] == ">" else _TAIL_IN_BRACES
-                tail = pattern.fullmatch(self._lines, start, end) if start >= line else None
-                if tail is None or start <= word:  # nothing of the line would be left
-                    break
-                before = self._lines[start - 1]
-                if pattern is _TAIL_IN_BRACES and tail["bare"] and before not in ")]`*":
-                    break
-                self.blanks.append((start, end))
-                end = start
-                while end > line and self._lines[end - 1] in " \t":
-                    end -= 1
+            for tail in _TAIL.finditer(self._lines, line, line_end.end()):
+                if tail.end() == line_end.end() and has_word(self._lines, line, tail.start()):
+                    self.blanks.append(tail.span())
 
     def _closing(self, pattern: str, at: int) -> Span | None:
         """Return the span of what closes something; what nothing closes once isn't looked for again."""
@@ -404,15 +364,16 @@ class _Finder:
             self._unclosed.add(pattern)
         return match.span() if match else None
 
+    def _line_start(self, at: int) -> int:
+        """Return where the line of a position begins in the text, which is one before its place in the lines."""
+        return self._lines.rfind("\n", 0, at)
+
     def _line_end(self, at: int) -> int:
-        match = _WHOLE_LINE.match(self._lines, at)
-        return match.end() if match else at
+        end = self._lines.find("\n", at)
+        return len(self._lines) if end < 0 else end
 
 
-_RULE_BELOW = re.compile(r"(?:[ \t]*+\n)++[ ]{0,3}(?:-{3,}|\*{3,}|_{3,})" + _EOL)
-_FENCE_OPTIONS = re.compile(r"(?:\n[ \t]*+:[\w-]++:[^\n]*+)++")
-# Below a title, which parted them from what they belong to.
-_GAP_OPTIONS = re.compile(r"(?<=\n):[\w-]++:[^\n]*+|(?<=\n)(?:[ ]{4}|\t)[ \t]*+[\w-]++:[^\n]*+")
+_RULE_BELOW = re.compile(r"(?=\n)(?:[ \t]*+\n)++[ ]{0,3}(?:-{3,}|\*{3,}|_{3,})" + _EOL)
 
 
 def _blank(text: str, spans: Sequence[Span]) -> str:
@@ -432,8 +393,6 @@ _TAB = 4
 
 def _layout(stripped: str, found: _Finder) -> str:
     """Return the lines that the parser reads."""
-    titles, boxes = frozenset(found.titles), frozenset(found.boxes)
-    fences = sorted(found.fences)
     open_boxes: list[int] = []  # their indents
     made: list[str] = []
     for match in LINE.finditer(stripped):
@@ -445,13 +404,10 @@ def _layout(stripped: str, found: _Finder) -> str:
             while open_boxes and width < open_boxes[-1] + _INDENT:
                 open_boxes.pop()
         kept = indent.expandtabs(_TAB)[_INDENT * len(open_boxes) :] if open_boxes else indent
-        if start in boxes:
+        if start in found.boxes:
             open_boxes.append(width)
-        if start in titles:
-            line = _fitted(kept + "***", line)
-        elif fences and start <= fences[0] < end:
-            del fences[0]
-            line = _fitted(kept + "```", line)
+        if start in found.rules:
+            line = _fitted(kept + found.rules[start], line)
         elif line.strip() and (kept != indent or line[len(indent) :][:1] in (" ", "\t")):
             line = _fitted(kept + line.strip(), line)
         made.append(line)

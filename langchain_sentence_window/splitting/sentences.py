@@ -3,7 +3,7 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, groupby, pairwise, takewhile
 from typing import NamedTuple
 
 from langchain_sentence_window._primitives import COLONS, Span
@@ -29,14 +29,14 @@ from .blocks import (
     title_key,
     trim,
 )
-from .data_uris import Shortened, find_data_uris
+from .data_uris import STAND_IN, around_data_uris, find_data_uris, hide_data_uris
 from .engines import Ruleset
 from .front_matter import FrontMatter
 from .lead_ins import find_lead_ins
 from .lengths import cut_at_clauses, fit_lengths
 from .line_breaks import Gap, LineBreaks
 from .markdown import is_markdown, parse_markdown
-from .markup import is_markup, shield_tags, strip_markup
+from .markup import shield_tags, strip_markup
 from .parsers import parse_blocks, read_masks
 from .rules import is_casual, sentence_starts
 from .source_code import Syntax, code_sections, syntax_of_text
@@ -127,110 +127,63 @@ def split_text(
         InvalidInputError: The engine returned a span outside its text, or the parser no blocks.
     """
     uris = find_data_uris(text)
-    if not uris:
-        return _split(text, rules, above, blocks, syntax)
-    short = Shortened(text, uris)
-    at = short.short_place
-    if blocks is not None:
-        blocks = [replace(each, start=at(each.start), end=at(each.end)) for each in blocks]
-    if above.front_matter:
-        above = above._replace(front_matter=replace(above.front_matter, end=at(above.front_matter.end)))
-    return _around_data_uris(_split(short.text, rules, above, blocks, syntax), short)
-
-
-def _split(
-    text: str, rules: Ruleset, above: Above, blocks: Sequence[Block] | None, syntax: Syntax | None
-) -> list[Sentence]:
-    """Split a text without data URIs."""
-    body = above.front_matter.end if above.front_matter else 0
+    if uris:
+        text = hide_data_uris(text, uris)
+    front_matter_chars = above.front_matter.end if above.front_matter else 0
+    body = " " * front_matter_chars + text[front_matter_chars:]
     structure = rules.structure
     if blocks is None and callable(structure):
-        unread = " " * body + text[body:]
-        blocks = parse_blocks(structure, unread)
-        text, structure = (text, "auto") if blocks is None else (unread, "auto")
+        blocks, structure = parse_blocks(structure, body), "auto"
+        text = text if blocks is None else body
     if blocks is not None:
-        return _split_blocks(text, rules, above, blocks)
+        return _split_blocks(text, rules, above, blocks, uris)
     if structure == "auto" and (syntax := syntax or syntax_of_text(text)):
-        return _split_code(text, syntax, rules)
+        return _split_code(text, syntax, rules, uris)
     if structure == "plain" or (structure == "auto" and not is_markdown(text)):
-        return _cut(text, rules, above, None)
-    indented_code = structure == "markdown"
-    if stripped := strip_markup(text):
-        found = parse_markdown(stripped.text, indented_code=indented_code, body=body, layout=stripped.layout)
-        sentences = _cut(stripped.text, rules, above, found)
-        if all(is_markup(text[one.end : other.start]) for one, other in pairwise(sentences)):  # else it was text
-            return sentences
-    return _cut(text, rules, above, parse_markdown(text, indented_code=indented_code, body=body))
+        return _cut(text, rules, above, None, uris)
+    text, layout = strip_markup(body)
+    found = parse_markdown(text, indented_code=structure == "markdown", layout=layout)
+    return _cut(text, rules, above, found, uris)
 
 
-def _around_data_uris(sentences: Sequence[Sentence], short: Shortened) -> list[Sentence]:
-    """Return the sentences of a shortened text at their places in the text, cut at data URIs, which end sections."""
-    parts: dict[tuple[int, int], Span] = {}  # by the number of the sentence and of the URIs before the part
-    for number, each in enumerate(sentences):
-        for span in short.parts(each.start, each.end):
-            parts[number, bisect_left(short.stand_ins, span[0])] = span
-    places = {key: at for at, key in enumerate(parts)}
-    sections = [(sentences[number].section_start, uris) for number, uris in parts]
-    wholes = [((sentences[number].pieces or (number,))[0], uris) for number, uris in parts]
-    made: list[Sentence] = []
-    for at, ((number, uris), (start, end)) in enumerate(parts.items()):
-        sentence = sentences[number]
-        pieces = (bisect_left(wholes, wholes[at]), bisect_right(wholes, wholes[at]))
-        made.append(
-            sentence._replace(
-                start=short.place(start),
-                end=short.place(end),
-                section_start=bisect_left(sections, sections[at]),
-                section_end=bisect_right(sections, sections[at]),
-                lead_in=None if sentence.lead_in is None else places.get((sentence.lead_in, uris)),
-                level=sentence.level if start == sentence.start else 0,
-                pieces=pieces if pieces[1] - pieces[0] > 1 else None,
-            )
-        )
-    return made
-
-
-def _split_blocks(text: str, rules: Ruleset, above: Above, blocks: Sequence[Block]) -> list[Sentence]:
+def _split_blocks(
+    text: str, rules: Ruleset, above: Above, blocks: Sequence[Block], uris: Sequence[Span]
+) -> list[Sentence]:
     """Split a text whose blocks a loader or a parser found; see `parsers` for masks and bodies."""
     reading, plain = read_masks(text, blocks)
     bodies = {block.start: block.body for block in plain if block.body is not None}
-    sentences = _cut(reading, rules, above, plain)
+    sentences = _cut(reading, rules, above, plain, uris)
     return [each._replace(start=bodies[each.start]) if each.start in bodies else each for each in sentences]
 
 
-def _split_code(text: str, syntax: Syntax, rules: Ruleset) -> list[Sentence]:
+def _split_code(text: str, syntax: Syntax, rules: Ruleset, uris: Sequence[Span]) -> list[Sentence]:
     sentences: list[Sentence] = []
-    for blocks, leads_of_blocks in code_sections(text, syntax):
-        spans = [fit_lengths(text, [(block.start, block.end)], rules.min_chars, rules.max_chars) for block in blocks]
-        firsts = list(accumulate(map(len, spans), initial=0))
-        leads = [
-            None if lead is None else firsts[lead]
-            for lead, of_block in zip(leads_of_blocks, spans, strict=True)
-            for _ in of_block
-        ]
-        sentences += _section_sentences(text, blocks, spans, leads, low=len(sentences))
+    for start, end in around_data_uris(text, 0, len(text), uris):
+        for blocks, leads_of_blocks in code_sections(text, syntax, start, end):
+            spans = [fit_lengths(text, [(each.start, each.end)], rules.min_chars, rules.max_chars) for each in blocks]
+            firsts = list(accumulate(map(len, spans), initial=0))
+            leads = [
+                None if lead is None else firsts[lead]
+                for lead, of_block in zip(leads_of_blocks, spans, strict=True)
+                for _ in of_block
+            ]
+            sentences += _section_sentences(text, rules, blocks, spans, leads, low=len(sentences))
     return sentences
 
 
-def _cut(text: str, rules: Ruleset, above: Above, blocks: Sequence[Block] | None) -> list[Sentence]:
+def _cut(
+    text: str, rules: Ruleset, above: Above, blocks: Sequence[Block] | None, uris: Sequence[Span]
+) -> list[Sentence]:
     """Cut a text whose blocks are known, or that is plain."""
     cutter = _Cutter(text, rules, blocks)
     refined = refine_blocks(text, cutter.blocks)
     if above.headings:
         refined = list(_with_headings(text, refined, above.headings))
     sentences: list[Sentence] = []
-    for heading, section in _sections(text, refined, above):
+    for heading, section in _sections(text, refined, above, uris):
         spans = [cutter.cut(block) for block in section]
         leads = find_lead_ins(text, section, spans)
-        sentences += _section_sentences(
-            cutter.text,
-            section,
-            spans,
-            leads,
-            low=len(sentences),
-            heading=heading,
-            max_piece_chars=rules.max_piece_chars,
-        )
+        sentences += _section_sentences(cutter.text, rules, section, spans, leads, low=len(sentences), heading=heading)
     return sentences
 
 
@@ -281,24 +234,22 @@ class _Cutter:
 
 def _section_sentences(
     text: str,
+    rules: Ruleset,
     section: Sequence[Block],
     spans: Sequence[Sequence[Span]],
     leads: Sequence[int | None],
     *,
     low: int,
     heading: str = "",
-    max_piece_chars: int | None = None,
 ) -> Iterator[Sentence]:
     """Yield the sentences of a section, and those of prose that are long piece by piece."""
     sentences = [(block, span) for block, of_block in zip(section, spans, strict=True) for span in of_block]
     introducing = set(leads)
     cut: list[Sequence[Span]] = []
     for number, (block, span) in enumerate(sentences):
-        is_long = max_piece_chars is not None and span[1] - span[0] > max_piece_chars
-        if not is_long or block.kind in _UNCUT_KINDS or number in introducing or text[span[1] - 1] in COLONS:
-            cut.append((span,))
-        else:
-            cut.append(cut_at_clauses(text, span, max_piece_chars))
+        is_whole = block.kind in _UNCUT_KINDS or number in introducing or text[span[1] - 1] in COLONS
+        max_chars = None if is_whole else rules.max_piece_chars
+        cut.append([span] if max_chars is None else cut_at_clauses(text, span, max_chars))
     firsts = list(accumulate(map(len, cut), initial=low))
     for (block, _), lead, own, (first, end) in zip(sentences, leads, cut, pairwise(firsts), strict=True):
         lead_in = None if lead is None else firsts[lead]
@@ -336,32 +287,43 @@ def _with_headings(text: str, blocks: Sequence[Block], headings: Sequence[Title]
             yield block
 
 
-def _sections(text: str, blocks: Sequence[Block], above: Above) -> Iterator[tuple[str, list[Block]]]:
-    """Yield ``(heading path, blocks)`` for each run of blocks under one heading.
+def _sections(
+    text: str, blocks: Sequence[Block], above: Above, uris: Sequence[Span]
+) -> Iterator[tuple[str, Sequence[Block]]]:
+    """Yield ``(heading path, blocks)`` for each run of blocks under one heading that no data URI parts.
 
     Paths begin with the headings above the text that don't stand in it; without any, with the title in the front matter
     if there is one, and no heading of level 1.
     """
-    title_of = {block.start: heading_title(text[block.start : block.end]) for block in blocks if block.level}
-    in_text = {title_key(title) for title in title_of.values()} if above.headings else set[str]()
-    outer = list(takewhile(lambda heading: title_key(heading[1]) not in in_text, above.headings))
     titles: list[Title] = []
     front_matter = above.front_matter
-    if front_matter and front_matter.title and not above.headings and blocks and blocks[0].start >= front_matter.end:
-        titles = [(0, front_matter.title)] if all(block.level != 1 for block in blocks) else []
-    section: list[Block] = []
+    if above.headings:
+        in_text = {title_key(_title(text, block)) for block in blocks if block.level}
+        titles += takewhile(lambda heading: title_key(heading[1]) not in in_text, above.headings)
+    elif front_matter and front_matter.title and blocks and blocks[0].start >= front_matter.end:
+        titles += [(0, front_matter.title)] if all(block.level != 1 for block in blocks) else []
+    firsts = [number for number, block in enumerate(blocks) if block.level]
+    for first, end in pairwise((0, *firsts, len(blocks))):
+        if first == end:
+            continue
+        if level := blocks[first].level:
+            titles = [heading for heading in titles if heading[0] < level]
+            titles.append((level, _title(text, blocks[first])))
+        path = shorten_path(HEADING_SEPARATOR.join(title for _, title in titles), MAX_PATH_CHARS)
+        for section in _between_uris(text, blocks[first:end], uris) if uris else (blocks[first:end],):
+            yield path, section
+
+
+def _title(text: str, heading: Block) -> str:
+    return heading_title(text[heading.start : heading.end].replace(STAND_IN, ""))
+
+
+def _between_uris(text: str, blocks: Sequence[Block], uris: Sequence[Span]) -> Iterator[list[Block]]:
+    """Yield the blocks of a section in runs, cut at data URIs."""
+    parts: list[Block] = []
     for block in blocks:
-        if block.level:
-            if section:
-                yield _path(outer, titles), section
-                section = []
-            outer = [(level, title) for level, title in outer if level < block.level]
-            titles = [(level, title) for level, title in titles if level < block.level]
-            titles.append((block.level, title_of[block.start]))
-        section.append(block)
-    if section:
-        yield _path(outer, titles), section
-
-
-def _path(outer: Sequence[Title], titles: Sequence[Title]) -> str:
-    return shorten_path(HEADING_SEPARATOR.join(title for _, title in (*outer, *titles)), MAX_PATH_CHARS)
+        for span in around_data_uris(text, block.start, block.end, uris):
+            start, end = trim(text, *span)
+            parts.append(replace(block, start=start, end=end, level=block.level if start == block.start else 0))
+    for _, run in groupby(parts, lambda part: bisect_left(uris, (part.start, 0))):
+        yield list(run)

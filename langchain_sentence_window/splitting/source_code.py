@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import NamedTuple
 
 from langchain_sentence_window._primitives import Span
 
@@ -138,6 +137,7 @@ _LINE_OF_BRACES = re.compile(
     r".*(?:(?P<open>\{)|(?P<close>[}\])][;,)\]}]*)|[;,(\[=&|+?:<>\\])(?:[ \t]*//.*)?\Z"
     r"|[}@#:]|[\w.\[\]*]+ :?= |(?:import|package|using|use|return|const|let|var|val|case|break|continue)\b"
 )
+_COMMENTS_OF_BRACES = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LOOKED_AT = 20_000  # characters
 _MIN_LINES, _MIN_SHARE = 4, 0.7
 
@@ -146,8 +146,7 @@ def _has_braces(text: str) -> bool:
     """Return whether lines of a text open and close blocks as in C, Java or Rust, and most others are of code, too."""
     if "{" not in text or "```" in text or text.lstrip()[:1] in {"{", "[", "<", "\\"}:  # JSON, pages and LaTeX
         return False
-    before, *commented = text[:_LOOKED_AT].split("/*")
-    plain = before + "".join(each.partition("*/")[2] for each in commented)
+    plain = _COMMENTS_OF_BRACES.sub("", text[:_LOOKED_AT])
     lines = [line for each in plain.splitlines() if (line := each.strip())]
     found = [_LINE_OF_BRACES.match(line) for line in lines if not line.startswith("//")]
     matches = [match for match in found if match]
@@ -211,18 +210,6 @@ _CLOSER = re.compile(r"[)\]}{]|(?:end|fi|done|esac)\b")
 _MAX_SIGNATURE_CHARS = 400
 
 
-class CodeSection(NamedTuple):
-    """Functions that follow each other.
-
-    Attributes:
-        blocks: Their units, in order.
-        leads: For each unit the position of the one that leads it in; ``None`` if it begins a function.
-    """
-
-    blocks: Sequence[Block]
-    leads: Sequence[int | None]
-
-
 @dataclass(frozen=True, slots=True)
 class _Run:
     """Lines that belong together.
@@ -244,18 +231,21 @@ class _Run:
     is_decorator: bool = False
 
 
-def code_sections(text: str, syntax: Syntax) -> list[CodeSection]:
-    """Cut code into sections.
+def code_sections(text: str, syntax: Syntax, start: int, end: int) -> Iterator[tuple[list[Block], list[int | None]]]:
+    """Cut code into sections, which are functions that follow each other.
 
     Args:
         text: The text of a file, or a part of one.
         syntax: Its syntax.
+        start: Where the code begins.
+        end: One past its last code point.
 
-    Returns:
-        Sections in order. Their blocks are disjoint, with nothing but white space between them.
+    Yields:
+        The units of a section in order, and for each of them the position of the one that leads it in; ``None`` if it
+        begins a function. Between all of them is nothing but white space.
     """
-    lines = [match[0] for match in LINE.finditer(text)]
-    starts = list(accumulate(map(len, lines), initial=0))
+    lines = [match[0] for match in LINE.finditer(text, start, end)]
+    starts = list(accumulate(map(len, lines), initial=start))
 
     def chars(first: int, end: int) -> int:
         return starts[end] - starts[first]
@@ -275,10 +265,8 @@ def code_sections(text: str, syntax: Syntax) -> list[CodeSection]:
         leads += [low + lead if lead is not None and lead < number else None for number in range(len(units))]
         spans += units
         is_short = len(units) == 1
-    return [
-        CodeSection([Block(*trim(text, starts[first], starts[end]), CODE) for first, end in spans], leads)
-        for spans, leads in sections
-    ]
+    for spans, leads in sections:
+        yield [Block(*trim(text, starts[first], starts[end]), CODE) for first, end in spans], leads
 
 
 def _units(
@@ -334,35 +322,31 @@ def _above(runs: Sequence[_Run], at: int, signature: int | None, first: int) -> 
     return at
 
 
-def _runs(lines: Sequence[str], syntax: Syntax) -> Iterator[_Run]:
+def _runs(lines: Sequence[str], syntax: Syntax) -> list[_Run]:
     reader = _Reader(lines, syntax)
+    runs: list[_Run] = []
     at, chars = 0, 0
-    waiting: _Run | None = None  # statements that may go on
+    is_open = False  # whether the last run is statements that may go on
     while at < len(lines):
         line, indent = lines[at].strip(), _indent(lines[at])
         found = reader.read(at) if line else None
         is_decorator = line.startswith(("@", "#[", "[")) and not line.startswith("[[")
-        if waiting is not None and (
-            not line
-            or found
-            or chars + len(line) > UNIT_CHARS // 2
-            or (is_decorator and not waiting.is_decorator)
+        if is_open:
+            fits = chars + len(line) <= UNIT_CHARS // 2 and (runs[-1].is_decorator or not is_decorator)
             # A bracket that closes belongs to what it closes.
-            or (indent < waiting.indent and not _CLOSER.match(line))
-        ):
-            yield waiting
-            waiting = None
+            is_inside = indent >= runs[-1].indent or _CLOSER.match(line) is not None
+            is_open = line != "" and not found and fits and is_inside
         if found:
-            yield found
-        elif line and waiting is None:
+            runs.append(found)
+        elif is_open:
+            runs[-1] = replace(runs[-1], end=at + 1)
+        elif line:
             indent += bool(_CLOSER.match(line))
-            waiting, chars = _Run(at, at + 1, _STATEMENTS, indent, is_decorator=is_decorator), 0
-        elif line and waiting is not None:
-            waiting = replace(waiting, end=at + 1)
+            runs.append(_Run(at, at + 1, _STATEMENTS, indent, is_decorator=is_decorator))
+            is_open, chars = True, 0
         chars += len(line)
         at = found.end if found else at + 1
-    if waiting is not None:
-        yield waiting
+    return runs
 
 
 class _Reader:

@@ -10,7 +10,7 @@ Markers of items and clauses, such as "2.", "(a)" and "§ 12.", belong to the se
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby, zip_longest
+from itertools import groupby, pairwise, zip_longest
 
 from langchain_sentence_window._primitives import COLONS, Span
 
@@ -41,7 +41,7 @@ def refine_blocks(text: str, blocks: Iterable[Block]) -> list[Block]:
     Returns:
         Blocks in order that cover the same lines.
     """
-    found = list(join_marker_blocks(text, blocks))
+    found = join_marker_blocks(text, blocks)
     if ":" in text or "：" in text:  # else no line names a speaker
         found = cut_messages(text, found)
     if "**" in text or "__" in text:
@@ -229,11 +229,10 @@ def _by_line(text: str, blocks: Sequence[Block]) -> list[list[Block]]:
 def _runs(entries: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield ``(first, end)`` of each run of entries with short gaps between them."""
     at = [number for number, entry in enumerate(entries) if entry]
-    while at:
-        count = next((i for i in range(1, len(at)) if at[i] - at[i - 1] > _MAX_GAP + 1), len(at))
-        if count >= MIN_ENTRIES:
-            yield at[0], at[count - 1] + 1
-        at = at[count:]
+    gaps = [number for number, (one, other) in enumerate(pairwise(at), 1) if other - one > _MAX_GAP + 1]
+    for first, end in pairwise((0, *gaps, len(at))):
+        if end - first >= MIN_ENTRIES:
+            yield at[first], at[end - 1] + 1
 
 
 def _may_be_entry(block: Block) -> bool:
@@ -286,47 +285,40 @@ def join_markers(text: str, spans: Sequence[Span]) -> list[Span]:
         Spans in order that cover the same text.
     """
     joined: list[Span] = []
-    marker: int | None = None
+    is_open = False  # whether the last one is markers alone, which go with the next
     for start, end in spans:
         only_marks = is_marker(text, start, end) or _NUMBER_OF_TITLE.fullmatch(text, start, end) is not None
         is_text = not only_marks and has_word(text, start, end)
-        if not is_text and not only_marks and marker is None and joined:
+        if is_open or (joined and not is_text and not only_marks):
             joined[-1] = (joined[-1][0], end)
-            continue
-        start = start if marker is None else marker
-        if is_text:
+        else:
             joined.append((start, end))
-        marker = None if is_text else start
-    if marker is not None:
-        last = spans[-1][1]
-        joined = [*joined[:-1], (joined[-1][0], last)] if joined else [trim(text, marker, last)]
+            is_open = True
+        is_open = is_open and not is_text
+    if is_open and len(joined) > 1:
+        _, end = joined.pop()
+        joined[-1] = (joined[-1][0], end)
     return joined
 
 
-def join_marker_blocks(text: str, blocks: Iterable[Block]) -> Iterator[Block]:
+def join_marker_blocks(text: str, blocks: Iterable[Block]) -> list[Block]:
     """Join blocks that are nothing but a number or a letter of a clause to the paragraph or list item after them.
 
     Args:
         text: The text.
         blocks: Its blocks, in order.
 
-    Yields:
+    Returns:
         Blocks in order that cover the same lines.
     """
-    waiting: Block | None = None
+    joined: list[Block] = []
+    is_open = False
     for block in blocks:
+        joins = is_open and block.kind in (PROSE, LIST_ITEM)
         is_short = block.kind == PROSE and block.end - block.start <= _MAX_NUMBER_CHARS
         is_open = is_short and _is_clause_number(text, block)
-        if waiting is not None:
-            if block.kind in (PROSE, LIST_ITEM):
-                block = replace(block, start=waiting.start)
-            else:
-                yield waiting
-        waiting = block if is_open else None
-        if not is_open:
-            yield block
-    if waiting is not None:
-        yield waiting
+        joined.append(replace(block, start=joined.pop().start) if joins else block)
+    return joined
 
 
 def _is_clause_number(text: str, block: Block) -> bool:

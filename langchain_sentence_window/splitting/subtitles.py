@@ -49,6 +49,12 @@ _BREAK = r"(?:\r\n|\r|\n)"
 _CLOCK = r"(?:\d{1,4}:)?\d{1,2}:\d{2}(?:[.,:]\d{1,3})?"
 _TIMES = rf"[ \t]*(?P<begins>{_CLOCK})[ \t]*-->[ \t]*(?P<ends>{_CLOCK})(?:[ \t][^\r\n]*+)?(?=[\r\n]|\Z)"
 _TIMES_LINE = re.compile(rf"(?<![^\r\n]){_TIMES}")
+# The number of a cue stands above its times, and above a blank line there only below another one: else it is text.
+_BELOW_BLANK = r"(?:(?<=\n\n)|(?<=\n\r\n)|(?<=\r\r)|(?<=\n[ \t]\n)|\A)"
+_NUMBER = rf"(?<![^\r\n])\d+[ \t]*+{_BREAK}|{_BELOW_BLANK}\ufeff?\d+\s*+(?<=[\r\n])"
+_CUE = re.compile(rf"(?:{_NUMBER})?(?<![^\r\n]){_TIMES}")
+_NAMED_CUE = re.compile(rf"(?:{_NUMBER}|{_BELOW_BLANK}[^\r\n]++{_BREAK})?(?<![^\r\n]){_TIMES}")
+_CLOCK_PARTS = re.compile(r"(?:(\d{1,4}):)?(\d{1,2}):(\d{2})(?:[.,:](\d{1,3}))?")
 _SUBRIP = re.compile(rf"\ufeff?\s*+(?:\d{{1,6}}[ \t]*+{_BREAK}\s*+)?{_TIMES}")
 _WEBVTT = re.compile(rf"\ufeff?WEBVTT(?:[ \t][^\r\n]*+(?<![.:!?]))?{_BREAK}(?:(?![^\r\n]*-->)[^\r\n]++{_BREAK})*+")
 _COMMENTS = re.compile(r"(?:NOTE|STYLE|REGION)(?!\S)")
@@ -71,17 +77,14 @@ def find_cues(text: str) -> list[Cue]:
     head = _WEBVTT.match(text)
     if head is None and not _SUBRIP.match(text):
         return []
-    found: list[Cue] = []
-    lines = list(_TIMES_LINE.finditer(text))
-    lows = [0, *(line.end() for line in lines)]
-    begins = [
-        _named_from(text, low, line.start(), is_named=head is not None) for low, line in zip(lows, lines, strict=False)
-    ]
-    if head is not None and (not lines or not _are_comments(text[head.end() : begins[0]])):
+    heads = list((_NAMED_CUE if head else _CUE).finditer(text))
+    begins = [each.start() for each in heads]
+    if head is not None and (not heads or not _are_comments(text[head.end() : begins[0]])):
         return []
-    for line, end in zip(lines, [*begins[1:], len(text)], strict=True):
-        times = _seconds(line["begins"]), _seconds(line["ends"])
-        found += _cues(text, *_shown(text, line.end(), end, is_webvtt=head is not None), *times)
+    found: list[Cue] = []
+    for each, end in zip(heads, [*begins[1:], len(text)], strict=True):
+        shown = _shown(text, each.end(), end, is_webvtt=head is not None)
+        found += _cues(text, *shown, _seconds(each["begins"]), _seconds(each["ends"]))
     return _once(text, found)
 
 
@@ -93,13 +96,9 @@ def ends_with_times(text: str) -> bool:
 
 def stretches(cue: str) -> list[Span]:
     """Return the lines of a cue, each cut where a tag stands; trimmed, none empty."""
-    found: list[Span] = []
-    for line in _LINE.finditer(cue):
-        tags = [tag.span() for tag in _TAG.finditer(cue, *line.span())]
-        edges = [line.start(), *(edge for tag in tags for edge in tag), line.end()]
-        spans = (trim(cue, low, high) for low, high in zip(edges[::2], edges[1::2], strict=True))
-        found += [span for span in spans if span[0] < span[1]]
-    return found
+    texts = _TAG.sub(lambda tag: "\n" * len(tag[0]), cue)
+    spans = (trim(cue, *match.span()) for match in _LINE.finditer(texts))
+    return [(start, end) for start, end in spans if start < end]
 
 
 def between_stretches(cue: str, end: int, start: int, before: str, after: str) -> str:
@@ -127,25 +126,6 @@ def between_lines(before: str, after: str, *, is_cue: bool) -> str:
     if _DIALOG.match(after) or (is_cue and after[:1].isupper() and NAMED.match(after)):
         return "\n"
     return "" if _WITHOUT_SPACES.match(before[-1:]) and _WITHOUT_SPACES.match(after) else " "
-
-
-def _named_from(text: str, low: int, at: int, *, is_named: bool) -> int:
-    """Return where the number or the name of a cue begins that stands above its time codes, else where these begin."""
-    above = trim(text, low, at)
-    start = max(text.rfind("\n", *above), text.rfind("\r", *above), above[0] - 1) + 1
-    if above[0] == above[1]:
-        return at
-    is_number = text[start : above[1]].isdecimal()
-    is_adjacent = len(text[above[1] : at].splitlines()) <= 1
-    is_first = not text[low:start].strip() or _ends_blank(text, low, start)
-    is_name = is_number or (is_named and is_first)
-    return start if is_name and (is_adjacent or (is_number and is_first)) else at
-
-
-def _ends_blank(text: str, low: int, at: int) -> bool:
-    """Return whether a blank line ends at a position."""
-    end = trim(text, low, at)[1]
-    return len(text[end:at].splitlines()) > 1
 
 
 def _are_comments(text: str) -> bool:
@@ -197,8 +177,6 @@ def _lines(text: str, cue: Cue) -> list[tuple[str, int]]:
 
 
 def _seconds(clock: str) -> float:
-    whole, _, rest = re.sub(r"[.,]|:(?=\d{3}\Z)", " ", clock).partition(" ")
-    seconds = 0
-    for number in whole.split(":"):
-        seconds = 60 * seconds + int(number)
-    return round(seconds + float(f"0.{rest or 0}"), 3)
+    match = _CLOCK_PARTS.fullmatch(clock)
+    hours, minutes, seconds, rest = match.groups("0") if match else ("0",) * 4
+    return round(3_600 * int(hours) + 60 * int(minutes) + int(seconds) + float(f"0.{rest}"), 3)

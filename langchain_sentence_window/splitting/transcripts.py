@@ -22,7 +22,7 @@ In Markdown the name may be bold. All patterns are limited in length, so they ta
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -82,30 +82,21 @@ def cut_messages(text: str, blocks: Sequence[Block]) -> list[Block]:
     Returns:
         Blocks in order that cover the same lines.
     """
-    candidates = find_lines(text)
-    if len(candidates) < MIN_STAMPED:
+    lines = [match.span() for match in _LINE_WITH_COLON.finditer(text) if match.lastgroup]
+    if len(lines) < MIN_STAMPED:
         return list(blocks)
-    starts = _message_starts(_Lines(text, candidates, blocks))
-    return list(_cut(text, blocks, starts)) if starts else list(blocks)
+    paragraphs = [block for block in blocks if block.kind in (PROSE, LIST_ITEM) or _is_capitals(text, block)]
+    firsts = [block.start for block in paragraphs]
 
-
-class _Lines:
-    """The lines of a text that may begin a message: those of paragraphs."""
-
-    def __init__(self, text: str, lines: Sequence[Span], blocks: Sequence[Block]) -> None:
-        self.text, self._lines = text, lines
-        self._blocks = [block for block in blocks if block.kind in (PROSE, LIST_ITEM) or _is_capitals(text, block)]
-        self._starts = [block.start for block in self._blocks]
-
-    def speakers(self, form: "re.Pattern[str]") -> list[Speaker]:
-        return [each for each in find_speakers(self.text, self._lines, form) if self.holds(each.start)]
-
-    def holds(self, at: int) -> bool:
-        number = bisect_right(self._starts, at) - 1
-        if number < 0 or at >= self._blocks[number].end:
+    def may_begin(at: int) -> bool:
+        number = bisect_right(firsts, at) - 1
+        if number < 0 or at >= paragraphs[number].end:
             return False
         # A message in a list belongs to its item, unless it only follows the last item.
-        return self._blocks[number].kind != LIST_ITEM or self.text[at - 1 : at] in ("\r", "\n")
+        return paragraphs[number].kind != LIST_ITEM or text[at - 1 : at] in ("\r", "\n")
+
+    starts = _message_starts(text, [line for line in lines if may_begin(line[0])])
+    return _cut(text, blocks, list(filter(may_begin, starts))) if starts else list(blocks)
 
 
 def _is_capitals(text: str, block: Block) -> bool:
@@ -114,24 +105,25 @@ def _is_capitals(text: str, block: Block) -> bool:
     return block.kind == HEADING and not is_marked and "\n" not in text[block.start : block.end]
 
 
-def _message_starts(lines: _Lines) -> list[int]:
+def _message_starts(text: str, lines: Sequence[Span]) -> list[int]:
     """Return where messages begin, by the surest form that enough lines have; nothing if the text is no transcript."""
-    if _CLOCK.search(lines.text):
-        speakers = lines.speakers(LOADED)
+    if _CLOCK.search(text):
+        speakers = find_speakers(text, lines, LOADED)
         if len(speakers) >= MIN_STAMPED:
             return _starts(speakers)
-        if len(lines.speakers(STAMPED)) >= MIN_STAMPED:
+        if len(find_speakers(text, lines, STAMPED)) >= MIN_STAMPED:
             # A line of the chat itself, such as "Anna joined", ends a message too.
-            return [start for start in find_stamps(lines.text) if lines.holds(start)]
-        speakers = _with_text_below(lines, BRACKETED)
+            return [match.start() for match in _LINE.finditer(text) if STAMP.match(text, *match.span())]
+        speakers = _with_text_below(text, find_speakers(text, lines, BRACKETED))
         if len(speakers) >= MIN_STAMPED:
             return _starts(speakers)
-        for speakers in (_with_text_below(lines, CLOCKED), lines.speakers(TIMED)):
+        clocked = _with_text_below(text, find_speakers(text, lines, CLOCKED))
+        for speakers in (clocked, find_speakers(text, lines, TIMED)):
             if _has_few_names(speakers):
                 return _starts(speakers)
-    speakers = [each for each in lines.speakers(NAMED) if _is_name(lines.text[each.start : each.end])]
-    is_talk = _has_few_names(speakers) and _take_turns(speakers) and _are_dense(lines.text, speakers)
-    return _starts(speakers) if is_talk and _speak_in_sentences(lines.text, speakers) else []
+    speakers = [each for each in find_speakers(text, lines, NAMED) if _is_name(text[each.start : each.end])]
+    is_talk = _has_few_names(speakers) and _take_turns(speakers) and _are_dense(text, speakers)
+    return _starts(speakers) if is_talk and _speak_in_sentences(text, speakers) else []
 
 
 def _starts(speakers: Sequence[Speaker]) -> list[int]:
@@ -144,9 +136,9 @@ def _is_name(written: str) -> bool:
     return not any(word[0].islower() and (len(word) > _MAX_PARTICLE_CHARS or word is words[0]) for word in words)
 
 
-def _with_text_below(lines: _Lines, form: "re.Pattern[str]") -> list[Speaker]:
+def _with_text_below(text: str, speakers: Sequence[Speaker]) -> list[Speaker]:
     """Return the speakers whose next line isn't blank."""
-    return [each for each in lines.speakers(form) if _body(lines.text, each.end, each.end + _MAX_LOOK_CHARS)]
+    return [each for each in speakers if _body(text, each.end, each.end + _MAX_LOOK_CHARS)]
 
 
 def _body(text: str, start: int, end: int) -> str:
@@ -199,39 +191,30 @@ def _speak_in_sentences(text: str, speakers: Sequence[Speaker]) -> bool:
     return 2 * spoken > len(bodies)
 
 
-def _cut(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> Iterator[Block]:
+def _cut(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> list[Block]:
     blank = _BLANK_LINE.search(text, starts[-1])
     final = blank.start() if blank else len(text)
-    message: Block | None = None
-    is_inside = False
+    beginnings = frozenset(starts)
+    made: list[Block] = []
+    is_inside = False  # whether a message may go on
     for block in blocks:
         inside = starts[bisect_left(starts, block.start) : bisect_left(starts, block.end)]
-        if block.kind != PROSE and not (inside and (block.kind == LIST_ITEM or _is_capitals(text, block))):
-            if message is not None:
-                yield message
-                message = None
+        is_item = block.kind == LIST_ITEM
+        if block.kind != PROSE and not (inside and (is_item or _is_capitals(text, block))):
             is_inside = is_inside and block.kind != HEADING
-            yield block
+            made.append(block)
             continue
-        edges = [block.start, *(at for at in inside if at > block.start), block.end]
-        for number, (left, right) in enumerate(pairwise(edges)):
+        for left, right in pairwise(sorted({block.start, *inside, block.end})):
             start, end = trim(text, left, right)
-            if start == end:
-                continue
-            begins = number > 0 or inside[:1] == [block.start]
-            is_item = block.kind == LIST_ITEM and not begins and number == 0
+            begins = left in beginnings
             is_inside = begins or (is_inside and start < final)
-            if message is not None and (begins or is_item or not is_inside):
-                yield message
-                message = None
-            if is_item or not is_inside:
-                yield replace(block, start=start, end=end)
-            elif message is not None:
-                message = replace(message, end=end)
+            if not is_inside or (is_item and not begins):
+                made.append(replace(block, start=start, end=end))
+            elif not begins and made and made[-1].kind == MESSAGE:
+                made[-1] = replace(made[-1], end=end)
             else:
-                message = Block(start, end, MESSAGE)
-    if message is not None:
-        yield message
+                made.append(Block(start, end, MESSAGE))
+    return made
 
 
 _BOLD = r"(?:\*\*|__)?"
@@ -281,19 +264,11 @@ def speaker_end(text: str, start: int = 0, end: int | None = None) -> int:
     return next((match.end() for match in found if match), start)
 
 
-def find_lines(text: str) -> list[Span]:
-    """Return the lines of a text that may name a speaker, from their first character that isn't white space."""
-    return [match.span() for match in _LINE_WITH_COLON.finditer(text) if match.lastgroup]
-
-
-def find_speakers(text: str, lines: Iterable[Span], form: "re.Pattern[str]") -> Iterator[Speaker]:
-    """Yield the speakers of the lines that have a form, in order."""
+def find_speakers(text: str, lines: Iterable[Span], form: "re.Pattern[str]") -> list[Speaker]:
+    """Return the speakers of the lines that have a form, in order."""
+    found: list[Speaker] = []
     for start, end in lines:
         if match := form.match(text, start, end):
-            name = match["name"] or match["nick"] if form is STAMPED else match["name"]
-            yield Speaker(start, match.end(), name.strip("*_ ").casefold())
-
-
-def find_stamps(text: str) -> list[int]:
-    """Return where the lines begin that begin with a time."""
-    return [match.start() for match in _LINE.finditer(text) if STAMP.match(text, *match.span())]
+            name = match[str(match.lastgroup)]
+            found.append(Speaker(start, match.end(), name.strip("*_ ").casefold()))
+    return found

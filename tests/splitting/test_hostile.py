@@ -227,6 +227,9 @@ def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
     assert lines_run(lambda: splitter.spans(long)) < LINEAR * lines_run(lambda: splitter.spans(short)) + ONCE
 
 
+URI = "data:image/png;base64," + 30 * "QUJD"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "make"),
@@ -303,6 +306,7 @@ def test_work_grows_as_the_text_does(unit: str, structure: Any) -> None:
         ("marks of an emoji", lambda n: "a! ❤" + "\ufe0f" * n),
         ("closing marks after a stop", lambda n: "a. " + ") " * n),
         ("opening marks after a stop", lambda n: "a. " + "( " * n + "b. " * n),
+        ("white space around a data URI", lambda n: f"a {URI} b" + " " * n + "c" + "\n-" * n + f"d {URI}"),
     ],
 )
 def test_regular_expressions_read_a_text_once(name: str, make: Callable[[int], str]) -> None:
@@ -360,16 +364,6 @@ def test_a_quote_ends_with_its_marks() -> None:
         "> # Title",
         "- > Listed.",
         "After.",
-    ]
-
-
-def test_definitions_of_links_stand_alone() -> None:
-    text = '[a]: http://a.b/c\n[long one]: <d> "Title"\nText that [a] is in.\n\n[^1]: A note. Of two sentences.'
-    assert [text[b.start : b.end] for b in parse_markdown(text, indented_code=True)] == [
-        "[a]: http://a.b/c",
-        '[long one]: <d> "Title"',
-        "Text that [a] is in.",
-        "[^1]: A note. Of two sentences.",
     ]
 
 

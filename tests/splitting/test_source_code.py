@@ -250,13 +250,13 @@ def test_code_is_cut_into_sections_and_none_of_it_is_lost(lines: list[str], lang
     text = "\n".join(lines)
     syntax = syntax_of_language(language)
     assert syntax is not None
-    found = code_sections(text, syntax)
-    blocks = [block for section in found for block in section.blocks]
+    found = list(code_sections(text, syntax, 0, len(text)))
+    blocks = [block for units, _ in found for block in units]
     assert all(before.end <= after.start for before, after in pairwise(blocks))
     assert "".join("".join(text[b.start : b.end].split()) for b in blocks) == "".join(text.split())
-    for section in found:
-        assert len(section.leads) == len(section.blocks) > 0
-        assert all(lead is None or lead < number for number, lead in enumerate(section.leads))
+    for units, leads in found:
+        assert len(leads) == len(units) > 0
+        assert all(lead is None or lead < number for number, lead in enumerate(leads))
 
 
 @pytest.mark.parametrize(
