@@ -11,7 +11,7 @@ from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey
 
 from .families import BlockingAdapter
-from .matchers import Matcher, all_of, checked_function, key_of, mapping_matcher
+from .matchers import Matcher, all_of, checked_filter_function, key_of, mapping_matcher
 from .store_adapter import PAGE_SIZE, Embedded, Scored, StoreAdapter
 from .traits import has_only
 
@@ -50,7 +50,7 @@ class InMemoryAdapter(StoreAdapter):
         """Return the function itself, or one for a mapping."""
         if isinstance(filter, Mapping):
             return mapping_matcher(filter)
-        return checked_function(self.name, filter, "a Document")
+        return checked_filter_function(self.name, filter, "a Document")
 
     def narrow(self, filter: Any, keys: Sequence[SentenceKey]) -> Any:
         """Return a function that checks the key first."""
@@ -109,7 +109,7 @@ class CommunityFaissAdapter(BlockingAdapter):
 
     def _function(self, filter: Any) -> Callable[[Any], bool]:
         if not isinstance(filter, Mapping):
-            checked_function(self.name, filter, "the metadata")
+            checked_filter_function(self.name, filter, "the metadata")
         function: Callable[[Any], bool] = self.store._create_filter_func(filter)
         return function
 

@@ -75,7 +75,7 @@ def answering_at_once(filter: Any) -> Any:
     return AnsweringAtOnce(filter) if inspect.isroutine(filter) and not iscoroutinefunction(filter) else filter
 
 
-def checked_function(store_name: str, filter: Any, argument: str) -> Callable[[Any], bool]:
+def checked_filter_function(store_name: str, filter: Any, argument: str) -> Callable[[Any], bool]:
     """Return a filter that is a function.
 
     Raises:

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import IO
 from langchain_sentence_window._primitives import SentenceKey, Vectors
-from langchain_sentence_window.documents.indexed_documents import IndexedDocument, indexed_documents, runs_of
+from langchain_sentence_window.documents.indexed_documents import IndexedDocument, indexed_documents, sentence_runs
 from langchain_sentence_window.documents.keys import DOC_ID, sentence_id
 from langchain_sentence_window.documents.sentence_documents import (
     SentencesByKey,
@@ -310,7 +310,7 @@ class StoreAdapter(StoreTraits):
             InvalidInputError: The store can't list what it holds.
         """
         sentences = map(self.read, await self.list_sentences(io, filter))
-        return indexed_documents(runs_of(each for each in sentences if source in (None, source_of(each.source))))
+        return indexed_documents(sentence_runs(each for each in sentences if source in (None, source_of(each.source))))
 
     async def count_documents(self, io: IO, filter: Any = None) -> int:
         """Count the documents that `list_documents` lists.

@@ -85,7 +85,7 @@ HOW_TO_CITE = f"Cite the source of every statement by its number in square brack
 """The line of a prompt that asks for citations."""
 
 
-def each_once(ranges: Iterable[Span], count: int) -> Iterator[int]:
+def numbers_once(ranges: Iterable[Span], count: int) -> Iterator[int]:
     """Yield the numbers of the ranges that name some of so many sources, each once, in the order of the ranges."""
     seen = MergedSpans()
     for first, last in ranges:

@@ -38,7 +38,7 @@ from .citations import (
 )
 from .conversation import checked_sources, named_sources
 from .links import link_to
-from .locations import SourceTexts, Stretch, doc_id_of, document_title, split_text
+from .locations import SourceTexts, Stretch, doc_id_of, document_title, sentence_spans_of
 from .quotes.verification import QuotedPlace, VerifiedQuote
 
 MARK = "mark"
@@ -297,7 +297,7 @@ def cited_statements(answer: str, sources: Sequence[Document]) -> list[CitedStat
     groups = _groups(answer, list(_marks(answer, sources)))
     if not groups:
         return []
-    sentences = split_text(answer)
+    sentences = sentence_spans_of(answer)
     starts = [start for start, _ in sentences]
     edges = [0, *(group[-1].end for group in groups)]
     next_marks = [*(group[0].start for group in groups[1:]), len(answer)]

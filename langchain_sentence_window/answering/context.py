@@ -23,12 +23,12 @@ from .locations import (
     also_in,
     describe_location,
     lead_in_stretch,
+    offsets_key,
     sentences_of,
     source_address,
     source_name,
     source_title,
     stretch_of,
-    text_key,
 )
 
 GAP = "\n[...]\n"
@@ -60,7 +60,7 @@ def format_context(documents: Iterable[Document]) -> str:
         span = source_span(document)
         if span:
             # Not by file: the pages of one file are documents of their own, each counted from 0.
-            key = text_key(document, span[0], begun)
+            key = offsets_key(document, span[0], begun)
             known = spans.setdefault(key, MergedSpans())
             parts = (document.page_content[start - span[0] : end - span[0]] for start, end in known.add(span))
             text = GAP.join(part.strip() for part in parts if part.strip())

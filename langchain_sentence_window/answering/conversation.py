@@ -25,8 +25,8 @@ from langchain_sentence_window.documents.window_documents import window_slice
 from langchain_sentence_window.documents.window_runs import source_span
 from langchain_sentence_window.splitting.blocks import trim
 
-from .citation_format import MergedSpans, each_once
-from .locations import sentences_of, text_key, text_name
+from .citation_format import MergedSpans, numbers_once
+from .locations import offsets_key, sentences_of, text_name
 
 MOST_SOURCES = "most_sources"
 """The key of a tool's metadata for the most sources that a call shows, unless it is asked for ``k``."""
@@ -135,7 +135,7 @@ class Conversation:
         span = source_span(document)
         if span is None:
             return f"text {document.page_content}", (0, len(document.page_content))
-        return text_key(document, span[0], self._begun), span
+        return offsets_key(document, span[0], self._begun), span
 
 
 def shown_sources(messages: Iterable[object]) -> list[Document]:
@@ -205,7 +205,7 @@ def checked_sources(documents: Iterable[Document]) -> list[Document]:
 
 def named_sources(ranges: Iterable[Span], sources: Sequence[Document]) -> Iterator[int]:
     """Yield the numbers of the ranges that name one of the sources, each once, in the order of the ranges."""
-    return (number for number in each_once(ranges, len(sources)) if sources[number - 1] is not NO_SOURCE)
+    return (number for number in numbers_once(ranges, len(sources)) if sources[number - 1] is not NO_SOURCE)
 
 
 def record_sources(message: AIMessage, documents: Iterable[Document]) -> AIMessage:

@@ -67,7 +67,7 @@ def describe_location(document: Document) -> str:
     The result is on one line, whatever the file's name and the heading hold. Both are cut to `MAX_NAME_CHARS`
     characters.
     """
-    location = on_one_line(name_of(document), MAX_NAME_CHARS) + (
+    location = on_one_line(display_name(document), MAX_NAME_CHARS) + (
         numbered_place(document) or _pages(document) or _times(document) or _lines(document) or _span(document)
     )
     heading = on_one_line(_text(document.metadata.get(keys.HEADING)), MAX_NAME_CHARS)
@@ -95,7 +95,7 @@ def numbered_place(document: Document) -> str:
 
 def also_in(document: Document) -> str:
     """Return the names of other documents in which the text of a window stands too; empty if none is known."""
-    own = name_of(document)
+    own = display_name(document)
     names = (_text(each.get(keys.SOURCE)) or each[keys.DOC_ID] for each in places_in(document))
     others = [on_one_line(name, MAX_NAME_CHARS) for name in dict.fromkeys(names) if name != own]
     more = [f"{len(others) - MAX_OTHER_PLACES} more"] if len(others) > MAX_OTHER_PLACES else []
@@ -146,7 +146,7 @@ def _span(document: Document) -> str:
     return f":{span[0]}-{span[1]}" if span else ""
 
 
-def text_key(document: Document, start: int, begun: dict[tuple[str, int], str]) -> str:
+def offsets_key(document: Document, start: int, begun: dict[tuple[str, int], str]) -> str:
     """Return a key for the text that a document's offsets count in.
 
     The key is the ``doc_id``. Without one it is the rest of the metadata, as each page of a file may be counted
@@ -166,10 +166,10 @@ def text_key(document: Document, start: int, begun: dict[tuple[str, int], str]) 
 def text_name(document: Document) -> str:
     """Return the ``doc_id`` of a document; without one, its name and the rest of its metadata."""
     own = {str(key): _text(value) for key, value in document.metadata.items() if key not in keys.CONTRACT_KEYS}
-    return _text(document.metadata.get(keys.DOC_ID)) or repr((name_of(document), sorted(own.items())))
+    return _text(document.metadata.get(keys.DOC_ID)) or repr((display_name(document), sorted(own.items())))
 
 
-def name_of(document: Document) -> str:
+def display_name(document: Document) -> str:
     """Return what a document is called in its metadata, else its id, as it is; never blank."""
     metadata = document.metadata
     given: Sequence[object] = (metadata.get(keys.SOURCE), metadata.get(keys.DOC_ID), document.id)
@@ -214,7 +214,7 @@ def source_address(document: Document) -> str | None:
 
 def source_name(document: Document) -> str:
     """Return what a source is called in its metadata, such as a path; on one line and never empty."""
-    return on_one_line(name_of(document), MAX_NAME_CHARS) or "source"
+    return on_one_line(display_name(document), MAX_NAME_CHARS) or "source"
 
 
 def document_title(document: Document) -> str:
@@ -355,7 +355,7 @@ def sentences_of(document: Document) -> SourceSentences:
     """
     spans = spans_of_sentences(document)
     if not spans:
-        return SourceSentences(split_text(document.page_content), None)
+        return SourceSentences(sentence_spans_of(document.page_content), None)
     numbers = sentence_numbers(document)
     is_numbered = numbers is not None and numbers[1] - numbers[0] + 1 == len(spans)
     return SourceSentences(spans, numbers[0] if numbers is not None and is_numbered else None)
@@ -388,7 +388,7 @@ def lead_in_stretch(document: Document, span: Span, text: str) -> Stretch:
     return Stretch(text, *span, None, (), (), describe_location(narrowed_window(document, *span, text)))
 
 
-def split_text(text: str) -> list[Span]:
+def sentence_spans_of(text: str) -> list[Span]:
     """Return the spans of a text's sentences, at least one if the text isn't blank."""
     spans = plain_splitter().spans(text) or [trim(text, 0, len(text))]
     return [span for span in spans if span[0] < span[1]]

@@ -297,7 +297,7 @@ async def _read(io: IO, scope: Scope, place: ReadArguments) -> list[Document]:
 
 
 async def _read_run(io: IO, scope: Scope, *, doc_id: str, sentences: Span, wanted: range) -> Document | None:
-    read = await read_sentences(io, scope, doc_id, wanted)
+    read = await read_sentence_range(io, scope, doc_id, wanted)
     run = _run_of([index for _, index in read], sentences, bound=scope.filter is not None)
     if not run:
         return None
@@ -309,7 +309,7 @@ async def _read_run(io: IO, scope: Scope, *, doc_id: str, sentences: Span, wante
     return await unsearched_window(io, scope, Window(doc_id, run[0], run[-1], hits), read)
 
 
-async def read_sentences(io: IO, scope: Scope, doc_id: str, indexes: range) -> dict[SentenceKey, StoredSentence]:
+async def read_sentence_range(io: IO, scope: Scope, doc_id: str, indexes: range) -> dict[SentenceKey, StoredSentence]:
     """Read those of a document's sentences that exist, by document and index.
 
     Raises:

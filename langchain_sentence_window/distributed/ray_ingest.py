@@ -42,7 +42,7 @@ from .ray_stages import (
     WriteDocuments,
     gather,
     pack_group,
-    read_file,
+    read_file_row,
     read_row,
 )
 from .store_connection import MakeStore, OpenStore, StoreConnection
@@ -285,14 +285,14 @@ def _dataset_of(rows: Sequence[Row], join: JoinParts, workers: int, cpus: int) -
     """Return a Dataset of packed documents, which are given, or are in the files that are given."""
     tasks = max(len(rows) // DOCUMENTS_OF_A_TASK, workers * TASKS_OF_A_WORKER)
     dataset = _ray_data().from_items(rows, override_num_blocks=min(len(rows), tasks))
-    return dataset if ROW in rows[0] else _mapped(dataset, read_file, join, cpus)
+    return dataset if ROW in rows[0] else _mapped(dataset, read_file_row, join, cpus)
 
 
 def _dataset_rows(dataset: Any, join: JoinParts, *, whole_documents: bool, cpus: int) -> Any:
     """Return a Dataset of packed documents, which are the rows of another, or parts in them, or files."""
     columns = set(dataset.columns() or ())
     if {PATH, BYTES} <= columns:
-        return _mapped(dataset, read_file, join, cpus)
+        return _mapped(dataset, read_file_row, join, cpus)
     if TEXT not in columns:
         raise InvalidInputError(
             f"the dataset has the columns {', '.join(sorted(columns)) or 'none'}; give one with the column text, or "

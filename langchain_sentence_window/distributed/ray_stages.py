@@ -39,7 +39,7 @@ TEXT, METADATA, ID = "text", "metadata", "id"
 Row = dict[str, Any]
 
 
-def read_file(row: Row, join: JoinParts) -> Row:
+def read_file_row(row: Row, join: JoinParts) -> Row:
     """Read a file, of which a row has the path, and its root or its bytes. One that can't be read becomes a failure."""
     path = str(row[PATH])
     try:
@@ -55,7 +55,7 @@ def read_row(row: Row, join: JoinParts) -> Row:
     try:
         document = document_of(row)
         name = document_ids([document], join)[0]
-        packed = pack(name, [document], MetadataFitter(JSON))
+        packed = pack_row(name, [document], MetadataFitter(JSON))
     except Exception as error:  # noqa: BLE001
         name = str(row.get(ID) or shown(row))
         packed = pack_failure(name, error)
@@ -64,7 +64,7 @@ def read_row(row: Row, join: JoinParts) -> Row:
 
 def gather(rows: Mapping[str, Iterable[str]], join: JoinParts) -> dict[str, list[str]]:
     """Bring the parts of a document together, in an order that doesn't depend on the blocks that they were in."""
-    found = [unpack(each, join) for each in sorted(set(rows[ROW]))]
+    found = [unpack_row(each, join) for each in sorted(set(rows[ROW]))]
     made = [pack_failure(each.doc_id, each.error) for each in found if isinstance(each, Outcome)]
     parts = [part.document for each in found if isinstance(each, Group) for part in each.parts]
     try:
@@ -83,7 +83,7 @@ class WriteDocuments:
 
     def __call__(self, rows: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
         """Write documents; return their outcomes."""
-        found = [unpack(each, self._join) for each in rows[ROW]]
+        found = [unpack_row(each, self._join) for each in rows[ROW]]
         outcomes = [each for each in found if isinstance(each, Outcome)]
         groups = [each for each in found if isinstance(each, Group)]
         try:
@@ -113,10 +113,10 @@ def document_of(row: Row) -> Document:
 
 def pack_group(group: Group, fitter: MetadataFitter) -> Row:
     """Write a document with all of its parts; metadata that JSON can't hold is left out."""
-    return pack(group.doc_id, [part.document for part in group.parts], fitter)
+    return pack_row(group.doc_id, [part.document for part in group.parts], fitter)
 
 
-def pack(name: str, parts: Sequence[Document], fitter: MetadataFitter) -> Row:
+def pack_row(name: str, parts: Sequence[Document], fitter: MetadataFitter) -> Row:
     """Write a document, or a part of one; metadata that JSON can't hold is left out."""
     fitted = [(part.id, part.page_content, part.metadata) for part in fitter.fit(parts)]
     return {ROW: json.dumps([name, fitted])}
@@ -128,7 +128,7 @@ def pack_failure(name: str, error: Exception | str) -> Row:
     return {ROW: json.dumps(asdict(Outcome(name, "failed", error=why)))}
 
 
-def unpack(packed: str, join: JoinParts) -> Group | Outcome:
+def unpack_row(packed: str, join: JoinParts) -> Group | Outcome:
     """Read a document or an outcome."""
     row = json.loads(packed)
     if isinstance(row, dict):

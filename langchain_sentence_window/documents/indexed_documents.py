@@ -74,7 +74,7 @@ def indexed_documents(runs: Iterable[SentenceRun]) -> list[IndexedDocument]:
     return [_document(doc_id, of_it) for doc_id, of_it in by_document.items()]
 
 
-def runs_of(sentences: Iterable[StoredSentence]) -> list[SentenceRun]:
+def sentence_runs(sentences: Iterable[StoredSentence]) -> list[SentenceRun]:
     """Return a run for each sentence, in the order of their documents' first sentences and in each by index."""
     by_document: dict[str, dict[int, StoredSentence]] = {}
     for sentence in sentences:

@@ -293,7 +293,7 @@ class SentenceSplitter(BaseDocumentTransformer):
                 self._rules[language] = _make_rules(self._common, language, engine)
             except MissingExtraError as error:  # a corpus shouldn't fail for one document
                 _warn_of_missing_rules(language, doc_id, error)
-                self._rules[language] = replace(self._common, words=languages.words_of(language))
+                self._rules[language] = replace(self._common, words=languages.language_words(language))
         return self._rules[language]
 
     def transform_documents(self, documents: Sequence[Document], **kwargs: Any) -> Sequence[Document]:
@@ -334,7 +334,7 @@ def _make_rules(common: Ruleset, language: str, engine: str | Engine | None) -> 
         engine = "sentencex"
     made = None if engine is None else make_engine(engine, language)
     # Other engines know more languages; decisions about newlines then need typography and abbreviations alone.
-    return replace(common, words=languages.words_of(language), engine=made)
+    return replace(common, words=languages.language_words(language), engine=made)
 
 
 def _warn_of_missing_rules(language: str, doc_id: str, error: MissingExtraError) -> None:

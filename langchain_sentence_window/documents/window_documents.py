@@ -47,12 +47,12 @@ from .window_fields import (
     FIELDS,
     CountTokens,
     cut_values,
-    each_once,
     estimate_tokens,
     lead_ins,
     made_values,
     part_spans,
     places_in,
+    places_outside,
     window_lines,
 )
 from .window_runs import lines_touched, parts_of_window, placed_entries, source_span
@@ -367,7 +367,7 @@ def with_places(best: Document, others: Iterable[Document]) -> Document:
             place[PAGES] = list(metadata[PAGES])
         places += [place, *places_in(other)]
     own = best.metadata
-    once = each_once(places, own[DOC_ID], own[START_INDEX], own[END_INDEX])
+    once = places_outside(places, own[DOC_ID], own[START_INDEX], own[END_INDEX])
     return _with(best, {**own, ALSO_IN: once} if once else own)
 
 

@@ -206,7 +206,7 @@ def merged_values(runs: Sequence[WindowRun], sentences: Mapping[int, RunSentence
         WINDOW_ID: window_id(doc_id, first, last),
         SEPARATOR: sentences[last].separator,
         LEAD_INS: _lead_ins_before(start, runs) or None,
-        ALSO_IN: each_once(places, doc_id, start, end) or None,
+        ALSO_IN: places_outside(places, doc_id, start, end) or None,
         **(_values_of_parts(parts) if parts else {}),
         LINES: [min(low for low, _ in lines), max(high for _, high in lines)] if all(lines) else None,
         SENTENCE_SPANS: [[each.start, each.end] for each in sentences.values()],
@@ -383,7 +383,7 @@ def places_in(document: Document) -> list[dict[str, Any]]:
     return [own_values(place) for _, place in entries if isinstance(place.get(DOC_ID), str)]
 
 
-def each_once(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
+def places_outside(places: Iterable[dict[str, Any]], doc_id: str, start: int, end: int) -> list[dict[str, Any]]:
     """Return places that aren't inside a window, each once.
 
     Args:

@@ -28,7 +28,7 @@ from langchain_sentence_window.documents.source_metadata import source_of
 from langchain_sentence_window.documents.splitter import SentenceSplitter
 from langchain_sentence_window.documents.window_documents import TextRun, text_runs
 from langchain_sentence_window.errors import IncompleteWindowError, InvalidInputError, SentenceWindowWarning
-from langchain_sentence_window.retrieval.stored_sentences import read_sentences
+from langchain_sentence_window.retrieval.stored_sentences import read_document_sentences
 
 from .questions import Question, as_record
 
@@ -228,7 +228,7 @@ class StoredCorpus:
     async def _read(self, io: IO, doc_id: str) -> DocumentText | None:
         if doc_id not in self._texts and STORABLE_ID.fullmatch(doc_id):
             try:
-                sentences, is_whole = await read_sentences(io, self._scope, doc_id)
+                sentences, is_whole = await read_document_sentences(io, self._scope, doc_id)
             except (IncompleteWindowError, InvalidInputError) as error:
                 raise UnreadableError(str(error)) from error
             self._texts[doc_id] = document_text(sentences, is_whole=is_whole) if sentences else None

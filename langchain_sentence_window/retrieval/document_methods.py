@@ -17,8 +17,8 @@ from langchain_sentence_window.errors import InvalidInputError
 
 from .call_settings import QueryMethods
 from .indexing import Preparation, delete_documents
-from .ingest import ingest, read_batches
-from .stored_sentences import read_documents
+from .ingest import ingest_batches, read_batches
+from .stored_sentences import join_documents
 
 
 class DocumentMethods(QueryMethods):
@@ -120,12 +120,12 @@ class DocumentMethods(QueryMethods):
         Raises:
             IncompleteWindowError: The store can't fetch by id, or lacks sentences.
         """
-        return run(read_documents(BLOCKING, self.scope(), checked_ids(ids)))
+        return run(join_documents(BLOCKING, self.scope(), checked_ids(ids)))
 
     async def aget(self, ids: Sequence[str]) -> list[Document]:
         """Async version of `get`."""
         wanted = checked_ids(ids)
-        return await arun(lambda io: read_documents(io, self.scope(), wanted))
+        return await arun(lambda io: join_documents(io, self.scope(), wanted))
 
     async def _delete(
         self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any
@@ -141,7 +141,7 @@ class DocumentMethods(QueryMethods):
         scope = self.scope()
         prepare = Preparation(self.splitter, scope.adapter.limits, self.embed_headings, self.situate)
         how: Any = {"bm25_index": self.bm25_index, "is_list": is_list, "show_progress": show_progress}
-        return await ingest(io, scope, batches, prepare, **how)
+        return await ingest_batches(io, scope, batches, prepare, **how)
 
 
 def _text_of(source: object) -> str:

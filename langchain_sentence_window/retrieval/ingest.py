@@ -106,7 +106,7 @@ async def _chained(ahead: list[Batch], others: AsyncIterator[Batch]) -> AsyncIte
         yield batch
 
 
-async def ingest(
+async def ingest_batches(
     io: IO,
     scope: Scope,
     batches: AsyncIterator[Batch],

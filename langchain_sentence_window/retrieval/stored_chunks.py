@@ -144,10 +144,10 @@ def read_chunks(
             and nothing else says how some chunks follow each other; `survey_chunks` counts these before.
         StoreChangedError: A chunk was deleted meanwhile.
     """
-    return _blocking(_Reader(store, source_key, join_parts))
+    return _blocking(_ChunkReader(store, source_key, join_parts))
 
 
-def _blocking(reader: "_Reader") -> Iterator[Document]:
+def _blocking(reader: "_ChunkReader") -> Iterator[Document]:
     groups = reader.groups(BLOCKING)
     while (group := run(_next(groups))) is not None:
         yield from group.chunks
@@ -158,7 +158,7 @@ async def aread_chunks(
     store: VectorStore, *, source_key: str | None = None, join_parts: JoinParts = True
 ) -> AsyncIterator[Document]:
     """Async version of `read_chunks`, for `SentenceWindowRetriever.afrom_documents`."""
-    reader = _Reader(store, source_key, join_parts)
+    reader = _ChunkReader(store, source_key, join_parts)
     async for group in reader.groups(ASYNC):
         for chunk in group.chunks:
             yield chunk
@@ -177,14 +177,14 @@ def survey_chunks(store: VectorStore, *, source_key: str | None = None, join_par
         InvalidInputError: As for `read_chunks`.
         StoreChangedError: A chunk was deleted meanwhile.
     """
-    return run(_Reader(store, source_key, join_parts).count(BLOCKING))
+    return run(_ChunkReader(store, source_key, join_parts).count(BLOCKING))
 
 
 async def asurvey_chunks(
     store: VectorStore, *, source_key: str | None = None, join_parts: JoinParts = True
 ) -> ChunkSurvey:
     """Async version of `survey_chunks`."""
-    return await _Reader(store, source_key, join_parts).count(ASYNC)
+    return await _ChunkReader(store, source_key, join_parts).count(ASYNC)
 
 
 async def sentence_slices(
@@ -196,7 +196,7 @@ async def sentence_slices(
         InvalidInputError: The store can't list what it holds, or give its vectors; or these are mixed.
         StoreChangedError: A text was deleted meanwhile.
     """
-    reader = _Reader(store, source_key, join_parts, takes_sentences=True)
+    reader = _ChunkReader(store, source_key, join_parts, takes_sentences=True)
     is_mixed = isinstance(reader.adapter.embedding, NeighborMixedEmbeddings)
     async for group in reader.groups(io):
         if is_mixed and group.is_ours:
@@ -255,7 +255,7 @@ class _Chunks(NamedTuple):
         ]
 
 
-class _Reader:
+class _ChunkReader:
     """Reads the documents of a store one after the other."""
 
     def __init__(

@@ -74,7 +74,7 @@ class StoredDocument:
         return len(self.sentences) == self.count
 
 
-async def read_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> list[Document]:
+async def join_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> list[Document]:
     """Join source documents from their sentences; leave out those that don't exist.
 
     Leave out those of which the filter forbids anything, too.
@@ -95,7 +95,7 @@ async def read_documents(io: IO, scope: Scope, doc_ids: Sequence[str]) -> list[D
     return found
 
 
-async def read_sentences(io: IO, scope: Scope, doc_id: str) -> tuple[Sequence[StoredSentence], bool]:
+async def read_document_sentences(io: IO, scope: Scope, doc_id: str) -> tuple[Sequence[StoredSentence], bool]:
     """Read the sentences of a document that the filter lets through.
 
     Returns:

@@ -18,7 +18,7 @@ from langchain_sentence_window._validation import as_integer, checked_callback
 from langchain_sentence_window.errors import InvalidInputError
 
 from .joints import CLOSING, OPENING, STOPS, first_letter, in_speech, is_small, settled
-from .languages import Language, is_known, known_languages, load_language, unknown_code, words_of
+from .languages import Language, is_known, known_languages, language_words, load_language, unknown_code
 from .parsers import Structure
 from .rules import LABEL, MARKER, is_casual, last_word
 
@@ -89,7 +89,7 @@ def sentencex(language: str) -> Engine:
     if not is_known(language):
         raise unknown_code(language)
     find = of_extra("sentencex", "sentencex", "languages").get_sentence_boundaries
-    words = words_of(language)
+    words = language_words(language)
 
     def cut(text: str) -> Iterable[Span]:
         starts = [found["start_index"] for found in find(language, encodable(text))]

@@ -133,7 +133,7 @@ def load_language(code: str) -> Language:
 
 
 @functools.cache
-def words_of(code: str) -> Language:
+def language_words(code: str) -> Language:
     """Return the words of any language: of those without a data file, abbreviations that don't end a sentence.
 
     Args:

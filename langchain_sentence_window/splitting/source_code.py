@@ -323,7 +323,7 @@ def _above(runs: Sequence[_Run], at: int, signature: int | None, first: int) -> 
 
 
 def _runs(lines: Sequence[str], syntax: Syntax) -> list[_Run]:
-    reader = _Reader(lines, syntax)
+    reader = _CodeReader(lines, syntax)
     runs: list[_Run] = []
     at, chars = 0, 0
     is_open = False  # whether the last run is statements that may go on
@@ -349,7 +349,7 @@ def _runs(lines: Sequence[str], syntax: Syntax) -> list[_Run]:
     return runs
 
 
-class _Reader:
+class _CodeReader:
     """Finds the comments, texts and signatures that begin at a line."""
 
     def __init__(self, lines: Sequence[str], syntax: Syntax) -> None:

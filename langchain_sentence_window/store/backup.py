@@ -27,7 +27,7 @@ def holds_index(folder: Path) -> bool:
         raise StoreError(f"{str(folder)!r} can't be read: {error}; {cure}") from error
 
 
-def copy_index(database: Database, folder: Path) -> None:
+def copy_database(database: Database, folder: Path) -> None:
     """Copy a database into a folder that holds no index yet; the copy appears only when it is complete.
 
     Raises:

@@ -20,9 +20,9 @@ from langchain_sentence_window.ranking.names import FIRST_LINES, keys_in
 from .database import Database
 from .files import DATABASE_FILE, WORDS_FOLDER, size_of
 from .records import keys_of_source, read_documents, read_metadata, row_checksum, shared_checksum
-from .tables import EMBEDDED, ONE_OF, RESTORE, WITH_SECTIONS, Snapshot, as_json, as_text, damaged
+from .tables import EMBEDDED, ONE_OF, RESTORE, WITH_SECTIONS, Snapshot, as_text, damaged, json_list
 from .vectors import damage_of
-from .words import checksums_in, recorded
+from .words import checksums_in, recorded_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def check_folder(folder: Path) -> CheckResult:
     try:
         result = check_database(database)
         with database.reading() as snapshot:
-            of_words = recorded(snapshot)
+            of_words = recorded_words(snapshot)
     except SentenceWindowError:
         return result
     finally:
@@ -254,8 +254,8 @@ def _in_order(snapshot: Snapshot) -> Iterator[Document]:
     rows = [row for (row,) in snapshot.execute("SELECT row FROM sentences WHERE document IS NOT NULL ORDER BY row")]
     for start in range(0, len(rows), _PART_SIZE):
         part = rows[start : start + _PART_SIZE]
-        read = read_documents(snapshot, (f"row {ONE_OF}", [as_json(part)]))
-        for row, *key in snapshot.execute(f"{_KEYS} WHERE row {ONE_OF} ORDER BY row", [as_json(part)]):
+        read = read_documents(snapshot, (f"row {ONE_OF}", [json_list(part)]))
+        for row, *key in snapshot.execute(f"{_KEYS} WHERE row {ONE_OF} ORDER BY row", [json_list(part)]):
             if sentence_key(read[row].metadata) != tuple(key):
                 raise damaged("sentences at the places that are in their metadata")
             yield read[row]

@@ -46,7 +46,7 @@ _MIN_PER_CLUSTER, _MIN_TO_TRAIN = 39, 1_000  # FAISS warns below
 _MIN_FOR_THREADS = 1_000
 
 
-def name_of(clusters: int) -> str:
+def index_name(clusters: int) -> str:
     """Return the name of an index with so many clusters; see `choose`."""
     if clusters > 1:
         return f"{CODES} in {clusters:,} clusters"

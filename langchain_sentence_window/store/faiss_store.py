@@ -51,7 +51,7 @@ from langchain_sentence_window.errors import (
 )
 from langchain_sentence_window.ranking.candidates import LEXICAL_WEIGHT, Candidates
 
-from .backup import copy_index, holds_index, restore_index
+from .backup import copy_database, holds_index, restore_index
 from .check import StoreStats, bytes_by_part, check_database, check_folder
 from .database import Database, OneState, OutdatedError
 from .faiss_index import AUTO, checked_kind
@@ -71,7 +71,7 @@ from .records import (
     with_ids,
 )
 from .state import IndexState, Kept, condition_of
-from .tables import ONE_OF, Snapshot, as_json, damaged, from_halves, to_halves
+from .tables import ONE_OF, Snapshot, damaged, from_halves, json_list, to_halves
 from .vectors import VectorCache
 from .words import WordCache
 from .writing import Replacement
@@ -1067,7 +1067,7 @@ class FaissStore(OpenFiles, VectorStore):
         Raises:
             StoreError: The folder holds an index already, or can't be written.
         """
-        copy_index(self._database, as_folder(path))
+        copy_database(self._database, as_folder(path))
 
     async def abackup(self, path: str | PathLike[str]) -> None:
         """Async version of `backup`."""
@@ -1185,8 +1185,8 @@ def _whole_documents(snapshot: Snapshot, condition: Condition) -> list[str]:
 
 
 def _exported(snapshot: Snapshot, rows: Sequence[int]) -> tuple[list[Document], Vectors]:
-    documents = read_documents(snapshot, (f"row {ONE_OF}", [as_json(rows)]))
-    found = snapshot.execute(f"SELECT row, vector FROM vectors WHERE row {ONE_OF}", [as_json(rows)])
+    documents = read_documents(snapshot, (f"row {ONE_OF}", [json_list(rows)]))
+    found = snapshot.execute(f"SELECT row, vector FROM vectors WHERE row {ONE_OF}", [json_list(rows)])
     vectors: dict[int, bytes] = dict(found.fetchall())
     return [documents[row] for row in rows], from_halves(vectors[row] for row in rows)
 

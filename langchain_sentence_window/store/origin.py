@@ -80,7 +80,7 @@ class Origin:
         if isinstance(self.embedding, DeferredEmbeddings):
             return  # it is checked when it is first used
         with self._database.reading() as snapshot:
-            made_with = recorded(snapshot)
+            made_with = recorded_embedder(snapshot)
         if made_with.name not in (None, self._name):
             self.run_proven(self._check_now)
 
@@ -91,7 +91,7 @@ class Origin:
     def is_made_with(self, embedding: Embeddings) -> bool:
         """Return whether an embedder has the name of the one that made the vectors, and the name says its model."""
         with self._database.reading() as snapshot:
-            return recorded(snapshot).name == describe_embedder(embedding) and names_model(embedding)
+            return recorded_embedder(snapshot).name == describe_embedder(embedding) and names_model(embedding)
 
     async def prove(self, io: IO) -> None:
         """Embed a few stored texts again, and remember whether the vectors are the same."""
@@ -110,7 +110,7 @@ class Origin:
     def sample(self) -> tuple[RecordedEmbedder, list[tuple[str, Vectors]]]:
         """Return the recorded embedder, and a few long texts with their vectors."""
         with self._database.reading() as snapshot:
-            return recorded(snapshot), longest_texts(snapshot.sample_embedded(_SAMPLE_SIZE))
+            return recorded_embedder(snapshot), longest_texts(snapshot.sample_embedded(_SAMPLE_SIZE))
 
     # Checks within a transaction
 
@@ -124,7 +124,7 @@ class Origin:
         if self._checked_at == snapshot.version:
             return
         if snapshot.version.sentences:
-            self._require_own(recorded(snapshot))
+            self._require_own(recorded_embedder(snapshot))
         self._checked_at = snapshot.version
 
     def unknown_texts(self, snapshot: Snapshot, texts: Sequence[str]) -> list[str]:
@@ -139,10 +139,10 @@ class Origin:
         unknown = [text for text in distinct if text not in known]
         if snapshot.version.sentences:
             if unknown:
-                self._require_own(recorded(snapshot))
+                self._require_own(recorded_embedder(snapshot))
             return unknown
         # An interrupted call left these vectors behind: they serve its embedder alone.
-        return unknown if known and self._made(recorded(snapshot)) else distinct
+        return unknown if known and self._made(recorded_embedder(snapshot)) else distinct
 
     def claim(self, transaction: Transaction, vectors: Mapping[str, bytes]) -> None:
         """Check that vectors may be written, before anything is changed.
@@ -156,7 +156,7 @@ class Origin:
             UnprovenError: They may be.
             EmbeddingError: The vectors there have another length.
         """
-        made_with, before = recorded(transaction), transaction.fact("dimension", int)
+        made_with, before = recorded_embedder(transaction), transaction.fact("dimension", int)
         expected = before
         if not transaction.version.sentences and not (transaction.has_staged() and self._made(made_with)):
             line, expected = secrets.randbits(62), None
@@ -193,7 +193,7 @@ class Origin:
             )
 
 
-def recorded(snapshot: Snapshot) -> RecordedEmbedder:
+def recorded_embedder(snapshot: Snapshot) -> RecordedEmbedder:
     """Return what the database records about the embedder of its vectors."""
     record = snapshot.fact(_FACT, list) or []
     if len(record) not in (0, len(RecordedEmbedder._fields)):

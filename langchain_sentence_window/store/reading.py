@@ -27,7 +27,7 @@ from langchain_sentence_window.splitting.blocks import PROSE
 
 from .filters import Condition, for_few
 from .records import read_metadata, read_shared, row_checksum
-from .tables import ONE_OF, Snapshot, as_json, as_text, damaged
+from .tables import ONE_OF, Snapshot, as_text, damaged, json_list
 
 NONE = -1
 """Stands for a number that a Document doesn't have as it isn't a sentence."""
@@ -178,7 +178,7 @@ class RowReader:
         """Read texts with lone surrogates; see `stored_text`."""
         asked = list(rows)
         sql = f"SELECT row, text FROM sentences WHERE row {ONE_OF}"
-        found = self.snapshot.execute(sql, [as_json(asked)]) if asked else ()
+        found = self.snapshot.execute(sql, [json_list(asked)]) if asked else ()
         return [(row, as_text(text)) for row, text in found]
 
     def _sentence(self, row: Row, own: dict[str, Any]) -> StoredSentence:
@@ -263,7 +263,7 @@ def sentences_at(reader: RowReader, wanted: Iterable[SentenceKey], where: Condit
             by_document.setdefault(doc_id, []).append(index)
     if not by_document:
         return {}
-    sql, parameters = f"row IN ({_ROWS_AT}) AND section_key IS NOT NULL", [as_json(by_document.items())]
+    sql, parameters = f"row IN ({_ROWS_AT}) AND section_key IS NOT NULL", [json_list(by_document.items())]
     if where is not None:
         condition, values = for_few(where)
         sql, parameters = f"{sql} AND ({condition})", [*parameters, *values]

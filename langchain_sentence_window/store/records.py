@@ -34,7 +34,7 @@ from langchain_sentence_window.errors import InvalidInputError
 from langchain_sentence_window.ranking.names import FIRST_LINES, keys_in, name_keys
 
 from .filters import STAND_IN, Condition, with_nul, without_nul
-from .tables import ONE_OF, Snapshot, Transaction, as_json, as_text, damaged, stored_text, text_key
+from .tables import ONE_OF, Snapshot, Transaction, as_text, damaged, json_list, stored_text, text_checksum
 
 _PLACES = SENTENCE_INDEX, START_INDEX, END_INDEX
 
@@ -169,7 +169,7 @@ def add_records(transaction: Transaction, records: Sequence[Record], vectors: Se
     transaction.insert("first_lines", [(key, row) for row, text in beginnings for key in keys_in(text)])
     rows, of_vectors = list[tuple[Any, ...]](), list[tuple[int, bytes, int]]()
     for row, (number, record, vector) in enumerate(zip(numbers, records, vectors, strict=True), first):
-        key, text = text_key(record.embedded), stored_text(record.text)
+        key, text = text_checksum(record.embedded), stored_text(record.text)
         own = record.own or None
         stands = row, record.id, number, record.sentence_index, record.section_number
         shared = source_keys.get(row), section_keys.get(row), record.start, record.end
@@ -197,7 +197,7 @@ class _Shared:
         columns = "document, metadata, context" if table == "sections" else "document, metadata"
         known = transaction.execute(
             f"SELECT {key}, {columns} FROM {table} WHERE document {ONE_OF}",
-            [as_json(documents)],
+            [json_list(documents)],
         )
         self._keys = {(document, metadata, *map(as_text, rest)): key for key, document, metadata, *rest in known}
         self._new: list[tuple[Any, ...]] = []
@@ -232,13 +232,13 @@ def keys_of_source(metadata: Mapping[str, Any]) -> set[str]:
 
 def with_ids(ids: Iterable[str]) -> Condition:
     """Return the condition that a record has one of the ids."""
-    return f"id {ONE_OF}", [as_json(id_ for id_ in ids if STORABLE_ID.fullmatch(id_))]
+    return f"id {ONE_OF}", [json_list(id_ for id_ in ids if STORABLE_ID.fullmatch(id_))]
 
 
 def of_documents(doc_ids: Iterable[str]) -> Condition:
     """Return the condition that a record is a sentence of one of the source documents."""
     sql = f"document IN (SELECT document FROM documents WHERE doc_id {ONE_OF})"
-    return sql, [as_json(id_ for id_ in doc_ids if STORABLE_ID.fullmatch(id_))]
+    return sql, [json_list(id_ for id_ in doc_ids if STORABLE_ID.fullmatch(id_))]
 
 
 # Documents
@@ -360,7 +360,7 @@ def _to_json(metadata: dict[str, Any]) -> str:
     """Write metadata as JSON: quickly what is common, and else converted, as are nested values.
 
     Raises:
-        InvalidInputError: JSON can't hold it; see `as_json`.
+        InvalidInputError: JSON can't hold it; see `json_list`.
     """
     text: str | None = None
     kinds = {*map(type, metadata.values())}

@@ -34,7 +34,7 @@ from .reading import (
     sentences_at,
 )
 from .records import read_documents
-from .tables import ONE_OF, Snapshot, Version, as_json, damaged, from_halves
+from .tables import ONE_OF, Snapshot, Version, damaged, from_halves, json_list
 from .vectors import VectorCache
 from .words import WordCache
 
@@ -160,7 +160,7 @@ class IndexState:
         """Read what was found; warn if that is nothing because no document has the filter's keys."""
         if not found:
             self.warn_of_unknown_keys(filter)
-        read = read_documents(self.snapshot, (f"row {ONE_OF}", [as_json(row for row, _ in found)]))
+        read = read_documents(self.snapshot, (f"row {ONE_OF}", [json_list(row for row, _ in found)]))
         if len(read) < len(found):
             raise damaged("sentences that its index contains")
         return [(read[row], score) for row, score in found]
@@ -168,7 +168,7 @@ class IndexState:
     def vectors_of(self, found: Pairs) -> list[Vectors]:
         """Return the vectors of what was found, as they were embedded."""
         sql = f"SELECT row, vector FROM vectors WHERE row {ONE_OF}"
-        stored = dict(self.snapshot.execute(sql, [as_json(row for row, _ in found)]).fetchall())
+        stored = dict(self.snapshot.execute(sql, [json_list(row for row, _ in found)]).fetchall())
         return list(from_halves(stored[row] for row, _ in found))
 
     def document_names(

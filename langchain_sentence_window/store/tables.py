@@ -192,7 +192,7 @@ class Snapshot:
         Python lets other threads run at each line that it takes from SQLite, and then waits for them. So what a query
         reads by the hundreds comes in one line.
         """
-        (found,) = self.execute(sql, [as_json(values)]).fetchone()
+        (found,) = self.execute(sql, [json_list(values)]).fetchone()
         try:
             lists: list[list[Any]] = orjson.loads(found)
         except ValueError:
@@ -255,7 +255,7 @@ class Snapshot:
     def vectors_around(self, rows: Rows, reach: int) -> tuple[Rows, Vectors, Positions] | None:
         """Read rows and those that are at most so many before or after them, as `vectors_after` does."""
         around = np.unique(rows[:, None] + np.arange(-reach, reach + 1))
-        part = self.execute(f"{_VECTORS} WHERE row {ONE_OF} ORDER BY row", [as_json(around.tolist())]).fetchall()
+        part = self.execute(f"{_VECTORS} WHERE row {ONE_OF} ORDER BY row", [json_list(around.tolist())]).fetchall()
         return _with_positions(part) if part else None
 
     def sampled_vectors(self, size: int) -> Vectors:
@@ -265,17 +265,17 @@ class Snapshot:
         found = list[tuple[bytes]]()
         sql = f"SELECT vector FROM vectors WHERE row {ONE_OF}"
         if last_row <= 2 * sentences:
-            found = self.execute(sql, [as_json(range(step, last_row + 1, step))]).fetchall()
+            found = self.execute(sql, [json_list(range(step, last_row + 1, step))]).fetchall()
         if 2 * len(found) < min(size, sentences):  # most of these rows were removed, so all that exist are listed
             rows = self.execute("SELECT row FROM sentences ORDER BY row").fetchall()[step - 1 :: step]
-            found = self.execute(sql, [as_json(row for (row,) in rows)]).fetchall()
+            found = self.execute(sql, [json_list(row for (row,) in rows)]).fetchall()
         return from_halves(vector for (vector,) in found)
 
     # Texts
 
     def known_vectors(self, texts: Sequence[str]) -> dict[str, bytes]:
         """Return the half-precision vectors of the texts that have one, for a sentence or staged."""
-        asked = as_json(set(map(text_key, texts)))
+        asked = json_list(set(map(text_checksum, texts)))
         known: dict[str, bytes] = {}
         for sql in ("SELECT text, vector FROM staged", f"SELECT {EMBEDDED}, vector FROM {WITH_SECTIONS}"):
             found = self.execute(f"{sql} WHERE text_key {ONE_OF}", [asked])
@@ -350,7 +350,7 @@ class Transaction(Snapshot):
                 self.execute(
                     f"INSERT INTO staged SELECT text_key, {EMBEDDED}, vector FROM {WITH_SECTIONS} "
                     f"WHERE row IN (SELECT row FROM leaving) AND text_key {ONE_OF}",
-                    [as_json(set(map(text_key, stage)))],
+                    [json_list(set(map(text_checksum, stage)))],
                 )
             for table in ("vectors", "first_lines", "sentences"):
                 self.execute(f"DELETE FROM {table} WHERE row IN (SELECT row FROM leaving)")
@@ -366,7 +366,7 @@ class Transaction(Snapshot):
             "ON CONFLICT (doc_id) DO UPDATE SET written = excluded.written",
             [(name, now) for name in names],
         )
-        found = self.execute(f"SELECT doc_id, document FROM documents WHERE doc_id {ONE_OF}", [as_json(names)])
+        found = self.execute(f"SELECT doc_id, document FROM documents WHERE doc_id {ONE_OF}", [json_list(names)])
         numbers: dict[str, int] = dict(found.fetchall())
         self._changed.update(numbers.values())
         return numbers
@@ -379,7 +379,7 @@ class Transaction(Snapshot):
 
     def unstage(self, text_keys: Sequence[int]) -> None:
         """Delete the vectors that were staged for some texts."""
-        keys = [as_json(text_keys)]
+        keys = [json_list(text_keys)]
         if self.execute(f"SELECT 1 FROM staged WHERE text_key NOT {ONE_OF} LIMIT 1", keys).fetchone():
             self.execute(f"DELETE FROM staged WHERE text_key {ONE_OF}", keys)
         else:
@@ -396,7 +396,7 @@ class Transaction(Snapshot):
                 self.execute("UPDATE writes SET others = others + 1 WHERE generation = ?", [self.version.generation])
             return
         if self._changed:
-            changed = as_json(self._changed)
+            changed = json_list(self._changed)
             self._keep_together(changed)
             for table, key in (("sources", "source_key"), ("sections", "section_key"), ("documents", "document")):
                 unused = (
@@ -453,7 +453,7 @@ def make_tables(connection: sqlite3.Connection) -> None:
 # Values
 
 
-def as_json(values: Iterable[Any]) -> str:
+def json_list(values: Iterable[Any]) -> str:
     """Return values as a list in JSON."""
     return json.dumps(list(values))
 
@@ -472,7 +472,7 @@ def stored_text(text: str) -> str | bytes:
     return text
 
 
-def text_key(text: str) -> int:
+def text_checksum(text: str) -> int:
     """Return a checksum of a text, by which it is found."""
     return zlib.crc32(text.encode("utf-8", "surrogatepass"))
 

@@ -31,7 +31,7 @@ from langchain_sentence_window.errors import StoreError, wrong_size
 
 from . import faiss_index
 from .database import Database, OutdatedError
-from .faiss_index import EXACT, choose, name_of
+from .faiss_index import EXACT, choose, index_name
 from .files import VECTORS_FILE, Checksum, checksum_of, is_abandoned, new_file, open_regular
 from .reading import Pairs, best_first, exact_cosines, with_tied
 from .tables import Snapshot, Version, damaged
@@ -170,9 +170,9 @@ class VectorCache:
         index = self._index
         if index is None:
             dimension = snapshot.fact("dimension", int) or 0
-            return name_of(choose(self.asked, dimension, snapshot.version.sentences)), None, 0
+            return index_name(choose(self.asked, dimension, snapshot.version.sentences)), None, 0
         due = self._change_due(index) if self._is_making else None
-        return name_of(index.clusters), None if due is None else name_of(due), index.tombstones
+        return index_name(index.clusters), None if due is None else index_name(due), index.tombstones
 
     @property
     def is_used(self) -> bool:

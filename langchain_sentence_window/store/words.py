@@ -105,7 +105,7 @@ class WordCache:
             return
         transaction = snapshot
         try:
-            kept = recorded(transaction)
+            kept = recorded_words(transaction)
             at = self._opened_at(kept)
             changes = None if at is None else transaction.changes_since(at)
             if self._index is None or changes is None:
@@ -156,7 +156,7 @@ class WordCache:
 
     def _copied(self, snapshot: Snapshot) -> "LexicalIndex | None":
         """Return a copy of the index, if it is current: tantivy writes lock files beside an index that it reads."""
-        kept = recorded(snapshot)
+        kept = recorded_words(snapshot)
         if kept is None or self._folder is None or kept.version != snapshot.version:
             return None
         copy = _TemporaryFolder()
@@ -188,7 +188,7 @@ class Recorded(NamedTuple):
     files: dict[str, Checksum]
 
 
-def recorded(snapshot: Snapshot) -> Recorded | None:
+def recorded_words(snapshot: Snapshot) -> Recorded | None:
     """Return the record of the index; ``None`` if there is none of this format, or it is malformed."""
     try:
         kept = snapshot.fact(_FACT, dict) or {}

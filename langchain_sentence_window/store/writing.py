@@ -18,7 +18,7 @@ from .database import Database
 from .filters import Condition
 from .origin import Origin, StaleVectorError, UnprovenError
 from .records import Record, add_records, with_ids
-from .tables import stored_text, text_key, to_halves
+from .tables import stored_text, text_checksum, to_halves
 
 MAX_UNSTAGED = 8_192
 """Vectors that are kept in memory alone."""
@@ -149,7 +149,7 @@ class Replacement:
                 transaction.remove((sql, [value for _, values in replaced for value in values]), stage=stored)
             last: dict[int, int] = {}
             if transaction.has_staged():  # as after a long call, or one that was interrupted
-                last = {text_key(each.embedded): number for number, each in enumerate(self.records)}
+                last = {text_checksum(each.embedded): number for number, each in enumerate(self.records)}
             for start in range(0, len(self.records), _BATCH_SIZE):
                 part = self.records[start : start + _BATCH_SIZE]
                 known = transaction.known_vectors([each.embedded for each in part if each.embedded not in self.vectors])
@@ -160,7 +160,7 @@ class Replacement:
                 add_records(transaction, part, vectors)
                 if last:
                     # At once, so that their pages are used again; but a later text may have the same key.
-                    keys = {text_key(each.embedded) for each in part}
+                    keys = {text_checksum(each.embedded) for each in part}
                     transaction.unstage([key for key in keys if last[key] < start + _BATCH_SIZE])
         self.finish(len(self.records), is_part=is_part)
 
@@ -172,6 +172,6 @@ class Replacement:
         vectors, self.vectors = self.vectors, {}
         with self.database.writing() as transaction:
             self.origin.claim(transaction, vectors)
-            rows = [(text_key(text), stored_text(text), vector) for text, vector in vectors.items()]
+            rows = [(text_checksum(text), stored_text(text), vector) for text, vector in vectors.items()]
             transaction.insert("staged", rows)
         self._staged_at = monotonic()

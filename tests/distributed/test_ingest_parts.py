@@ -18,7 +18,7 @@ from langchain_sentence_window import NeighborMixedEmbeddings, SentenceWindowRet
 from langchain_sentence_window.distributed import DocumentWriter, IngestSummary, Outcome
 from langchain_sentence_window.distributed.document_rows import fingerprint
 from langchain_sentence_window.distributed.ingest_files import find_files, load_path
-from langchain_sentence_window.distributed.ray_stages import ROW, WriteDocuments, gather, pack, read_row, unpack
+from langchain_sentence_window.distributed.ray_stages import ROW, WriteDocuments, gather, pack_row, read_row, unpack_row
 from langchain_sentence_window.documents.part_groups import Group
 from langchain_sentence_window.documents.source_documents import JSON, MetadataFitter
 from langchain_sentence_window.documents.source_parts import part_of
@@ -38,7 +38,7 @@ values = st.recursive(
 
 
 def travelled(name: str, documents: list[Document]) -> Group:
-    group = unpack(pack(name, documents, MetadataFitter(JSON))[ROW], join=True)
+    group = unpack_row(pack_row(name, documents, MetadataFitter(JSON))[ROW], join=True)
     assert isinstance(group, Group)
     return group
 
@@ -63,7 +63,7 @@ def test_rows_go_through_all_stages(words: WordEmbeddings) -> None:
         read = read_row(row, True)
         by_name.setdefault(read["name"], []).append(read[ROW])
     gathered = [gather({ROW: packed}, True)[ROW] for packed in by_name.values()]
-    groups = [row for packed in gathered for row in (unpack(each, join=True) for each in packed)]
+    groups = [row for packed in gathered for row in (unpack_row(each, join=True) for each in packed)]
     assert [[part.text for part in group.parts] for group in groups if isinstance(group, Group)] == [
         ["The first page.", "The second page."],
         ["A card \ud800."],

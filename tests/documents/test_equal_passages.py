@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from langchain_sentence_window.documents.window_documents import unite_equal
-from langchain_sentence_window.documents.window_fields import each_once, places_in
+from langchain_sentence_window.documents.window_fields import places_in, places_outside
 
 
 def window(text: str, doc_id: str = "a", start: int = 0, **metadata: Any) -> Document:
@@ -66,8 +66,8 @@ def test_places_of_several_windows_are_joined_but_for_those_inside() -> None:
     forged = [7, {}, {"doc_id": "a"}, place(TEXT, "a") | {"start_index": "0"}, {**place(TEXT, "a"), "doc_id": 7}]
     given_ = [window(TEXT, also_in=[inside, *forged]), window(TEXT, also_in=[outside, inside]), window(TEXT, also_in=7)]
     places = [place for each in given_ for place in places_in(each)]
-    assert each_once(places, "a", 0, 50) == [outside]
-    assert each_once(places, "b", 0, 50) == [inside, outside]
+    assert places_outside(places, "a", 0, 50) == [outside]
+    assert places_outside(places, "b", 0, 50) == [inside, outside]
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window.answering.locations import text_key
+from langchain_sentence_window.answering.locations import offsets_key
 from langchain_sentence_window.documents.keys import SEPARATOR
 from langchain_sentence_window.documents.window_documents import read_lead_ins
 from langchain_sentence_window.documents.window_runs import source_span
@@ -130,7 +130,7 @@ class Source:
     passages: tuple[SourcePassage, ...]
 
 
-def source_of(number: int, document: Document, *, is_scanned: bool = False) -> Source:
+def quote_source(number: int, document: Document, *, is_scanned: bool = False) -> Source:
     """Return a window with what leads in to it; its number counts from 1."""
     span, make = source_span(document), partial(SourcePassage, number, document, is_scanned=is_scanned)
     own = make(document.page_content, span[0] if span else None)
@@ -149,7 +149,7 @@ def touching(sources: Iterable[Source]) -> list[Source]:
     for source in sources:
         own = source.passages[-1]
         if own.base is not None:
-            by_text.setdefault(text_key(own.document, own.base, begun), []).extend(source.passages)
+            by_text.setdefault(offsets_key(own.document, own.base, begun), []).extend(source.passages)
     joined = (_joined(chain) for passages in by_text.values() for chain in _chains(passages))
     return [Source(tuple(dict.fromkeys(each.number for each in chain)), (passage,)) for chain, passage in joined]
 

@@ -15,7 +15,7 @@ from langchain_sentence_window._primitives import UNSPACED, Span
 from langchain_sentence_window._validation import as_integer, checked_flag
 from langchain_sentence_window.answering.citation_format import MARKS, looks
 from langchain_sentence_window.answering.conversation import checked_sources, named_sources
-from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentences_of, split_text
+from langchain_sentence_window.answering.locations import describe_location, doc_id_of, sentence_spans_of, sentences_of
 from langchain_sentence_window.documents.keys import END_INDEX, PAGE_LABELS, PAGES, PARTS, START_INDEX
 from langchain_sentence_window.documents.window_documents import narrowed_window, window_slice
 from langchain_sentence_window.documents.window_runs import lines_touched, pages_touched, read_span, source_span
@@ -23,7 +23,7 @@ from langchain_sentence_window.errors import InvalidInputError
 
 from .answer_quotes import AnswerQuote, Cited, find_quoted, quotes_in
 from .normalized_text import is_unspaced, plain_text
-from .quote_search import Found, InOrder, Source, Wanted, find_in, find_in_order, pieces_of, source_of, touching
+from .quote_search import Found, InOrder, Source, Wanted, find_in, find_in_order, pieces_of, quote_source, touching
 from .stitching import Stitching
 
 Verdict: TypeAlias = Literal["verbatim", "normalized", "stitched", "misattributed", "paraphrase", "not_found"]
@@ -228,7 +228,7 @@ def find_said(answer: str, windows: Iterable[Document]) -> AnswerPlace | None:
         The sentences of the document with the most of it; ``None`` if none says it.
     """
     judge = _Judge(checked_sources(windows), is_scanned=False)
-    sentences = [answer[start:end] for start, end in split_text(answer)]
+    sentences = [answer[start:end] for start, end in sentence_spans_of(answer)]
     found: dict[str, list[tuple[float, bool, Span]]] = {}
     for sentence in sentences:
         verdict, places = judge.judge(sentence, None, is_claim=True)
@@ -289,7 +289,7 @@ class _Judge:
 
     def __init__(self, documents: Sequence[Document], *, is_scanned: bool) -> None:
         self._documents = documents
-        self._sources = [source_of(number, each, is_scanned=is_scanned) for number, each in enumerate(documents, 1)]
+        self._sources = [quote_source(number, each, is_scanned=is_scanned) for number, each in enumerate(documents, 1)]
         self._is_scanned = is_scanned
         self._stitching: dict[tuple[int, ...], Stitching] = {}
         self._judged: dict[tuple[str, tuple[int, ...] | None, bool, bool], _Judged] = {}

@@ -25,7 +25,7 @@ from langchain_sentence_window.answering.tools import (
     MAX_ARGUMENT_CHARS,
     no_document,
     read_doc_id,
-    read_sentences,
+    read_sentence_range,
     unsearched_window,
 )
 from langchain_sentence_window.documents import keys
@@ -90,7 +90,7 @@ async def _excerpt(io: IO, scope: Scope, doc_id: str, passage: Sentences | None)
     first, last = passage or (0, MAX_FETCHED_SENTENCES)
     last = min(last, first + MAX_FETCHED_SENTENCES)
     margin = MAX_FETCHED_SENTENCES + 1 if passage else 1  # one more tells whether the document goes on
-    read = await read_sentences(io, scope, doc_id, range(max(0, first - margin), last + margin + 1))
+    read = await read_sentence_range(io, scope, doc_id, range(max(0, first - margin), last + margin + 1))
     there = sorted(index for _, index in read if first <= index <= last)
     if not there:
         return None
@@ -113,7 +113,7 @@ async def read_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
 async def _all_runs(io: IO, scope: Scope, doc_id: str) -> list[Document]:
     read: dict[SentenceKey, StoredSentence] = {}
     for start in range(0, MAX_DOCUMENT_SENTENCES, _BATCH_SIZE):
-        found = await read_sentences(io, scope, doc_id, range(start, start + _BATCH_SIZE))
+        found = await read_sentence_range(io, scope, doc_id, range(start, start + _BATCH_SIZE))
         read |= found
         # Under a filter, sentences may be missing from the middle; without one, only the end has none after it.
         if len(found) < _BATCH_SIZE and scope.filter is None:

@@ -42,9 +42,9 @@ from langchain_sentence_window.answering.context import format_context
 from langchain_sentence_window.answering.links import link_to
 from langchain_sentence_window.answering.locations import (
     describe_location,
+    display_name,
     document_title,
     doubt_about,
-    name_of,
     numbered_place,
 )
 from langchain_sentence_window.answering.quoted_answer import answer_in_quotes, answer_with_numbers, quotes_as_cited
@@ -151,7 +151,7 @@ def card(window: Document, rank: int) -> dict[str, Any]:
     carried = {key: window.metadata[key] for key in keys if window.metadata.get(key) is not None}
     return {
         "rank": rank,
-        "name": name_of(window),
+        "name": display_name(window),
         "title": document_title(window),
         "location": describe_location(window),
         "place": numbered_place(window).removeprefix(", "),

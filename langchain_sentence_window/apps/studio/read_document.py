@@ -11,7 +11,7 @@ from langchain_core.documents import Document
 from langchain_sentence_window._io import ASYNC
 from langchain_sentence_window._primitives import LONE_SURROGATE
 from langchain_sentence_window._validation import as_integer
-from langchain_sentence_window.answering.locations import name_of
+from langchain_sentence_window.answering.locations import display_name
 from langchain_sentence_window.documents.keys import DOC_ID, END_INDEX, PAGES, SENTENCE_SPANS, START_INDEX
 from langchain_sentence_window.documents.page_documents import PagedSentence, sentences_on_pages
 from langchain_sentence_window.documents.sentence_documents import StoredSentence
@@ -23,7 +23,7 @@ from langchain_sentence_window.evaluation.questions import AnyQuestion, Question
 from langchain_sentence_window.loaders.file_loader import SUFFIXES
 from langchain_sentence_window.loaders.markup.light_markup import FORMATS
 from langchain_sentence_window.retrieval.retriever import SentenceWindowRetriever
-from langchain_sentence_window.retrieval.stored_sentences import read_sentences
+from langchain_sentence_window.retrieval.stored_sentences import read_document_sentences
 from langchain_sentence_window.splitting import blocks as splitting
 from langchain_sentence_window.splitting.markdown import is_markdown
 
@@ -48,7 +48,7 @@ async def read_document(retriever: SentenceWindowRetriever, doc_id: str) -> "Rea
         Refused: There is none of that name, or the filter lets nothing of it through.
         IncompleteWindowError: The store can't fetch by id.
     """
-    sentences, is_whole = await read_sentences(ASYNC, retriever.scope(), doc_id)
+    sentences, is_whole = await read_document_sentences(ASYNC, retriever.scope(), doc_id)
     if not sentences:
         raise Refused(404, "there is no such document in the index; it may have been deleted just now")
     return ReadDocument(tuple(sentences), is_whole)
@@ -79,7 +79,7 @@ class ReadDocument:
     @property
     def name(self) -> str:
         """The name that the page calls it by; never blank."""
-        return name_of(Document(page_content="", metadata={**self.metadata, DOC_ID: self.doc_id}))
+        return display_name(Document(page_content="", metadata={**self.metadata, DOC_ID: self.doc_id}))
 
     @property
     def source(self) -> str | None:

@@ -339,7 +339,7 @@ def is_box(element: Any) -> bool:
     return any(name in _BOXES or name.endswith(_BOXES_OF_ANY_NAME) for name in names)
 
 
-def is_label(element: Any) -> bool:
+def is_box_label(element: Any) -> bool:
     """Return whether an element is the label of a box: it says so, or it is what the box begins with."""
     name = element.get("class", "").lower()
     if _LABEL.search(name):

@@ -233,7 +233,7 @@ class BlockWriter:
         if self._after_term and tag in ("dt", "dd", "p", "div"):
             return  # another term with the same meaning, and what explains them, stand in the item of the first
         self._flush()
-        self._in_label = html_elements.is_label(element)
+        self._in_label = html_elements.is_box_label(element)
         level = 0 if self._in_label else _heading_level(element)
         if level:
             self._level = level

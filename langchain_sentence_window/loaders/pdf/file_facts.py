@@ -16,7 +16,7 @@ from itertools import pairwise, takewhile
 
 from .columns import Gutter, common_gutters, find_gutter
 from .hyphens import Vocabulary
-from .lines import MAX_PITCH, MIN_PITCHES, Line, Typography, median, pitches_of
+from .lines import MAX_PITCH, MIN_PITCHES, TextLine, Typography, median, pitches_of
 from .paragraphs import LARGE
 
 
@@ -95,7 +95,7 @@ def kept_facts(key: Hashable, find: Callable[[], FileFacts]) -> FileFacts:
     return facts
 
 
-def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) -> FileFacts:
+def find_facts(pages: Iterable[list[TextLine]], outline: dict[int, dict[str, int]]) -> FileFacts:
     """Find what only the whole file tells.
 
     Args:
@@ -135,7 +135,7 @@ def find_facts(pages: Iterable[list[Line]], outline: dict[int, dict[str, int]]) 
     )
 
 
-def _edge_lines(rows: list[Line]) -> list[EdgeLine]:
+def _edge_lines(rows: list[TextLine]) -> list[EdgeLine]:
     lines = []
     for i, row in enumerate(rows):
         space = MAX_PITCH * row.size / 2

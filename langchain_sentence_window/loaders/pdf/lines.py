@@ -93,7 +93,7 @@ class Run:
 
 
 @dataclass(eq=False)
-class Line:
+class TextLine:
     """The runs of one line of one column, from left to right.
 
     Attributes:
@@ -152,7 +152,7 @@ class Line:
         return float(self.ink.boxes[end - 1, 2] - self.ink.boxes[start, 0])
 
 
-def cut_line(line: Line, count: int) -> tuple[Line, Line]:
+def cut_line(line: TextLine, count: int) -> tuple[TextLine, TextLine]:
     """Cut a line after some of its words; at least one word must be on each side."""
     left: list[Run] = []
     right: list[Run] = []
@@ -162,14 +162,14 @@ def cut_line(line: Line, count: int) -> tuple[Line, Line]:
         before = [word for word in run.words if word[0] in first]
         after = [word for word in run.words if word[0] not in first]
         if before and after:
-            left.append(part_of(line.ink, run, before))
-            right.append(part_of(line.ink, run, after))
+            left.append(cut_run(line.ink, run, before))
+            right.append(cut_run(line.ink, run, after))
         else:
             (left if before else right).append(run)
-    return Line(line.ink, left), Line(line.ink, right)
+    return TextLine(line.ink, left), TextLine(line.ink, right)
 
 
-def part_of(ink: Ink, run: Run, words: list[Span]) -> Run:
+def cut_run(ink: Ink, run: Run, words: list[Span]) -> Run:
     """Return a run of some characters of another one."""
     start, end = words[0][0], words[-1][1]
     boxes = ink.boxes[start:end]
@@ -215,7 +215,7 @@ def find_runs(ink: Ink) -> list[Run]:
     ]
 
 
-def join_lines(ink: Ink, runs: Iterable[Run]) -> list[Line]:
+def join_lines(ink: Ink, runs: Iterable[Run]) -> list[TextLine]:
     """Join the runs of one column that stand on one line.
 
     Returns:
@@ -231,7 +231,7 @@ def join_lines(ink: Ink, runs: Iterable[Run]) -> list[Line]:
         else:
             rows.append([run])
             tallest = run
-    return [Line(ink, sorted(row, key=lambda run: run.x0)) for row in rows]
+    return [TextLine(ink, sorted(row, key=lambda run: run.x0)) for row in rows]
 
 
 def _on_one_line(one: Run, other: Run) -> bool:
@@ -268,7 +268,7 @@ MIN_PITCHES = 3
 """Distances of lines that tell that of the lines of a paragraph."""
 
 
-def pitches_of(lines: Sequence[Line]) -> list[float]:
+def pitches_of(lines: Sequence[TextLine]) -> list[float]:
     """Return the distances of lines of one paragraph, in font sizes: the second one goes on with a sentence."""
     right = max((line.x1 for line in lines), default=0.0)
     return [
@@ -279,14 +279,14 @@ def pitches_of(lines: Sequence[Line]) -> list[float]:
     ]
 
 
-def _goes_on(above: Line, begin: str, right: float) -> bool:
+def _goes_on(above: TextLine, begin: str, right: float) -> bool:
     """Return whether a line goes on with what begins the next one: a word in lower case, or any after a full line."""
     if begin[:1].islower():
         return begin[1:] != " "  # a bullet
     return begin[:1].isalpha() and not begin.isupper() and _is_full(above, right)
 
 
-def _is_full(line: Line, right: float) -> bool:
+def _is_full(line: TextLine, right: float) -> bool:
     return line.x1 + line.size > right and line.text[-1].isalnum()
 
 

@@ -16,7 +16,7 @@ from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, PROSE
 from .characters import PageCharacters
 from .columns import Gutter, reading_order
 from .hyphens import HYPHENS, SOFT_HYPHEN, Vocabulary, drops_hyphen, rejoins
-from .lines import Ink, Line, Run, Typography, find_runs, is_wide, join_lines, page_inks
+from .lines import Ink, Run, TextLine, Typography, find_runs, is_wide, join_lines, page_inks
 from .page_tables import Table, find_aligned_tables, find_ruled_tables, find_tables
 from .paragraphs import SMALL, Paragraph, ends_sentence, find_paragraphs, goes_on, goes_on_below, mark_headings
 from .pdfium import Boxes
@@ -43,7 +43,7 @@ class PageRuns:
     inks: list[Ink]
     runs: list[list[Run]]
 
-    def rows(self) -> list[Line]:
+    def rows(self) -> list[TextLine]:
         """Return the lines of the main ink across all columns, from top to bottom."""
         return join_lines(self.inks[0], self.runs[0]) if self.inks else []
 
@@ -154,7 +154,7 @@ def _is_rule(ink: Ink, run: Run) -> bool:
 
 def _in_order(
     ink: Ink, runs: list[Run], tables: list[Table], rules: Boxes, gutters: Sequence[Gutter]
-) -> Iterator[list[Line] | Table]:
+) -> Iterator[list[TextLine] | Table]:
     """Yield the columns of a page, and its tables where they stand between lines."""
     stand_ins = {id(run): (run, table) for table in tables for run in [_stand_in(table.box)]}
     parting = _level_rules(rules) if gutters else []
@@ -323,7 +323,7 @@ def _write(paragraph: Paragraph, vocabulary: Vocabulary) -> tuple[str, npt.NDArr
     return _expand("".join(pieces), places, ink)
 
 
-def _write_lines(lines: Sequence[Line], vocabulary: Vocabulary, pieces: list[str], places: list[int]) -> None:
+def _write_lines(lines: Sequence[TextLine], vocabulary: Vocabulary, pieces: list[str], places: list[int]) -> None:
     """Write lines that belong together, word by word."""
     for number, line in enumerate(lines):
         if number:

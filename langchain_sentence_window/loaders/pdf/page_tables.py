@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from .characters import PageCharacters
 from .grids import Grid, find_grids
-from .lines import Ink, Line, Run, join_lines, part_of
+from .lines import Ink, Run, TextLine, cut_run, join_lines
 from .paragraphs import BULLETS, has_marker
 from .pdfium import Boxes
 
@@ -42,7 +42,7 @@ class GridRow:
         cells: The lines of each cell, from left to right; none for an empty cell.
     """
 
-    cells: list[list[Line]]
+    cells: list[list[TextLine]]
 
     @property
     def is_prose(self) -> bool:
@@ -110,7 +110,7 @@ def _ruled_table(page: PageCharacters, ink: Ink, runs: Sequence[Run], grid: Grid
             inside.setdefault(cell, []).append(part)
     rest = inside.pop(_OUTSIDE, [])
     places = grid.places().tolist()
-    rows: dict[int, list[list[Line]]] = {}
+    rows: dict[int, list[list[TextLine]]] = {}
     for cell, (row, _) in enumerate(places):
         rows.setdefault(row, []).append(join_lines(ink, inside.get(cell, [])))
     if max(sum(map(bool, cells)) for cells in rows.values()) < 2:  # noqa: PLR2004
@@ -126,7 +126,7 @@ _MIN_LEVELS = 4
 _MIN_FULL = 0.8
 
 
-def _rows_between_rules(cells: list[list[Line]], grid: Grid) -> list[list[list[Line]]]:
+def _rows_between_rules(cells: list[list[TextLine]], grid: Grid) -> list[list[list[TextLine]]]:
     """Return the rows that stand between two rules: those of the cells' lines if they list something side by side.
 
     Some tables have a rule every few rows. Cells whose texts only wrap are one row.
@@ -142,7 +142,7 @@ def _rows_between_rules(cells: list[list[Line]], grid: Grid) -> list[list[list[L
     is_sure = any(len(cell) == len(levels) and _lists_figures(cell) for cell in lists)
     if not is_sure and (len(levels) < _MIN_LEVELS or any(_wraps(cell, grid) for cell in lists)):
         return [cells]
-    rows: list[list[list[Line]]] = [[[] for _ in cells] for _ in levels]
+    rows: list[list[list[TextLine]]] = [[[] for _ in cells] for _ in levels]
     for number, cell in enumerate(cells):
         for line in cell:
             is_for_all = number == 0 and len(cell) == 1
@@ -150,7 +150,7 @@ def _rows_between_rules(cells: list[list[Line]], grid: Grid) -> list[list[list[L
     return rows
 
 
-def _levels(lines: Iterable[Line]) -> list[float]:
+def _levels(lines: Iterable[TextLine]) -> list[float]:
     """Return the bases of lines, each once."""
     levels: list[float] = []
     for line in sorted(lines, key=lambda line: line.base):
@@ -159,18 +159,18 @@ def _levels(lines: Iterable[Line]) -> list[float]:
     return levels
 
 
-def _nearest(levels: list[float], line: Line) -> int:
+def _nearest(levels: list[float], line: TextLine) -> int:
     at = bisect_left(levels, line.base)
     return min(
         (each for each in (at - 1, at) if 0 <= each < len(levels)), key=lambda each: abs(levels[each] - line.base)
     )
 
 
-def _lists_figures(cell: list[Line]) -> bool:
+def _lists_figures(cell: list[TextLine]) -> bool:
     return sum(_has_figures(line.text) for line in cell) >= max(_MIN_FIGURES, _FIGURES_SHARE * len(cell))
 
 
-def _wraps(cell: list[Line], grid: Grid) -> bool:
+def _wraps(cell: list[TextLine], grid: Grid) -> bool:
     """Return whether the lines of a cell may be those of one text: a line is as long as the cell is wide."""
     at = int(np.searchsorted(grid.xs, max(line.x0 for line in cell), side="right"))
     right = float(grid.xs[min(at, len(grid.xs) - 1)])
@@ -209,7 +209,7 @@ def _parted(ink: Ink, run: Run, cells: npt.NDArray[np.intp]) -> list[tuple[int, 
     parts: list[tuple[int, Run]] = []
     for edge in edges:
         words = [(max(low, start), min(high, edge)) for low, high in run.words if low < edge and high > start]
-        parts.append((int(cells[start - run.words[0][0]]), part_of(ink, run, words)))
+        parts.append((int(cells[start - run.words[0][0]]), cut_run(ink, run, words)))
         start = edge
     return parts
 
@@ -255,9 +255,9 @@ _Gap: TypeAlias = tuple[float, float]
 class _Region:
     """Lines that follow each other, and the white space that runs through all of them, also beside them."""
 
-    lines: list[Line]
+    lines: list[TextLine]
     white: list[_Gap]
-    rows: list[list[Line | None]] = field(default_factory=list)
+    rows: list[list[TextLine | None]] = field(default_factory=list)
 
     @property
     def gutters(self) -> list[_Gap]:
@@ -306,7 +306,7 @@ def find_aligned_tables(ink: Ink, runs: Sequence[Run]) -> tuple[list[Table], lis
     return tables, [run for run in runs if id(run) not in taken]
 
 
-def _regions(lines: Sequence[Line]) -> list[_Region]:
+def _regions(lines: Sequence[TextLine]) -> list[_Region]:
     """Return the longest stretches of lines in which no gutter ends."""
     regions: list[_Region] = []
     region: _Region | None = None
@@ -345,7 +345,7 @@ def _inner(white: list[_Gap]) -> list[_Gap]:
     return [(low, high) for low, high in white if -inf < low and high < inf]
 
 
-def _gaps(line: Line) -> list[_Gap]:
+def _gaps(line: TextLine) -> list[_Gap]:
     """Return the gaps that may be gutters; the one after a marker isn't."""
     if len(line.runs) > MAX_RUNS:
         return []
@@ -360,7 +360,7 @@ def _gaps(line: Line) -> list[_Gap]:
     return gaps
 
 
-def _texts(line: Line) -> list[Run]:
+def _texts(line: TextLine) -> list[Run]:
     """Return the runs without signs of currencies, which may stand far from their numbers."""
     return [run for run in line.runs[:-1] if not _is_sign(line.ink, run)] + line.runs[-1:]
 
@@ -372,17 +372,17 @@ def _is_sign(ink: Ink, run: Run) -> bool:
 def _without_sign(ink: Ink, run: Run) -> list[Run]:
     """Part a run from a sign at its end, which is that of the next column."""
     if len(run.words) > 1 and ink.text[run.words[-1][0]] in _SIGNS and run.words[-1][1] - run.words[-1][0] == 1:
-        return [part_of(ink, run, run.words[:-1]), part_of(ink, run, run.words[-1:])]
+        return [cut_run(ink, run, run.words[:-1]), cut_run(ink, run, run.words[-1:])]
     return [run]
 
 
-def _is_marker(line: Line) -> bool:
+def _is_marker(line: TextLine) -> bool:
     first = line.ink.text[line.runs[0].words[0][0] : line.runs[0].words[-1][1]]
     is_numbered = first[-1] == "." and any(map(str.isdigit, first))
     return is_numbered or not any(map(str.isalpha, first)) or has_marker(first + " ")
 
 
-def _left_free(white: list[_Gap], line: Line) -> list[_Gap]:
+def _left_free(white: list[_Gap], line: TextLine) -> list[_Gap]:
     """Return what a line leaves of white space."""
     if len(line.runs) > MAX_RUNS:
         return []
@@ -393,12 +393,12 @@ def _left_free(white: list[_Gap], line: Line) -> list[_Gap]:
     return white
 
 
-def _cut(ink: Ink, line: Line, gutters: list[_Gap]) -> list[Line | None]:
+def _cut(ink: Ink, line: TextLine, gutters: list[_Gap]) -> list[TextLine | None]:
     cells: list[list[Run]] = [[] for _ in range(len(gutters) + 1)]
     for run, after in zip(line.runs, [*line.runs[1:], line.runs[-1]], strict=True):
         at = after.x0 if _is_sign(ink, run) else run.x0
         cells[sum((low + high) / 2 < at for low, high in gutters)].append(run)
-    return [Line(ink, cell) if cell else None for cell in cells]
+    return [TextLine(ink, cell) if cell else None for cell in cells]
 
 
 def _is_table(region: _Region) -> bool:
@@ -443,9 +443,9 @@ def _has_figures(text: str) -> bool:
     return figures > 0 and figures >= sum(map(str.isalpha, text))
 
 
-def _rows(region: _Region) -> list[list[list[Line]]]:
+def _rows(region: _Region) -> list[list[list[TextLine]]]:
     """Return the rows; a line without a text in the first column goes on with the row above."""
-    rows: list[list[list[Line]]] = []
+    rows: list[list[list[TextLine]]] = []
     for cells in region.rows:
         if cells[0] is None and rows:
             for cell, line in zip(rows[-1], cells, strict=True):

@@ -16,7 +16,7 @@ from itertools import pairwise, zip_longest
 from langchain_sentence_window.splitting.blocks import HEADING, LIST_ITEM, MAX_LEVEL, PROSE, TABLE_ROW, title_key
 from langchain_sentence_window.splitting.structure import PAGE_NUMBER
 
-from .lines import MIN_PITCHES, Line, Typography, cut_line, median, pitches_of
+from .lines import MIN_PITCHES, TextLine, Typography, cut_line, median, pitches_of
 
 BULLETS = "•●○◦▪▫■□‣⁃·∙➢➤✓❖*"
 """Marks that begin an item of a list."""
@@ -59,7 +59,7 @@ class Paragraph:
         runs_in: Whether the text after the heading begins on its line.
     """
 
-    lines: list[Line]
+    lines: list[TextLine]
     kind: str = PROSE
     level: int = 0
     is_sure: bool = False
@@ -72,7 +72,7 @@ class Paragraph:
         return " ".join([line.text for line in self.lines])
 
 
-def find_paragraphs(lines: Sequence[Line], pitch: float) -> list[Paragraph]:
+def find_paragraphs(lines: Sequence[TextLine], pitch: float) -> list[Paragraph]:
     """Join the lines of a column to paragraphs.
 
     Args:
@@ -87,7 +87,7 @@ def find_paragraphs(lines: Sequence[Line], pitch: float) -> list[Paragraph]:
     for group in _groups(lines, pitch):
         right = max(line.x1 for line in group)
         left = min(line.x0 for line in group)
-        current: list[Line] = []
+        current: list[TextLine] = []
         for line in group:
             if current and (_begins(current, line, left, right) or _is_below_title(current, line, column_right)):
                 paragraphs.append(_paragraph(current))
@@ -112,7 +112,7 @@ def is_filed_as(text: str) -> bool:
     return _FILED_AS.fullmatch(text) is not None
 
 
-def is_entry(line: Line) -> bool:
+def is_entry(line: TextLine) -> bool:
     """Return whether a line is an entry of a table of contents: it ends with a page number after a wide gap."""
     if _LEADERS.search(line.text[-_MAX_ENTRY_END:]):
         return True
@@ -127,7 +127,7 @@ def is_entry(line: Line) -> bool:
     )
 
 
-def goes_on(last: Paragraph, after: Line, right: float) -> bool:
+def goes_on(last: Paragraph, after: TextLine, right: float) -> bool:
     """Return whether a paragraph continues across a break of the page or column.
 
     Args:
@@ -152,7 +152,7 @@ def goes_on(last: Paragraph, after: Line, right: float) -> bool:
     return _is_long(last) and (is_sentence or not _stops_early(before, after, right))
 
 
-def goes_on_below(last: Paragraph, after: Line, right: float) -> bool:
+def goes_on_below(last: Paragraph, after: TextLine, right: float) -> bool:
     """Return whether a paragraph continues after white space: its sentence doesn't end before it.
 
     Args:
@@ -177,9 +177,9 @@ def _ends_open(text: str) -> bool:
     return text.rstrip(_CLOSERS)[-1:] == "," or (text[-1:] in "-–—(" and any(map(str.isalnum, text[-8:])))
 
 
-def _groups(lines: Sequence[Line], pitch: float) -> list[list[Line]]:
+def _groups(lines: Sequence[TextLine], pitch: float) -> list[list[TextLine]]:
     """Part lines where there is more white space than between the lines of a paragraph."""
-    groups: list[list[Line]] = []
+    groups: list[list[TextLine]] = []
     for line in lines:
         if groups:
             above = groups[-1][-1]
@@ -192,7 +192,7 @@ def _groups(lines: Sequence[Line], pitch: float) -> list[list[Line]]:
 
 
 def _begins(  # noqa: C901, PLR0911 - one question after the other
-    current: list[Line], line: Line, left: float, right: float
+    current: list[TextLine], line: TextLine, left: float, right: float
 ) -> bool:
     """Return whether a line begins a paragraph; there is no white space above it."""
     above = current[-1]
@@ -230,14 +230,14 @@ def _begins(  # noqa: C901, PLR0911 - one question after the other
     return ended and (early or indented)
 
 
-def _counts_on(first: Line, line: Line) -> bool:
+def _counts_on(first: TextLine, line: TextLine) -> bool:
     """Return whether a line begins with the number after that of another one, below it."""
     one, other = (_AGENDA_NUMBER.match(each.text) for each in (first, line))
     is_next = one is not None and other is not None and int(other[1]) == int(one[1]) + 1
     return is_next and abs(first.x0 - line.x0) < _SHIFT * line.size
 
 
-def _is_below_title(current: list[Line], line: Line, right: float) -> bool:
+def _is_below_title(current: list[TextLine], line: TextLine, right: float) -> bool:
     """Return whether a line stands below a title of the column in bold, or a title in bold beside another line."""
     above = current[-1]
     if line.text[0].islower():
@@ -246,27 +246,27 @@ def _is_below_title(current: list[Line], line: Line, right: float) -> bool:
     return is_title or (_is_bold_change(above, line) and (above.x0 > line.x1 or line.x0 > above.x1))
 
 
-def _paragraph(lines: list[Line]) -> Paragraph:
+def _paragraph(lines: list[TextLine]) -> Paragraph:
     text = lines[0].text
     if is_entry(lines[-1]):
         return Paragraph(lines, TABLE_ROW)  # as a whole, with its page
     return Paragraph(lines, LIST_ITEM if _BULLET.match(text) or _ITEM.match(text) else PROSE)
 
 
-def _stops_early(line: Line, following: Line, right: float) -> bool:
+def _stops_early(line: TextLine, following: TextLine, right: float) -> bool:
     """Return whether the first word of the following line would have fit into a line."""
     return line.x1 + following.first_width + 0.5 * line.size < right
 
 
-def _is_centered(line: Line, left: float, right: float) -> bool:
+def _is_centered(line: TextLine, left: float, right: float) -> bool:
     return line.x0 - left > line.size and abs((line.x0 - left) - (right - line.x1)) < line.size
 
 
-def _size_changes(one: Line, other: Line) -> bool:
+def _size_changes(one: TextLine, other: TextLine) -> bool:
     return abs(one.size - other.size) > _SIZE_CHANGE * max(one.size, other.size)
 
 
-def _is_bold_change(one: Line, other: Line) -> bool:
+def _is_bold_change(one: TextLine, other: TextLine) -> bool:
     return (one.bold >= _FULL_BOLD) != (other.bold >= _FULL_BOLD)
 
 
@@ -470,7 +470,7 @@ def _run_in_parted(paragraph: Paragraph, type_: Typography) -> list[Paragraph]:
     if end is None or is_note or not _is_title(end["title"]):
         return [paragraph]
     count = text.count(" ", 0, end.end()) + 1
-    lines: list[Line] = []
+    lines: list[TextLine] = []
     for number, line in enumerate(paragraph.lines):
         words = line.text.count(" ") + 1
         if count < words:
@@ -537,7 +537,7 @@ def _ends_otherwise(title: str, *, is_numbered: bool, is_capital: bool) -> bool:
     return last in (".", ":") or words[-1] in _SMALL_WORDS
 
 
-def _is_note(line: Line, title: str, number: "re.Match[str] | None", type_: Typography) -> bool:
+def _is_note(line: TextLine, title: str, number: "re.Match[str] | None", type_: Typography) -> bool:
     """Return whether a paragraph is a footnote: in small type, or a number without a point and a text with one."""
     ends = number is not None and title.rstrip()[-1:] in (".", ":") and "." not in number[0]
     return (ends and ("," in title or len(title.split()) > _MOST_HEAD_WORDS)) or line.size < SMALL * type_.size
@@ -555,7 +555,7 @@ def _level_of(
     return 3
 
 
-def _has_columns(line: Line) -> bool:
+def _has_columns(line: TextLine) -> bool:
     """Return whether a line has a wide gap that isn't the one after its number."""
     match = _LABELED.match(line.text) or _NUMBERED.match(line.text)
     first = sum(end - start for start, end in line.runs[0].words)

@@ -25,7 +25,7 @@ from langchain_sentence_window.splitting.blocks import MAX_LEVEL, title_key
 from .characters import PackedPage, PageCharacters, pack, read_characters, unpack
 from .file_facts import FileFacts, find_facts, kept_facts
 from .hyphens import drops_hyphen
-from .lines import Line
+from .lines import TextLine
 from .page_layout import PageLayout, PageRuns, PageText, continuation, lay_out, page_runs, write_page
 from .pdfium import PDFIUM_LOCK, FilledForm, pdfium, pdfium_raw, read_frame, read_notes, read_rules, shows_picture
 
@@ -372,7 +372,7 @@ class PdfFile:
             self._known = kept_facts(self._key, lambda: find_facts(pages, self._read_outline()))
         return self._known
 
-    def read_rows(self, number: int) -> list[Line]:
+    def read_rows(self, number: int) -> list[TextLine]:
         """Read the lines of a page across its columns, running heads and feet included, from top to bottom."""
         return self._read_runs(number).rows()
 

@@ -25,7 +25,7 @@ from langchain_sentence_window.retrieval.telemetry import observed
 from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED
 
 from .explanation import UNRANKED, TracedQuery
-from .trace import BELOW_MIN_SCORE, SentenceTrace, Trace, WindowTrace, on_one_line
+from .trace import BELOW_MIN_SCORE, SentenceTrace, Trace, WindowTrace, shorten_line
 
 RETURNED = "returned"
 LEADS_IN = "leads_in"
@@ -158,7 +158,7 @@ class SentenceFate:
         lower = ", ".join(f"{name} {own:+.2f} (last hit {last:+.2f})" for name, (own, last) in largest)
         lines = [
             f"sentence {self.index} of {self.doc_id!r}{place}{heading}",
-            f"  {on_one_line(self.text, _MAX_CHARS)}" if self.text else "",
+            f"  {shorten_line(self.text, _MAX_CHARS)}" if self.text else "",
             self.reason,
             self.nearest,
             "; ".join(f"{name} {score:.3f}" for name, score in scores.items() if score is not None),

@@ -291,10 +291,10 @@ def _hit_lines(hit: SentenceTrace) -> str:
 
 
 def _entry(number: int, text: str, facts: Sequence[str]) -> str:
-    return f"{number:>3}  {on_one_line(text, _MAX_CHARS)}\n     {'; '.join(filter(None, facts))}"
+    return f"{number:>3}  {shorten_line(text, _MAX_CHARS)}\n     {'; '.join(filter(None, facts))}"
 
 
-def on_one_line(text: str, most: int) -> str:
+def shorten_line(text: str, most: int) -> str:
     """Return a text without line breaks, cut to so many characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else f"{line[: most - 1]}…"

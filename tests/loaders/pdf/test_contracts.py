@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from langchain_sentence_window.loaders.pdf.lines import Line
+from langchain_sentence_window.loaders.pdf.lines import TextLine
 from langchain_sentence_window.loaders.pdf.page_layout import MADE, PageText
 from langchain_sentence_window.loaders.pdf.pdf_file import open_pdf
 
@@ -37,7 +37,7 @@ def test_each_character_is_read_once_unless_it_stands_in_a_running_line(path: Pa
             assert {chr(codes[index]) for index in left} <= {"-", "\x02", "\xad", "=", "~"}
 
 
-def indices(row: Line) -> set[int]:
+def indices(row: TextLine) -> set[int]:
     return {index for start, end in row.words for index in row.ink.index[start:end].tolist()}
 
 
