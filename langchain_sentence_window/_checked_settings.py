@@ -71,7 +71,7 @@ class CheckedSettings(pydantic.BaseModel):
         try:
             found = _fields_alone(cls)(**checked)
         except pydantic.ValidationError as error:
-            raise _in_our_words(cls, error) from None
+            raise _in_our_words(cls, error, "can't use these settings") from None
         return {name: getattr(found, name) for name in settings}
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -140,13 +140,15 @@ def _checked(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[s
     return checked
 
 
-def _in_our_words(made: type[CheckedSettings], error: pydantic.ValidationError) -> InvalidInputError:
+def _in_our_words(
+    made: type[CheckedSettings], error: pydantic.ValidationError, fault: str = "can't be made"
+) -> InvalidInputError:
     """Return pydantic's errors about a class's settings as one error."""
     problems: dict[str, str] = {}
     for problem in error.errors(include_url=False):
         setting = str(problem["loc"][0]) if problem["loc"] else made.__name__
         problems.setdefault(setting, f"{shown(setting)[1:-1]}: {_problem(made, setting, problem)}")
-    return InvalidInputError(f"{made.__name__} can't be made: {'; '.join(problems.values())}")
+    return InvalidInputError(f"{made.__name__} {fault}: {'; '.join(problems.values())}")
 
 
 def _problem(made: type[CheckedSettings], setting: str, problem: Any) -> str:

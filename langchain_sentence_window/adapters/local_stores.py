@@ -34,8 +34,14 @@ class InMemoryAdapter(StoreAdapter):
         return super().search_parameters()
 
     async def select(self, io: IO, ids: Sequence[str] | None, filter: Any) -> list[Document] | None:
-        """Get all by their ids, as the store says which there are."""
-        return await super().select(io, list(self.store.store) if ids is None else ids, filter)
+        """Look at all documents, as they are in memory, also of a subclass that can't get them by their ids."""
+        if ids is not None:
+            return await super().select(io, ids, filter)
+        held = [
+            Document(id=each["id"], page_content=each["text"], metadata=each["metadata"])
+            for each in list(self.store.store.values())
+        ]
+        return self.matching(held, filter)
 
     async def vectors_of(self, io: IO, ids: Sequence[str]) -> Mapping[str, Sequence[float]]:
         """Look them up, as they are in memory."""

@@ -107,7 +107,7 @@ class StoreAdapter(StoreTraits):
     """Uses a vector store that follows LangChain's interface, filters by mappings and replaces documents by id.
 
     To support another store, override what differs, and pass the class to `register`. An adapter is made for each
-    query, so it holds only the store.
+    query, so it keeps nothing for the next one.
 
     Methods that take ``io`` run blocking and async. Use ``await io.call(store.method, store.amethod, ...)`` for a call
     that exists in both forms, and ``await io.in_thread(store.method, ...)`` for one that only blocks.

@@ -1,7 +1,7 @@
 """The sentences that a search found, as columns that ranking reads, and the fusion of their scores into one.
 
 Cosines and BM25 scores are both spread over neighbors, as a sentence often answers a question whose words are in the
-sentence before. Vectors are mixed when they are stored (see
+sentence before. Vectors are mixed when they are put into the index that is searched (see
 `langchain_sentence_window.embedding.vectors`). BM25 scores are spread per query.
 """
 

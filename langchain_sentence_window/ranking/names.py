@@ -231,7 +231,7 @@ def _by_first_lines(question: QuestionPhrases, keys: Mapping[str, Set[str]]) -> 
     for doc_id in sorted(keys):
         own = [phrase for phrase in phrases if phrase.key in keys[doc_id]]
         positions = {at for phrase in own for at in range(phrase.first, phrase.end)}
-        # All names together, as of the contracts that have one party, that is meant which has the other, too.
+        # All names together: of several contracts of one party, the one that has the question's other party is meant.
         name = " ".join([question.tokens[at].word for at in sorted(positions)])
         for phrase in own:
             owners.setdefault(phrase.key, {})[doc_id] = name

@@ -40,7 +40,8 @@ async def find_candidates(io: IO, scope: Scope, request: Request, text: str, k: 
     given = await adapter.candidates(io, text, k, scope.filter, lexical_weight=weight, spreads=spreads)
     if given is not None:
         return given
-    index = request.bm25_index if weight else None
+    # A ranking counts words itself, in all candidates.
+    index = request.bm25_index if weight and request.ranking is None else None
     finds_words = bool(weight) and adapter.finds_words
     most = max(k, CANDIDATES)
     depth = most if request.needs_candidates or index is not None or finds_words else k

@@ -2,23 +2,23 @@
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.documents import Document
 
-from langchain_sentence_window._arguments import as_documents_or_stream
+from langchain_sentence_window._arguments import DocumentStream, as_documents_or_stream
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
 from langchain_sentence_window.adapters.scope import check_binds
 from langchain_sentence_window.documents.indexed_documents import IndexedDocument
 from langchain_sentence_window.documents.keys import checked_ids
-from langchain_sentence_window.documents.part_groups import Batch
 from langchain_sentence_window.errors import InvalidInputError
 
 from .call_settings import QueryMethods
-from .indexing import Preparation, delete_documents
-from .ingest import ingest_batches, read_batches
 from .stored_sentences import join_documents
+
+if TYPE_CHECKING:  # asking needs nothing of what adds documents
+    from langchain_sentence_window.documents.part_groups import Batch
 
 
 class DocumentMethods(QueryMethods):
@@ -49,14 +49,11 @@ class DocumentMethods(QueryMethods):
                 what it would replace. Nothing was stored of a list, or of the batch.
         """
         given = as_documents_or_stream(documents, is_async=False)
-        batches = read_batches(BLOCKING, given, self.splitter.join_parts)
-        return run(self._add(BLOCKING, batches, is_list=isinstance(given, list), show_progress=show_progress))
+        return run(self._add(BLOCKING, given, show_progress=show_progress))
 
     async def aadd_documents(self, documents: Iterable[Document] | AsyncIterable[Document]) -> list[str]:
         """Async version of `add_documents`, which takes async iterators too."""
-        given = as_documents_or_stream(documents, is_async=True)
-        batches = read_batches(ASYNC, given, self.splitter.join_parts)
-        return await self._add(ASYNC, batches, is_list=isinstance(given, list))
+        return await self._add(ASYNC, as_documents_or_stream(documents, is_async=True))
 
     def documents(self, filter: Any = None, *, source: str | PathLike[str] | None = None) -> list[IndexedDocument]:
         """List the documents in the store: their names, sources, titles, counts, and when they were added.
@@ -130,17 +127,29 @@ class DocumentMethods(QueryMethods):
     async def _delete(
         self, io: IO, ids: Sequence[str] | None, source: str | PathLike[str] | None, filter: Any
     ) -> Sequence[str]:
+        from .indexing import delete_documents
+
         check_binds(filter)
         names = None if ids is None and (source is not None or filter is not None) else checked_ids(ids)
         scope, wanted = self.scope(filter), None if source is None else _text_of(source)
         return await delete_documents(io, scope, names, source=wanted, bm25_index=self.bm25_index)
 
     async def _add(
-        self, io: IO, batches: AsyncIterator[Batch], *, is_list: bool, show_progress: bool = False
+        self,
+        io: IO,
+        given: DocumentStream,
+        *,
+        batches: "AsyncIterator[Batch] | None" = None,
+        show_progress: bool = False,
     ) -> list[str]:
+        """Add documents, of which batches may have been read already."""
+        from .indexing import Preparation
+        from .ingest import ingest_batches, read_batches
+
         scope = self.scope()
+        batches = batches or read_batches(io, given, self.splitter.join_parts)
         prepare = Preparation(self.splitter, scope.adapter.limits, self.embed_headings, self.situate)
-        how: Any = {"bm25_index": self.bm25_index, "is_list": is_list, "show_progress": show_progress}
+        how: Any = {"bm25_index": self.bm25_index, "is_list": isinstance(given, list), "show_progress": show_progress}
         return await ingest_batches(io, scope, batches, prepare, **how)
 
 

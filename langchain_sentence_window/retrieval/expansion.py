@@ -88,7 +88,7 @@ def read_expansion(window: WindowSetting, key: str | None = None) -> ExpansionPo
     """
     by_value = window if isinstance(window, Mapping) else {None: window}
     if not by_value:
-        raise InvalidInputError("window is {}; a mapping must hold a window for at least one value, or be a number")
+        raise InvalidInputError("window is {}; give a number, or a mapping with a window for at least one value")
     sizes = {
         value: None if isinstance(size, str) and size == "auto" else window_size(size)
         for value, size in by_value.items()
@@ -225,7 +225,7 @@ def surroundings(
         )
         if len(known[hit.key].text) < min_chars and hit.index + 1 < hit.section_end:
             needed |= _range(hit, 0, max_forward)
-    # The better half of what is found beyond ``k`` takes the place of equal texts and labels.
+    # Twice ``k``, as some windows are left out: those of equal texts, and those of headings alone.
     windows, before, after = 2 * k, 0, 0
     if max_tokens is not None:
         windows = min(windows, max(2 * TIGHT_FIRST, max_tokens // WIDE_TOKENS))

@@ -51,7 +51,7 @@ class Hits:
             return []
         if min_score is None:
             return self.hits
-        return [hit for hit in self.hits if hit.similarity is None or hit.similarity >= min_score]
+        return [hit for hit in self.hits if hit.similarity is not None and hit.similarity >= min_score]
 
 
 async def find_hits(io: IO, scope: Scope, request: Request, text: str, k: int) -> Hits:
@@ -60,7 +60,11 @@ async def find_hits(io: IO, scope: Scope, request: Request, text: str, k: int) -
     if not len(found.candidates):
         return Hits([], {})
     result, relevance = _ranked(request, text, found)
-    order = result.order[:k]
+    order = result.order
+    if request.min_score is not None:
+        # First those that count: a ranking, or words, may put sentences of a low similarity before them.
+        order = order[np.argsort(found.candidates.dense[order] < request.min_score, kind="stable")]
+    order = order[:k]
     sentences = found.sentences(order.tolist())
     scores, similarities = result.scores[order].tolist(), found.candidates.dense[order].tolist()
     searches = [] if request.ranking is None else [(found.candidates, result)]

@@ -27,7 +27,7 @@ from .stored_sentences import in_one_state
 from .window_reader import WindowReader
 
 FULL_SHARE = 0.9
-"""The share of a budget from which on no more hits are searched."""
+"""Once windows cost this share of the budget, no more hits are searched."""
 
 
 @dataclass(eq=False, repr=False)

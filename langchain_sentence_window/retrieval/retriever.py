@@ -22,7 +22,6 @@ from langchain_sentence_window.store.faiss_store import FaissStore
 from .call_settings import QueryMethods, with_configured
 from .document_methods import DocumentMethods
 from .index_settings import IndexSettings, read_index_settings, write_index_settings
-from .ingest import read_batches, with_text
 from .query import Query
 from .request import Request
 from .settings import CallSettings
@@ -477,13 +476,15 @@ class SentenceWindowRetriever(DocumentMethods, IndexMethods):
         *,
         show_progress: bool = False,
     ) -> Self:
+        from .ingest import read_batches, with_text
+
         # All arguments are checked, and the beginning of a stream is read, before anything is created.
         given = as_documents_or_stream(documents, is_async=io is ASYNC)
         join = cls._check_settings(embedding, settings).join_parts
         batches = await with_text(read_batches(io, given, join))
         store = await io.in_thread(FaissStore, embedding, **where)
         retriever = cls(vectorstore=store, **settings)
-        await retriever._add(io, batches, is_list=isinstance(given, list), show_progress=show_progress)
+        await retriever._add(io, given, batches=batches, show_progress=show_progress)
         if store.folder is not None:
             await io.in_thread(store.save)
         return retriever

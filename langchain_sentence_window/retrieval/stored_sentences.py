@@ -1,7 +1,4 @@
-"""Read whole documents from any store, in one state of it.
-
-And tell what sentences that were found say of the names of their documents.
-"""
+"""Read whole documents from any store, in one state of it."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +21,7 @@ MAX_ATTEMPTS = 10
 """The most attempts at a read of a store that can't tell whether it was written meanwhile, or lacks a sentence."""
 
 MAX_BUSY = 100
-"""The most attempts at a read of a store that can tell. Few come to the third."""
+"""The most attempts at a read of a store that can tell. Hardly any needs a third."""
 
 
 async def in_one_state(scope: Scope, read: Callable[[Scope], Awaitable[T]]) -> T:

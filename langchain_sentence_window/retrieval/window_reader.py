@@ -97,7 +97,7 @@ class WindowReader:
         Returns:
             Whether the store could be asked for all of them.
         """
-        wanted = self._wanted([key for key in dict.fromkeys(keys) if key not in self.asked])
+        wanted = self._ask_for([key for key in dict.fromkeys(keys) if key not in self.asked])
         if not wanted:
             return True
         try:
@@ -153,7 +153,7 @@ class WindowReader:
             InvalidInputError: The store can't enforce its filter by id.
         """
         scope, inline = self.scope, self.inline
-        wanted = self._wanted(keys)
+        wanted = self._ask_for(keys)
         found = await scope.sentences(self.io, wanted) if wanted else {}
         if found is None and scope.filter is not None and inline.keys() >= set(wanted):
             read = await scope.find(self.io, wanted, inline[wanted[0]].text)
@@ -194,7 +194,7 @@ class WindowReader:
         keys = set(window.keys)
         return {hit.key for hit in window.hits} >= keys and not self.read.keys() & keys
 
-    def _wanted(self, keys: Sequence[SentenceKey]) -> list[SentenceKey]:
+    def _ask_for(self, keys: Sequence[SentenceKey]) -> list[SentenceKey]:
         """Note what is asked for, take what inline windows hold, and return what has to be fetched."""
         self.asked |= dict.fromkeys(keys)
         if self.scope.filter is None and self.inline:

@@ -55,8 +55,8 @@ class Ranked:
 
     Attributes:
         window: The window.
-        is_open: Whether it may be joined with windows that it doesn't touch, completed and widened. The size of other
-            windows was chosen by the user; only their sentences are made whole.
+        is_open: Whether it may be joined with windows that it doesn't touch, completed and widened. Others are of a
+            size that the user chose, or are kept as they are; only their sentences are made whole.
         fixed_cost: The cost of a window whose text was rewritten, which is taken as it is or left out; ``None`` for
             others.
     """
@@ -216,7 +216,7 @@ def _take_by_count(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", e
     left_out: dict[int, str] = {}
     is_full = False
     for rank, item in enumerate(ranked):
-        if equal.is_known(rank) or found.holds(item, rank) or is_full or equal.leaves_out(item, rank):
+        if equal.is_known(rank) or found.absorb(item, rank) or is_full or equal.leave_out_equal(item, rank):
             continue
         if k > MAX_JOINED or item.fixed_cost is not None:
             is_full = found.count == k
@@ -250,7 +250,7 @@ def _put_whole(found: "_GrowingWindows", item: Ranked, rank: int) -> None:
 def _fill(found: "_GrowingWindows", ranked: Sequence[Ranked], left_out: Mapping[int, str], k: int) -> None:
     """Add windows that say little, if there are too few others."""
     for rank, item in _labels(found, ranked, left_out):  # there may be too few others
-        if found.count < k and not found.holds(item, rank):
+        if found.count < k and not found.absorb(item, rank):
             found.put(*found.grown(item), rank)
     if not found.count and ranked:  # headings are better than nothing
         found.put(ranked[0].window, [], 0)
@@ -273,10 +273,10 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
     for rank, item in enumerate(ranked):
         if equal.is_known(rank):
             continue
-        if found.holds(item, rank):
+        if found.absorb(item, rank):
             equal.add(item, rank)
             continue
-        if equal.leaves_out(item, rank):
+        if equal.leave_out_equal(item, rank):
             continue
         item = found.ended(item)
         reason = _take(found, item, rank, k)
@@ -290,7 +290,7 @@ def _take_by_cost(ranked: Sequence[Ranked], k: int, found: "_GrowingWindows", eq
                 _widen(found, tight)
                 tight = []
     for rank, item in _labels(found, ranked, left_out):
-        if not found.holds(item, rank):
+        if not found.absorb(item, rank):
             _take(found, item, rank, k, may_say_little=True)
     _widen(found, tight)
     return left_out
@@ -312,7 +312,7 @@ def _take(found: "_GrowingWindows", item: Ranked, rank: int, k: int, *, may_say_
                 reason = IS_BEYOND_K
             elif item.is_open and not may_say_little and not says_something(grown, found.lines(grown)):
                 return IS_LABEL  # a smaller part says no more
-            elif found.afford(grown, joined, rank):
+            elif found.put_if_affordable(grown, joined, rank):
                 return None
     return reason
 
@@ -389,7 +389,7 @@ class _GrowingWindows:
         window = ending_well(item.window, self.lines(item.window))
         return item if window is item.window else item.with_window(window)
 
-    def holds(self, item: Ranked, rank: int) -> bool:
+    def absorb(self, item: Ranked, rank: int) -> bool:
         """Check whether a window that was taken holds the best hit of another; then that one's hits are its own."""
         best = item.window.best
         for run in self.sections.get(item.window.section, []):
@@ -483,7 +483,7 @@ class _GrowingWindows:
             return 0
         return self.budget.cost(window) - sum([run.cost for run in joined]) if joined else self.budget.cost(window)
 
-    def afford(self, window: Window, joined: Sequence[Assembled], rank: int) -> bool:
+    def put_if_affordable(self, window: Window, joined: Sequence[Assembled], rank: int) -> bool:
         """Add a window in place of others, if the budget allows it."""
         added_cost = self.added_cost(window, joined)
         if added_cost > self.left:
@@ -506,7 +506,9 @@ class _GrowingWindows:
         last = self._readable(window, range(window.last + 1, last + 1), window.last)
         first = self._readable(window, range(window.first - 1, first - 1, -1), window.first)
         wider = item.with_window(ending_well(window.widened(first, last), self.lines(window)))
-        return self.afford(*self.grown(wider, NEAR), rank) or self.afford(*self.grown(wider, 0), rank)
+        return self.put_if_affordable(*self.grown(wider, NEAR), rank) or self.put_if_affordable(
+            *self.grown(wider, 0), rank
+        )
 
     def _readable(self, window: Window, indexes: range, reached: int) -> int:
         """Return how far the sentences of a section can be read."""
@@ -550,7 +552,7 @@ class _EqualTexts:
         self.leave_out(rank, self.texts.known[rank])
         return True
 
-    def leaves_out(self, item: Ranked, rank: int) -> bool:
+    def leave_out_equal(self, item: Ranked, rank: int) -> bool:
         """Leave a window out if it equals one that was taken, or is part of one that was left out."""
         if item.fixed_cost is not None:
             return False

@@ -2,8 +2,9 @@
 
 import asyncio
 import copy
+import math
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
-from langchain_core.vectorstores import InMemoryVectorStore
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from langchain_sentence_window import FaissStore, SentenceSplitter, SentenceWindowRetriever
 from langchain_sentence_window.documents.source_documents import ANY_STORE, StoreLimits
@@ -264,6 +265,34 @@ async def test_windows_go_by_a_value_of_the_documents_metadata(way: Invoke) -> N
     retriever = SentenceWindowRetriever.from_documents(documents, WordEmbeddings(), window=window, window_key="type")
     found = await way(retriever, "invoke", "refund", k=4)
     assert {each.metadata["doc_id"]: each.metadata["sentences"] for each in found}["other"] == [4, 6]
+
+
+class Tilted(Embeddings):
+    """Gives texts with the word "notice" a cosine of .3 with any question, and all others one of .8."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self._vector(0.3 if "notice" in text else 0.8, len(text)) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self._vector(1.0, 0)
+
+    def _vector(self, cosine: float, angle: float) -> list[float]:
+        rest = math.sqrt(1 - cosine**2)
+        return [cosine, rest * math.cos(angle), rest * math.sin(angle)]
+
+
+@pytest.mark.parametrize("make_store", [FaissStore, InMemoryVectorStore])
+async def test_sentences_whose_words_match_take_no_place_of_those_above_min_score(
+    way: Invoke, make_store: Callable[[Embeddings], VectorStore]
+) -> None:
+    """A ranking puts sentences of the question's words first, although their similarity is too low to count."""
+    apart = [document(f"The notice of clause {index} is due at the end of a year.", f"w{index}") for index in range(60)]
+    alike = [document(f"Whoever leaves after {index} months has to say so before.", f"s{index}") for index in range(60)]
+    retriever = SentenceWindowRetriever(vectorstore=make_store(Tilted()), k=10, min_score=0.6, lexical_weight=1.0)
+    retriever.add_documents([*apart, *alike])
+    found = await way(retriever, "invoke", "When is the notice of a clause due?")
+    assert len(found) == 10
+    assert all(each.metadata["doc_id"].startswith("s") for each in found)
 
 
 async def test_hits_below_min_score_do_not_count(way: Invoke) -> None:

@@ -145,15 +145,17 @@ class TracedQuery(Query):
         """Return the score, rank in the search and signals of the candidates that were ranked, in their new order."""
         named, searched = self.found.named, dict[SentenceKey, tuple[float, int, Mapping[str, float]]]()
         mentioned = {each.doc_id for each in named.documents} if named and not named.is_limited else set()
+        ranks: dict[SentenceKey, int] = {}
         for candidates, result in self.found.searches:
-            before = len(searched)
+            for key in candidates.keys:
+                ranks.setdefault(key, len(ranks) + 1)
             for at in result.order.tolist():
                 key = candidates.keys[at]
                 score = float(result.scores[at]) + NAME_BONUS * (key[0] in mentioned)
                 # Of a mentioned document, the better of two scores counts; else that of the first search.
                 if key not in searched or (mentioned and score > searched[key][0]):
                     signals = dict(zip(result.names, result.contributions[at].tolist(), strict=True))
-                    searched[key] = score, before + at + 1, signals
+                    searched[key] = score, ranks[key], signals
         return dict(sorted(searched.items(), key=lambda each: -each[1][0])) if mentioned else searched
 
     def _opened(self, hit: Hit) -> tuple[tuple[int, ...], Mapping[str, str]]:

@@ -25,7 +25,7 @@ from langchain_sentence_window.retrieval.telemetry import observed
 from langchain_sentence_window.windows.assembly import IS_UNSUPPORTED
 
 from .explanation import UNRANKED, TracedQuery
-from .trace import BELOW_MIN_SCORE, SentenceTrace, Trace, WindowTrace, shorten_line
+from .trace import BELOW_MIN_SCORE, MIN_SIGNAL, SentenceTrace, Trace, WindowTrace, shorten_line
 
 RETURNED = "returned"
 LEADS_IN = "leads_in"
@@ -250,7 +250,9 @@ def _with_ranks(fate: SentenceFate, query: TracedQuery, trace: Trace) -> Sentenc
     lexical_rank, lexical_score = query.lexical.get(key, UNRANKED)
     own, last = query.sentences.get(key), trace.hits[-1] if trace.hits else None
     signals, others = own.signals if own else {}, last.signals if last else {}
-    lower = [(name, (part, others[name])) for name, part in signals.items() if part < others.get(name, part)]
+    is_below = own is not None and last is not None and own.rank > last.rank
+    differences = [(name, (part, others.get(name, part))) for name, part in signals.items() if is_below]
+    lower = [(name, (part, other)) for name, (part, other) in differences if other - part >= MIN_SIGNAL]
     ranks = [
         f"{ordinal(dense_rank)} by meaning" if dense_rank else f"beyond the best {len(query.dense):,} by meaning",
         f"{ordinal(lexical_rank)} by words" if lexical_rank else "",

@@ -23,7 +23,7 @@ BY_RERANKER = "reranker"
 
 LEFT_OUT: Mapping[str, str] = {
     IS_NEAR: "it is near a better window",
-    IS_LABEL: "it is no more than a heading",
+    IS_LABEL: "it only names or announces what follows",
     IS_EQUAL: "its text is that of a better window",
     DOES_NOT_FIT: "it doesn't fit into max_tokens",
     IS_BEYOND_K: "there were k better ones",
@@ -44,7 +44,7 @@ _MAX_CHARS = 80
 """The most characters of a sentence or window on a line."""
 
 _MAX_SIGNALS = 3
-_MIN_SIGNAL = 0.005
+MIN_SIGNAL = 0.005
 """Smaller parts of a score aren't shown: they would read as 0.00."""
 
 
@@ -201,7 +201,8 @@ class Trace:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trace as dicts, lists and scalars that JSON can hold."""
-        return asdict(self)
+        made: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return made
 
     def to_json(self, indent: int | None = 2) -> str:
         """Return the trace as JSON."""
@@ -252,7 +253,7 @@ def name_line(named: NameTrace, trace: Trace) -> str:
 def largest_signals(signals: Mapping[str, float], most: int) -> str:
     """Return what adds most to a score, largest first."""
     largest = sorted(signals.items(), key=lambda each: -abs(each[1]))[:most]
-    return ", ".join(f"{name} {value:+.2f}" for name, value in largest if abs(value) >= _MIN_SIGNAL)
+    return ", ".join(f"{name} {value:+.2f}" for name, value in largest if abs(value) >= MIN_SIGNAL)
 
 
 def cut_by(ends: Mapping[str, str]) -> str:
