@@ -111,7 +111,7 @@ def create_rag_chain(
         window=ConfigurableField(id="window", name="window", description="Sentences on each side of a hit."),
     )
     shows_history = HISTORY in {*prompt.input_variables, *prompt.optional_variables}
-    values = RunnableLambda(partial(_prompt_values, shows_history=shows_history))
+    values = RunnableLambda(partial(_prompt_inputs, shows_history=shows_history))
     asked = values | prompt
     known = frozenset(spec.id for each in (retrieve, asked | llm) for spec in each.config_specs)
     chain: Runnable[Any, Any] = RunnableLambda(
@@ -130,7 +130,7 @@ def create_rag_chain(
         if failed_quotes != "keep":
             chain |= RunnablePassthrough.assign(quotes=RunnableLambda(_quotes))
     chain |= RunnablePassthrough.assign(citations=RunnableLambda(_citations))
-    chain |= RunnablePassthrough.assign(message=RunnableLambda(partial(_message, citing=citations)))
+    chain |= RunnablePassthrough.assign(message=RunnableLambda(partial(_answer_message, citing=citations)))
     return chain.with_config(run_name="sentence_window_rag")
 
 
@@ -227,7 +227,7 @@ def _with_numbers(state: Mapping[str, Any]) -> dict[str, Any]:
     return {**state, "context": [source.document for source in known.add(state["context"])]}
 
 
-def _prompt_values(state: Mapping[str, Any], *, shows_history: bool) -> dict[str, Any]:
+def _prompt_inputs(state: Mapping[str, Any], *, shows_history: bool) -> dict[str, Any]:
     documents: list[Document] = state["context"]
     # A follow-up isn't understood without the messages before it.
     question = state[QUESTION] if shows_history else _searched_with(state)
@@ -242,7 +242,7 @@ def _quotes(state: Mapping[str, Any]) -> list[VerifiedQuote]:
     return verify_quotes(state["answer"], state["context"])
 
 
-def _message(state: Mapping[str, Any], *, citing: Citing) -> AIMessage:
+def _answer_message(state: Mapping[str, Any], *, citing: Citing) -> AIMessage:
     sources = state["context"]
     quotes = state["quotes"] if "quotes" in state else _quotes(state)
     if citing == "quotes":

@@ -263,10 +263,10 @@ def _look(character: str) -> str:
     plain = "".join(each for each in unicodedata.normalize("NFKD", character) if not unicodedata.combining(each))
     # A character that becomes several, such as a ligature, looks like none of them.
     plain = plain.lower() if len(plain) == 1 and len(plain.lower()) == 1 else character
-    return plain if plain.isascii() else _LISTED.get(plain) or _named(plain)
+    return plain if plain.isascii() else _LISTED.get(plain) or _letter_from_name(plain)
 
 
-def _named(character: str) -> str:
+def _letter_from_name(character: str) -> str:
     """Return the look of a character by its name, such as a letter with a hook."""
     name = unicodedata.name(character, "")
     if letter := _NAMED_LETTER.fullmatch(name):

@@ -108,10 +108,10 @@ def find_citations(answer: str | AIMessage, documents: Iterable[Document] | None
     given = checked_documents(documents)
     sources = checked_sources(given)
     if isinstance(answer, str):
-        return _numbered(answer, sources)
+        return _citations_by_number(answer, sources)
     stretches, are_numbered = read_message_citations(checked_answer(answer), sources, given)
-    found = [_citation(each, sources) for each in stretches]
-    return found if are_numbered else [*_numbered(message_text(answer), sources), *found]
+    found = [_make_citation(each, sources) for each in stretches]
+    return found if are_numbered else [*_citations_by_number(message_text(answer), sources), *found]
 
 
 def renumber_citations(answer: str, documents: Iterable[Document]) -> tuple[str, list[Document]]:
@@ -167,13 +167,14 @@ class CitedStretch:
     statement: Span | None
 
 
-def _numbered(answer: str, sources: Sequence[Document]) -> list[Citation]:
+def _citations_by_number(answer: str, sources: Sequence[Document]) -> list[Citation]:
+    """Return a citation of each source whose number is in an answer."""
     ranges = (each for _, ranges in citation_marks(answer) for each in ranges)
     numbers = named_sources(ranges, sources)
     return [Citation(number, describe_location(sources[number - 1]), sources[number - 1]) for number in numbers]
 
 
-def _citation(cited: CitedStretch, sources: Sequence[Document]) -> Citation:
+def _make_citation(cited: CitedStretch, sources: Sequence[Document]) -> Citation:
     it, document = cited.stretch, sources[cited.number - 1]
     place = it.text, it.start, it.end, it.sentences, it.pages, it.lines
     return Citation(cited.number, it.location, document, *place, cited.statement)
@@ -209,7 +210,7 @@ def read_message_citations(
     are_numbered, at = False, 0
     for text, given in _text_blocks(message):
         for each in given:
-            fields = _fields(each)
+            fields = _citation_fields(each)
             are_numbered = are_numbered or _RESULT_INDEX in fields or NUMBER in fields
             for number, stretch in known.stretches(fields):
                 found[CitedStretch(number, stretch, _statement(fields, text, at))] = None
@@ -224,7 +225,7 @@ def _carried_citations(message: AIMessage) -> Iterator[Citation]:
     """
     at = 0
     for text, given in _text_blocks(message):
-        for fields in map(_fields, given):
+        for fields in map(_citation_fields, given):
             number, location, cited = as_integer(fields.get(NUMBER)), fields.get(LOCATION), fields.get("cited_text")
             if number is not None and isinstance(location, str) and isinstance(cited, str) and cited:
                 document = Document(page_content=cited, metadata=_metadata_of(fields))
@@ -324,7 +325,7 @@ def _text_blocks(message: AIMessage) -> Iterator[tuple[str, list[Any]]]:
             yield text if isinstance(text, str) else "", given
 
 
-def _fields(citation: object) -> Mapping[str, Any]:
+def _citation_fields(citation: object) -> Mapping[str, Any]:
     """Return the fields of a citation, of its own and of its extras, or of an API's that LangChain has wrapped."""
     given = citation if isinstance(citation, Mapping) else {}
     if given.get("type") == "non_standard_annotation":

@@ -67,7 +67,7 @@ def cited_message(
             they must be.
     """
     blocks = citation_blocks(answer, windows, quotes=quotes)
-    text: TextContentBlock = {"type": "text", "text": _text_of(answer), "annotations": list[Annotation](blocks)}
+    text: TextContentBlock = {"type": "text", "text": _answer_text(answer), "annotations": list[Annotation](blocks)}
     if isinstance(answer, str):
         return AIMessage(content_blocks=[text])
     return AIMessage(
@@ -110,10 +110,10 @@ def citation_blocks(
     """
     given, checked = checked_documents(windows), _checked_quotes(quotes)
     sources = checked_sources(given)
-    text = _text_of(answer)
+    text = _answer_text(answer)
     if isinstance(answer, AIMessage):
         stretches, are_numbered = read_message_citations(answer, sources, given)
-        found = [_block(_key(text), each, sources) for each in stretches]
+        found = [_citation_block(_answer_uuid(text), each, sources) for each in stretches]
         return found if are_numbered else [*_of_text(text, sources, checked), *found]
     return _of_text(text, sources, checked)
 
@@ -150,7 +150,7 @@ class CitedStatement:
     mark: CitationMark
 
 
-def _text_of(answer: object) -> str:
+def _answer_text(answer: object) -> str:
     return answer if isinstance(answer, str) else message_text(checked_answer(answer))
 
 
@@ -164,7 +164,7 @@ def _checked_quotes(quotes: object) -> list[VerifiedQuote]:
 
 
 def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[VerifiedQuote]) -> list[CitationBlock]:
-    texts, key = SourceTexts(sources), _key(answer)
+    texts, key = SourceTexts(sources), _answer_uuid(answer)
     quotes = sorted(quotes, key=lambda quote: quote.start)
     starts = [quote.start for quote in quotes]
     blocks: dict[str, CitationBlock] = {}
@@ -175,7 +175,9 @@ def _of_text(answer: str, sources: Sequence[Document], quotes: Sequence[Verified
                 start = cited.start if quote is None else _start(answer, cited, quote)
                 said = CitedStretch(number, stretch, (start, cited.end))
                 more = {MARK: [cited.mark.start, cited.mark.end]}
-                block = _block(key, said, sources, more if quote is None else more | {VERDICT: str(quote.verdict)})
+                block = _citation_block(
+                    key, said, sources, more if quote is None else more | {VERDICT: str(quote.verdict)}
+                )
                 blocks[str(block.get("id"))] = block
     return list(blocks.values())
 
@@ -225,7 +227,7 @@ def _is_wrong(quote: VerifiedQuote) -> bool:
     return quote.verdict == "misattributed" or (quote.verdict == "not_found" and quote.kind != "claim")
 
 
-def _block(
+def _citation_block(
     key: uuid.UUID, cited: CitedStretch, sources: Sequence[Document], more: Mapping[str, Any] | None = None
 ) -> CitationBlock:
     document, stretch = sources[cited.number - 1], cited.stretch
@@ -255,7 +257,7 @@ def _block(
     return block
 
 
-def _key(answer: str) -> uuid.UUID:
+def _answer_uuid(answer: str) -> uuid.UUID:
     """Return what the ids of an answer's citations are made of."""
     return uuid.uuid5(_NAMESPACE, encodable(answer))
 
@@ -294,7 +296,7 @@ def cited_statements(answer: str, sources: Sequence[Document]) -> list[CitedStat
     Returns:
         One for each citation, in order.
     """
-    groups = _groups(answer, list(_marks(answer, sources)))
+    groups = _group_marks(answer, list(_source_marks(answer, sources)))
     if not groups:
         return []
     sentences = sentence_spans_of(answer)
@@ -314,20 +316,20 @@ def cited_statements(answer: str, sources: Sequence[Document]) -> list[CitedStat
             start, end = rest
         elif not _has_words(answer[start:end]):
             start, end = sentences[place - 1] if place > 0 and sentences[place - 1][0] >= before else (first, last)
-        low, high = _trimmed(answer, start, end)
+        low, high = _trim_statement(answer, start, end)
         region = (region[1], max(high, rest[1] if is_last else first))
         found += [CitedStatement(low, high, region, mark) for mark in group]
     return found
 
 
-def _marks(answer: str, sources: Sequence[Document]) -> Iterator[CitationMark]:
+def _source_marks(answer: str, sources: Sequence[Document]) -> Iterator[CitationMark]:
     """Yield the citations that name one of the sources."""
     for (start, end), given in citation_marks(answer):
         if numbers := tuple(islice(named_sources(given, sources), MAX_NUMBERS)):
             yield CitationMark(start, end, numbers)
 
 
-def _groups(answer: str, marks: Sequence[CitationMark]) -> list[list[CitationMark]]:
+def _group_marks(answer: str, marks: Sequence[CitationMark]) -> list[list[CitationMark]]:
     """Group citations with nothing but commas between them."""
     groups = [[mark] for mark in marks[:1]]
     for one, two in pairwise(marks):
@@ -350,7 +352,7 @@ def _has_words(text: str) -> bool:
     return any(map(str.isalnum, text))
 
 
-def _trimmed(answer: str, start: int, end: int) -> Span:
+def _trim_statement(answer: str, start: int, end: int) -> Span:
     """Return a span without white space around it, and without the marks of a list or a clause before it."""
     opening = _LIST_MARK.match(answer, start, end)
     low = opening.end() if opening and _has_words(answer[opening.end() : end]) else start

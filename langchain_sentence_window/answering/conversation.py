@@ -112,7 +112,7 @@ class Conversation:
         new: list[tuple[Span, int | None]] = [(span, None) for span in shown.add((start, end))]
         found = sorted([*new, *overlaps], key=lambda each: each[0])
         return [
-            self._source(_part(document, low - start, high - start), number)
+            self._source(_slice_source(document, low - start, high - start), number)
             for (low, high), number in found
             if text[low - start : high - start].strip()
         ]
@@ -151,13 +151,13 @@ def shown_sources(messages: Iterable[object]) -> list[Document]:
     found: dict[int, Document] = {}
     for message in messages:
         artifact = message.artifact if isinstance(message, ToolMessage) else None
-        for source in map(_document, artifact if isinstance(artifact, list | tuple) else ()):
+        for source in map(_as_document, artifact if isinstance(artifact, list | tuple) else ()):
             if source is not None and (number := number_of(source)) is not None:
                 found.setdefault(number, source)
     return list(found.values())
 
 
-def _document(given: object) -> Document | None:
+def _as_document(given: object) -> Document | None:
     """Return a Document, also from the mapping that a checkpoint makes of it; ``None`` for anything else."""
     if isinstance(given, Mapping) and given.get("type") == "Document":
         try:
@@ -228,7 +228,7 @@ def recorded_sources(messages: Iterable[object]) -> dict[str, int]:
     return found
 
 
-def _part(document: Document, low: int, high: int) -> Document:
+def _slice_source(document: Document, low: int, high: int) -> Document:
     """Return a stretch of a source, without the white space around it, as a source that says its sentences."""
     low, high = trim(document.page_content, low, high)
     part, sentences = window_slice(document, low, high), sentences_of(document).numbers(low, high)

@@ -61,9 +61,9 @@ def link_to(
         place = "t=" + ",".join(f"{each:g}" for each in times)
     else:
         place = "" if ":~:" in address else _text_fragment(document.page_content if text is None else text)
-        return _joined(address, f"{parts.fragment}{place}")
+        return _add_fragment(address, f"{parts.fragment}{place}")
     # A fragment of its own says what the address is to open.
-    return address if parts.fragment else _joined(address, place)
+    return address if parts.fragment else _add_fragment(address, place)
 
 
 def _at_lines(parts: SplitResult, lines: Sequence[int]) -> tuple[str, str] | None:
@@ -82,7 +82,8 @@ def _at_lines(parts: SplitResult, lines: Sequence[int]) -> tuple[str, str] | Non
     return urlunsplit(parts._replace(query=query)), f"L{first}{end}"
 
 
-def _joined(address: str, fragment: str) -> str:
+def _add_fragment(address: str, fragment: str) -> str:
+    """Return an address with another fragment; as it is if it would be too long."""
     whole = f"{address.partition('#')[0]}#{fragment}" if fragment else address
     return whole if len(whole) <= MAX_ADDRESS_CHARS else address
 

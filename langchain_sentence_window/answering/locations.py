@@ -68,9 +68,13 @@ def describe_location(document: Document) -> str:
     characters.
     """
     location = on_one_line(display_name(document), MAX_NAME_CHARS) + (
-        numbered_place(document) or _pages(document) or _times(document) or _lines(document) or _span(document)
+        numbered_place(document)
+        or _pages(document)
+        or _time_range(document)
+        or _line_range(document)
+        or _character_range(document)
     )
-    heading = on_one_line(_text(document.metadata.get(keys.HEADING)), MAX_NAME_CHARS)
+    heading = on_one_line(_text_or_empty(document.metadata.get(keys.HEADING)), MAX_NAME_CHARS)
     return f"{location} ({heading})" if heading else location
 
 
@@ -96,7 +100,7 @@ def numbered_place(document: Document) -> str:
 def also_in(document: Document) -> str:
     """Return the names of other documents in which the text of a window stands too; empty if none is known."""
     own = display_name(document)
-    names = (_text(each.get(keys.SOURCE)) or each[keys.DOC_ID] for each in places_in(document))
+    names = (_text_or_empty(each.get(keys.SOURCE)) or each[keys.DOC_ID] for each in places_in(document))
     others = [on_one_line(name, MAX_NAME_CHARS) for name in dict.fromkeys(names) if name != own]
     more = [f"{len(others) - MAX_OTHER_PLACES} more"] if len(others) > MAX_OTHER_PLACES else []
     return ", ".join([*others[:MAX_OTHER_PLACES], *more])
@@ -111,8 +115,8 @@ def _pages(document: Document) -> str:
     if not isinstance(pages, list) or not pages or not all(map(is_index, pages)):
         return ""
     shown = [str(page + 1) for page in pages]
-    if isinstance(labels, list) and len(labels) == len(pages) and all(map(_text, labels)):
-        shown = [on_one_line(_text(label), MAX_LABEL_CHARS) for label in labels]
+    if isinstance(labels, list) and len(labels) == len(pages) and all(map(_text_or_empty, labels)):
+        shown = [on_one_line(_text_or_empty(label), MAX_LABEL_CHARS) for label in labels]
     return f", p. {shown[0]}" if len(shown) == 1 else f", pp. {shown[0]}–{shown[-1]}"
 
 
@@ -123,7 +127,7 @@ def times_of_window(document: Document) -> list[float]:
     return seconds if len(seconds) == 2 and all(0 <= each < math.inf for each in seconds) else []  # noqa: PLR2004
 
 
-def _times(document: Document) -> str:
+def _time_range(document: Document) -> str:
     """Return when a window is shown, as ``, 00:01:12–00:01:19``; nothing if it is no window of subtitles."""
     seconds = times_of_window(document)
     if not seconds:
@@ -132,7 +136,7 @@ def _times(document: Document) -> str:
     return f", {begins}" if begins == ends else f", {begins}–{ends}"
 
 
-def _lines(document: Document) -> str:
+def _line_range(document: Document) -> str:
     """Return the lines of a Document of a text file, as ``, line 12`` or ``, lines 12–14``; nothing of others."""
     match lines_touched(document):
         case (first, last):
@@ -141,7 +145,8 @@ def _lines(document: Document) -> str:
             return ""
 
 
-def _span(document: Document) -> str:
+def _character_range(document: Document) -> str:
+    """Return where a Document stands in its source, as ``:120-260``; nothing if that isn't known."""
     span = source_span(document)
     return f":{span[0]}-{span[1]}" if span else ""
 
@@ -165,18 +170,18 @@ def offsets_key(document: Document, start: int, begun: dict[tuple[str, int], str
 
 def text_name(document: Document) -> str:
     """Return the ``doc_id`` of a document; without one, its name and the rest of its metadata."""
-    own = {str(key): _text(value) for key, value in document.metadata.items() if key not in keys.CONTRACT_KEYS}
-    return _text(document.metadata.get(keys.DOC_ID)) or repr((display_name(document), sorted(own.items())))
+    own = {str(key): _text_or_empty(value) for key, value in document.metadata.items() if key not in keys.CONTRACT_KEYS}
+    return _text_or_empty(document.metadata.get(keys.DOC_ID)) or repr((display_name(document), sorted(own.items())))
 
 
 def display_name(document: Document) -> str:
     """Return what a document is called in its metadata, else its id, as it is; never blank."""
     metadata = document.metadata
     given: Sequence[object] = (metadata.get(keys.SOURCE), metadata.get(keys.DOC_ID), document.id)
-    return next((text for text in map(_text, given) if text.strip()), "source")
+    return next((text for text in map(_text_or_empty, given) if text.strip()), "source")
 
 
-def _text(value: object) -> str:
+def _text_or_empty(value: object) -> str:
     """Return a value as text; an empty text for ``None`` and for what can't be written."""
     if value is None or isinstance(value, str):
         return value or ""
@@ -343,7 +348,7 @@ class SourceTexts:
     def excerpt(self, number: int) -> Stretch:
         """Return what is shown of a source that is cited as a whole: at most `MAX_EXCERPT_CHARS` characters of it."""
         if number not in self._excerpts:
-            span = _excerpt(self._documents[number - 1], self.sentences(number))
+            span = _excerpt_span(self._documents[number - 1], self.sentences(number))
             self._excerpts[number] = self.stretch(number, *span)
         return self._excerpts[number]
 
@@ -394,7 +399,7 @@ def sentence_spans_of(text: str) -> list[Span]:
     return [span for span in spans if span[0] < span[1]]
 
 
-def _excerpt(document: Document, sentences: SourceSentences) -> Span:
+def _excerpt_span(document: Document, sentences: SourceSentences) -> Span:
     """Return the span of a source's text, or of as many whole sentences around its best hit as there is room for."""
     text, spans = document.page_content, sentences.spans
     low, high = trim(text, 0, len(text))

@@ -45,7 +45,7 @@ def _object(**properties: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
 
 
-def _string(description: str) -> dict[str, Any]:
+def _string_schema(description: str) -> dict[str, Any]:
     return {"type": "string", "description": description}
 
 
@@ -55,10 +55,10 @@ def _array(description: str, items: dict[str, Any]) -> dict[str, Any]:
 
 _QUOTE = _object(
     source={"type": "integer", "description": "The number of the source."},
-    quote=_string("Words of that source, copied exactly: a sentence, or a part of it."),
+    quote=_string_schema("Words of that source, copied exactly: a sentence, or a part of it."),
 )
 _STATEMENT = _object(
-    text=_string("One statement of the answer: a sentence or two, without source numbers."),
+    text=_string_schema("One statement of the answer: a sentence or two, without source numbers."),
     evidence=_array("The quotes that the statement rests on. At least one.", _QUOTE),
 )
 _SCHEMA: dict[str, Any] = {
@@ -68,7 +68,7 @@ _SCHEMA: dict[str, Any] = {
         statements=_array(
             "The answer, one statement after the other. Empty if the sources don't hold the answer.", _STATEMENT
         ),
-        remark=_string("What the sources don't answer, in the language of the question. Empty if nothing."),
+        remark=_string_schema("What the sources don't answer, in the language of the question. Empty if nothing."),
     ),
 }
 
@@ -95,7 +95,7 @@ class QuotedAnswer:
 
     def read(self, output: object) -> Iterator[AddableDict]:
         """Read the model's output so far, of which the last statement may still grow; yield what it adds."""
-        yield from self._read(_list(_entry(output, "statements"))[:-1])
+        yield from self._read(_list_or_empty(_get_field(output, "statements"))[:-1])
 
     def finish(self, output: object) -> Iterator[AddableDict]:
         """Read the whole output; yield what it adds.
@@ -103,7 +103,7 @@ class QuotedAnswer:
         Raises:
             AnswerFormatError: It isn't in the schema.
         """
-        statements, remark = _entry(output, "statements"), _entry(output, "remark")
+        statements, remark = _get_field(output, "statements"), _get_field(output, "remark")
         if not isinstance(statements, list):
             raise AnswerFormatError(
                 f"the model wrote {shown(output)} instead of statements with quotes; ask again, or take a model that "
@@ -117,9 +117,9 @@ class QuotedAnswer:
     def _read(self, statements: Sequence[object]) -> Iterator[AddableDict]:
         for statement in statements[self._statements :]:
             self._statements += 1
-            text = _entry(statement, "text")
+            text = _get_field(statement, "text")
             own = without_citations(text).strip() if isinstance(text, str) else ""
-            quotes = self._verified(_entry(statement, "evidence"))
+            quotes = self._verified(_get_field(statement, "evidence"))
             added = self._added(self._cited(own, quotes))
             end = self._length - (len(added.lstrip()) - len(own)) if added else self._length
             start = end - len(own) if added else end
@@ -127,8 +127,8 @@ class QuotedAnswer:
 
     def _verified(self, evidence: object) -> list[VerifiedQuote]:
         found: list[VerifiedQuote] = []
-        for each in _list(evidence):
-            source, quote = _entry(each, "source"), _entry(each, "quote")
+        for each in _list_or_empty(evidence):
+            source, quote = _get_field(each, "source"), _get_field(each, "quote")
             if isinstance(quote, str) and any(map(str.isalnum, quote)):
                 number = as_integer(source) or 0
                 cited = [number] if 1 <= number <= len(self.windows) else []
@@ -315,7 +315,7 @@ class _Turn:
 
     def finish(self) -> Iterator[AddableDict]:
         """End a step; yield what can be shown, and choose the next one."""
-        has_statements = isinstance(_entry(self._output, "statements"), list)
+        has_statements = isinstance(_get_field(self._output, "statements"), list)
         if self.step is self._asking.numbered:
             self.step = None
             yield AddableDict(answer="", quotes=verify_quotes(self._text, self._state["context"]))
@@ -392,9 +392,9 @@ def _sources_of(quote: VerifiedQuote) -> tuple[int, ...]:
     return tuple(place.number for place in quote.places) if is_there else ()
 
 
-def _entry(value: object, key: str) -> object:
+def _get_field(value: object, key: str) -> object:
     return value.get(key) if isinstance(value, Mapping) else None
 
 
-def _list(value: object) -> Sequence[object]:
+def _list_or_empty(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else []

@@ -141,7 +141,7 @@ def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "", show_a
     checked_flag("show_again", show_again)
     reader = Reader(retriever, f"{prefix}search", show_again)
     return [
-        _tool(
+        _make_tool(
             f"{prefix}search",
             "Search the documents. Returns the passages that fit best, each with its location, the doc_id of its "
             "document and the numbers of its sentences. Of passages that you have, it returns the number alone.",
@@ -150,7 +150,7 @@ def create_tools(retriever: SentenceWindowRetriever, *, prefix: str = "", show_a
             reader.asearch,
             most_sources=retriever.k,
         ),
-        _tool(
+        _make_tool(
             f"{prefix}read_around",
             "Read more of a document around a passage that was found: the sentences before and after it. Use it when "
             "a passage seems to lack a condition, an exception or a definition, instead of searching again.",
@@ -180,19 +180,19 @@ class Reader:
 
     def search(self, *, config: RunnableConfig, runtime: Any = None, **query: Any) -> Result:
         """Search, and show the sources."""
-        return _result(run(self.found(BLOCKING, config, runtime, **query)))
+        return _tool_result(run(self.found(BLOCKING, config, runtime, **query)))
 
     async def asearch(self, *, config: RunnableConfig, runtime: Any = None, **query: Any) -> Result:
         """Search, and show the sources."""
-        return _result(await self.found(ASYNC, config, runtime, **query))
+        return _tool_result(await self.found(ASYNC, config, runtime, **query))
 
     def read_around(self, *, config: RunnableConfig, runtime: Any = None, **place: Any) -> Result:
         """Read around a passage, and show the source."""
-        return _result(run(self.read(BLOCKING, config, runtime, **place)))
+        return _tool_result(run(self.read(BLOCKING, config, runtime, **place)))
 
     async def aread_around(self, *, config: RunnableConfig, runtime: Any = None, **place: Any) -> Result:
         """Read around a passage, and show the source."""
-        return _result(await arun(lambda io: self.read(io, config, runtime, **place)))
+        return _tool_result(await arun(lambda io: self.read(io, config, runtime, **place)))
 
     async def found(
         self, io: IO, config: RunnableConfig, runtime: object = None, *, query: str, k: int | None = None
@@ -206,7 +206,7 @@ class Reader:
 
     async def read(self, io: IO, config: RunnableConfig, runtime: object = None, **place: Any) -> list[NumberedSource]:
         """Read around a passage, see `ReadArguments`, and number what is read."""
-        documents = await _advised(_read(io, self.retriever.scope(), ReadArguments(**place)))
+        documents = await _advised(_read_passage(io, self.retriever.scope(), ReadArguments(**place)))
         return self.numbered(documents, config, runtime)
 
     def numbered(
@@ -229,11 +229,11 @@ class Reader:
         return [replace(source, is_new=True) for source in sources] if whole else sources
 
 
-def _result(sources: Sequence[NumberedSource]) -> Result:
+def _tool_result(sources: Sequence[NumberedSource]) -> Result:
     return source_blocks(sources), [each.document for each in sources]
 
 
-def _tool(
+def _make_tool(
     name: str,
     description: str,
     takes: type[BaseModel],
@@ -272,7 +272,7 @@ def _check_text(query: str) -> None:
         )
 
 
-async def _read(io: IO, scope: Scope, place: ReadArguments) -> list[Document]:
+async def _read_passage(io: IO, scope: Scope, place: ReadArguments) -> list[Document]:
     """Read sentences and those around them, as far as the document goes, as one Document."""
     given, first, last = place.doc_id, place.first, place.last
     if last < first:
@@ -379,7 +379,7 @@ def label(document: Document) -> str:
         return _location(document)
     first, last = document.metadata[SENTENCES]
     doc_id = str(document.metadata[DOC_ID])
-    field = f"doc_id: {_written(doc_id)}" if len(doc_id) <= MAX_DOC_ID_CHARS else "doc_id too long to be read on"
+    field = f"doc_id: {_format_doc_id(doc_id)}" if len(doc_id) <= MAX_DOC_ID_CHARS else "doc_id too long to be read on"
     return f"{_location(document)} {_SEPARATOR} {field} {_SEPARATOR} first: {first} {_SEPARATOR} last: {last}"
 
 
@@ -393,8 +393,9 @@ def read_doc_id(given: str) -> str:
     return given
 
 
-def _written(doc_id: str) -> str:
-    return doc_id if _PLAIN_ID.fullmatch(doc_id) and not _field_ends(doc_id) else _quoted(doc_id)
+def _format_doc_id(doc_id: str) -> str:
+    """Return a doc_id as it is shown to a model, which may give it back: in quotes unless it is plain."""
+    return doc_id if _PLAIN_ID.fullmatch(doc_id) and not _field_ends(doc_id) else _quote_as_json(doc_id)
 
 
 def _location(document: Document) -> str:
@@ -403,10 +404,10 @@ def _location(document: Document) -> str:
         location = f"{location[:_MAX_LOCATION_CHARS]}…"
     others = also_in(document)
     location += others and f" {_SEPARATOR} also in {others}"
-    return _quoted(location) if _field_ends(location) else location
+    return _quote_as_json(location) if _field_ends(location) else location
 
 
-def _quoted(text: str) -> str:
+def _quote_as_json(text: str) -> str:
     """Return a text as a JSON string on one line, with all escaped that a model may drop or `tagged` would change."""
     quoted = json.dumps(text, ensure_ascii=False)
     marks = _field_ends(quoted) | escaped_offsets(quoted)
@@ -440,22 +441,22 @@ _MAX_SHOWN_CHARS = 100
 
 def advice(error: SentenceWindowError) -> ToolException:
     """Return the error to raise in place of one of this package."""
-    return ToolException(_cut(f"{type(error).__name__}: {error}", MAX_ADVICE_CHARS))
+    return ToolException(_truncate(f"{type(error).__name__}: {error}", MAX_ADVICE_CHARS))
 
 
 def explained(error: object) -> str:
     """Return one line for each argument that can't be used; what was given isn't shown again."""
     problems = error.errors(include_input=False) if isinstance(error, ValidationError) else []
     listed = [(".".join(map(str, problem["loc"])), problem["msg"]) for problem in problems] or [("", str(error))]
-    lines = [f"{_cut(where, _MAX_NAME_CHARS)}: {_cut(what, _MAX_PROBLEM_CHARS)}" for where, what in listed]
-    return _cut(
+    lines = [f"{_truncate(where, _MAX_NAME_CHARS)}: {_truncate(what, _MAX_PROBLEM_CHARS)}" for where, what in listed]
+    return _truncate(
         "\n".join(["These arguments can't be used. Call the tool again with others.", *lines]), MAX_ADVICE_CHARS
     )
 
 
 def quoted(given: str) -> str:
     """Return what a model gave, shortened, as it is shown again."""
-    return _cut(repr(given), _MAX_SHOWN_CHARS)
+    return _truncate(repr(given), _MAX_SHOWN_CHARS)
 
 
 def no_document(given: str) -> ToolException:
@@ -465,5 +466,5 @@ def no_document(given: str) -> ToolException:
     )
 
 
-def _cut(text: str, max_chars: int) -> str:
+def _truncate(text: str, max_chars: int) -> str:
     return text if len(text) <= max_chars else f"{text[: max_chars - 1]}…"

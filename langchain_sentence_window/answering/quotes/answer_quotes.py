@@ -99,7 +99,7 @@ class AnswerQuote:
 
 def quotes_in(answer: str) -> list[AnswerQuote]:
     """Find the quotations and the cited claims of an answer, in order, linear in its length."""
-    quoted, cited = _read(answer)
+    quoted, cited = _find_quotes_and_citations(answer)
     if not quoted and not cited:
         return []
     sentences = _sentences(answer, quoted, cited)
@@ -109,7 +109,7 @@ def quotes_in(answer: str) -> list[AnswerQuote]:
 
 def without_sentences(answer: str, spans: Iterable[Span]) -> str:
     """Return an answer without the sentences, and the block quotes, that spans of it touch."""
-    quoted, cited = _read(answer)
+    quoted, cited = _find_quotes_and_citations(answer)
     whole = [*_sentences(answer, quoted, cited), *(each.outer for each in quoted if each.is_block)]
     touched = [(low, high) for start, end in spans for low, high in whole if low < end and start < high]
     parts, at = list[str](), 0
@@ -119,7 +119,7 @@ def without_sentences(answer: str, spans: Iterable[Span]) -> str:
     return "".join([*parts, answer[at:]]).strip()
 
 
-def _read(answer: str) -> tuple[list[Quoted], list[Cited]]:
+def _find_quotes_and_citations(answer: str) -> tuple[list[Quoted], list[Cited]]:
     """Read the quotations of an answer, and its citations."""
     code = list[Span]()
     cited = list[Cited]()
@@ -177,7 +177,7 @@ def _quotations(
     answer: str, quoted: Sequence[Quoted], cited: Sequence[Cited], sentences: Sequence[Span]
 ) -> Iterator[AnswerQuote]:
     for number, quote in enumerate(quoted):
-        inner = _within(cited, quote.outer[0], quote.outer[1])
+        inner = _citations_within(cited, quote.outer[0], quote.outer[1])
         before = quoted[number - 1].outer[1] if number else 0
         after = quoted[number + 1].outer[0] if number + 1 < len(quoted) else len(answer)
         low, high = _sentence_at(sentences, quote.outer[0]), _sentence_at(sentences, quote.outer[1] - 1)
@@ -185,14 +185,14 @@ def _quotations(
         if quote.is_block:
             outside = _around_block(answer, quote, cited, sentences)
         else:
-            outside = _within(cited, quote.outer[1], min(last, after))
+            outside = _citations_within(cited, quote.outer[1], min(last, after))
             if not outside and after < last:
                 # Citations after several quotations belong to all of them.
                 outside = _next_group(quoted, number, cited, last)
             if not outside:
                 outside = _adjacent(answer, cited, quote.outer[1])
             if not outside and not inner and before <= first:
-                outside = _within(cited, first, quote.outer[0])
+                outside = _citations_within(cited, first, quote.outer[0])
         if made := _quotation(answer, quote, inner, tuple(outside)):
             yield made
 
@@ -206,7 +206,7 @@ def _quotation(answer: str, quote: Quoted, inner: Sequence[Cited], outside: tupl
     readings: dict[Reading, None] = {}
     span = quote.start, quote.end
     for left in (inner[last:], inner, ()):
-        text, start, end = _without(answer, quote.lines, left)
+        text, start, end = _strip_citations(answer, quote.lines, left)
         if quote.is_block and is_marked(text):
             start, end = trim(answer, start + 1, end - 1)
             text = text[1:-1].strip()
@@ -222,19 +222,19 @@ def _claims(
     quotes = [each.outer for each in quoted]
     ends = [end for _, end in quotes]
     for low, high in sentences:
-        within = _within(cited, low, high)
+        within = _citations_within(cited, low, high)
         number = bisect_right(ends, low)
         after = quotes[number][0] if number < len(quotes) else len(answer)
         introduces = number < len(quotes) and answer[low:high].rstrip()[-1:] in _INTRODUCING
         if not within or after < high or (introduces and not answer[high:after].strip()):
             continue
         marker = _MARKER.match(answer, low, high)
-        text, start, end = _without(answer, [(marker.end() if marker else low, high)], within)
+        text, start, end = _strip_citations(answer, [(marker.end() if marker else low, high)], within)
         if any(character.isalnum() for character in text):
             yield AnswerQuote("claim", start, end, (Reading(text, tuple(within)),))
 
 
-def _within(cited: Sequence[Cited], start: int, end: int) -> Sequence[Cited]:
+def _citations_within(cited: Sequence[Cited], start: int, end: int) -> Sequence[Cited]:
     return cited[bisect_left(cited, start, key=_start) : bisect_left(cited, end, key=_start)]
 
 
@@ -252,7 +252,7 @@ def _next_group(quoted: Sequence[Quoted], number: int, cited: Sequence[Cited], l
     if cited[first].start < quoted[after - 1].outer[1]:
         return ()
     following = quoted[after].outer[0] if after < len(quoted) else last
-    return _within(cited, cited[first].start, min(last, following))
+    return _citations_within(cited, cited[first].start, min(last, following))
 
 
 def _adjacent(answer: str, cited: Sequence[Cited], at: int) -> Sequence[Cited]:
@@ -273,17 +273,17 @@ _BETWEEN = " \t\n.,;:!?…*_()\"'”’»—–-"
 def _around_block(answer: str, quote: Quoted, cited: Sequence[Cited], sentences: Sequence[Span]) -> Sequence[Cited]:
     """Return the citations that follow a block quote at once, else those of the sentence that introduces it."""
     # An attribution in the block's last line cites too.
-    found = [*_within(cited, quote.end, quote.outer[1]), *_adjacent(answer, cited, quote.outer[1])]
+    found = [*_citations_within(cited, quote.end, quote.outer[1]), *_adjacent(answer, cited, quote.outer[1])]
     if found:
         return found
     before = _sentence_at(sentences, quote.outer[0] - 1)
     lead = answer[slice(*sentences[before])].rstrip() if before >= 0 and sentences[before][1] <= quote.outer[0] else ""
-    if _within(cited, quote.start, quote.end) or not lead.endswith(":"):
+    if _citations_within(cited, quote.start, quote.end) or not lead.endswith(":"):
         return ()
-    return _within(cited, *sentences[before])
+    return _citations_within(cited, *sentences[before])
 
 
-def _without(answer: str, lines: Sequence[Span], cited: Sequence[Cited]) -> tuple[str, int, int]:
+def _strip_citations(answer: str, lines: Sequence[Span], cited: Sequence[Cited]) -> tuple[str, int, int]:
     """Return a text without citations, and its span in the answer without those at its ends."""
     starts, ends = [each.start for each in cited], [each.end for each in cited]
     kept = list[Span]()
@@ -347,12 +347,17 @@ def find_quoted(text: str, code: Sequence[Span] = ()) -> list[Quoted]:
     Returns:
         The quotations in order, none in another, each with a letter or a digit in it.
     """
-    blocks = [block for found in _BLOCK.finditer(text) if not _covers(code, found.start()) and (block := _block(found))]
+    blocks = [
+        block
+        for found in _BLOCK.finditer(text)
+        if not _covers(code, found.start()) and (block := _parse_block_quote(found))
+    ]
     skipped = sorted([*code, *(block.outer for block in blocks)])
     return sorted([*blocks, *_between_marks(text, skipped)], key=lambda each: each.start)
 
 
-def _block(found: re.Match[str]) -> Quoted | None:
+def _parse_block_quote(found: re.Match[str]) -> Quoted | None:
+    """Return the quotation in a block quote; ``None`` if it has no letter or digit."""
     text, (start, end) = found.string, found.span()
     lines = list[Span]()
     for line in re.finditer(r"[^\n]+", found[0]):
@@ -467,7 +472,7 @@ def _can_open(text: str, mark: str, at: int, end: int) -> bool:
         return False
     if mark in "'’`" and not (after.isalpha() or after in '“"[(…'):
         return False
-    return not before or (mark in '"＂“”' and is_unspaced(before)) or not _is_wordy(before)
+    return not before or (mark in '"＂“”' and is_unspaced(before)) or not _is_word_or_equals_sign(before)
 
 
 def _can_close(text: str, mark: str, at: int, end: int) -> bool:
@@ -476,8 +481,10 @@ def _can_close(text: str, mark: str, at: int, end: int) -> bool:
         return True
     # Only this mark never begins what its partner ends, so white space before it decides nothing.
     is_apart = mark != "”" and before.isspace()
-    return bool(before) and not is_apart and (not _is_wordy(after) or (mark != "'" and is_unspaced(after)))
+    return (
+        bool(before) and not is_apart and (not _is_word_or_equals_sign(after) or (mark != "'" and is_unspaced(after)))
+    )
 
 
-def _is_wordy(character: str) -> bool:
+def _is_word_or_equals_sign(character: str) -> bool:
     return character.isalnum() or character in ("_", "=")

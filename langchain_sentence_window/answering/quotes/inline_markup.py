@@ -89,7 +89,7 @@ def _script(found: re.Match[str]) -> Iterator[Change]:
     yield (*found.span(), digits.translate(_RAISED if found[0][3] in "pP" else _LOWERED))
 
 
-def _quoted(found: re.Match[str]) -> Iterator[Change]:
+def _quote_mark(found: re.Match[str]) -> Iterator[Change]:
     """Yield the mark of a quoted line, which before a number is a sign if the lines beside it have none."""
     text, (start, end) = found.string, found.span()
     before = text[text.rfind("\n", max(0, start - _MAX_LINE), max(0, start - 1)) + 1 : start].lstrip()
@@ -105,7 +105,7 @@ _SHOWN = {
     "hidden": lambda found: [(*found.span(), "")],
     "script": _script,
     "address": lambda found: [(found.start(), found.start() + 1, ""), (found.end() - 1, found.end(), "")],
-    "quoted": _quoted,
+    "quoted": _quote_mark,
 }
 """By the kind of markup that is told by itself, stretches of it with the text that is shown of each."""
 
@@ -148,20 +148,24 @@ class _Pairs:
     def _is_linked(self, start: int, end: int, close: int) -> bool:
         """Return whether brackets before an address or a name hold words, and aren't an index."""
         words = self._text[end : min(close, end + _MAX_LINK)]
-        return close - end <= _MAX_LINK and any(map(str.isalpha, words)) and not _joins(self._text[start - 1 : start])
+        return (
+            close - end <= _MAX_LINK
+            and any(map(str.isalpha, words))
+            and not _joins_mark_to_word(self._text[start - 1 : start])
+        )
 
     def _emphasized(self, run: str, start: int, end: int) -> Iterator[Change]:
         before, after = self._text[start - 1 : start], self._text[end : end + 1]
         is_inner = len(run) > 1 and run[0] == "*" and before.isalpha() and after.isalpha()
         opener = self._runs.get(run)
-        if opener and before.strip() and before not in "([{" and (is_inner or not _joins(after)):
+        if opener and before.strip() and before not in "([{" and (is_inner or not _joins_mark_to_word(after)):
             yield (*opener, "")
             yield start, end, ""
             self._runs = {each: span for each, span in self._runs.items() if span < opener}
-        elif after.strip() and after not in ")]}.,;:?" and (is_inner or not _joins(before)):
+        elif after.strip() and after not in ")]}.,;:?" and (is_inner or not _joins_mark_to_word(before)):
             self._runs[run] = (start, end)
 
 
-def _joins(character: str) -> bool:
+def _joins_mark_to_word(character: str) -> bool:
     """Return whether a character beside a mark makes it one of a word, a formula or an index."""
     return character == "_" or (character.isalnum() and not _UNSPACED.match(character))

@@ -77,7 +77,7 @@ _FIRST_JAMO, _LAST_JAMO = "\u1161", "\u11ff"
 
 
 def _plain_character(character: str) -> str:
-    listed = _listed(character)
+    listed = _plain_equivalent(character)
     if listed or "\uff66" <= character <= "\uff9f":  # halfwidth kana, whose marks are characters of their own
         return listed or character
     category = unicodedata.category(character)
@@ -90,7 +90,8 @@ def _plain_character(character: str) -> str:
     return character if lower == character or len(lower) > 1 else PLAIN[ord(lower)]
 
 
-def _listed(character: str) -> str:
+def _plain_equivalent(character: str) -> str:
+    """Return the plain character that a space, a quotation mark or the like stands for; nothing for others."""
     if character in "\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029":
         return "\n"
     if character.isspace():
@@ -170,7 +171,7 @@ def plain_text(text: str, compounds: Collection[str] = (), *, is_scanned: bool =
     steps: list[Sequence[Shift]] = []
     if not text.isascii() and not unicodedata.is_normalized("NFC", text):
         # Letters and their marks are composed, as in Unicode's form C.
-        composed = ((start, end, unicodedata.normalize("NFC", text[start:end])) for start, end in _letters(text))
+        composed = ((start, end, unicodedata.normalize("NFC", text[start:end])) for start, end in _letter_spans(text))
         text, shifts = _rewritten(text, composed)
         steps.append(shifts)
     if "«" in text and "»" in text:
@@ -236,7 +237,7 @@ def broken_words(text: str) -> frozenset[str]:
     if "\n" not in text or ("-" not in text and text.isascii()):
         return frozenset()
     breaks = _Breaks(())
-    _HARD_BREAK.sub(breaks, _EXPANDING.sub(_expanded, _plain_characters(text)))
+    _HARD_BREAK.sub(breaks, _EXPANDING.sub(_expand_characters, _plain_characters(text)))
     return frozenset(breaks.words)
 
 
@@ -261,7 +262,8 @@ class _Breaks:
         return "-" if word in self._compounds else ""
 
 
-def _expanded(found: re.Match[str]) -> str:
+def _expand_characters(found: re.Match[str]) -> str:
+    """Return a ligature or another character that stands for several as plain ones."""
     if len(found[0]) > 1:
         return unicodedata.normalize("NFKC", found[0])
     whole = _WHOLE.get(found[0]) or _decomposed(found[0])
@@ -272,7 +274,7 @@ _WHOLE = {"‥": "…", "…": "…", "œ": "oe", "æ": "ae", "ß": "ss"}
 
 
 _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[str]], str] | None], ...] = (
-    (lambda text: not text.isascii(), _EXPANDING, _expanded),  # first, as others ask what is a letter
+    (lambda text: not text.isascii(), _EXPANDING, _expand_characters),  # first, as others ask what is a letter
     (lambda text: SOFT_HYPHEN in text, _SOFT_BREAK, lambda _: ""),
     (lambda text: "\n" in text and "-" in text, _HARD_BREAK, None),
     (lambda text: "\n" in text and not text.isascii(), _UNSPACED_BREAK, lambda _: ""),
@@ -291,18 +293,18 @@ _STEPS: tuple[tuple[Callable[[str], bool], re.Pattern[str], Callable[[re.Match[s
 """Which texts need a step, what it replaces, and by what; ``None`` for hyphens at line ends, which depend on words."""
 
 
-def _letters(text: str) -> Iterator[tuple[int, int]]:
+def _letter_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the span of each character that has marks or isn't ASCII, with its marks."""
     start = 0
     for at, character in enumerate([*text[1:], ""], 1):
-        if character and character > "\u02ff" and _is_mark(character):
+        if character and character > "\u02ff" and _is_combining_mark(character):
             continue
         if at - start <= _MAX_MARKS and (at - start > 1 or text[start] > "\x7f"):
             yield start, at
         start = at
 
 
-def _is_mark(character: str) -> bool:
+def _is_combining_mark(character: str) -> bool:
     return _FIRST_JAMO <= character <= _LAST_JAMO or unicodedata.category(character) in ("Mn", "Mc", "Me")
 
 
@@ -375,20 +377,21 @@ def cuts_token(text: str, at: int) -> bool:
         around = _BROKEN_LINE.sub(lambda found: _AT if _AT in found[0] else "", f"{left}{_AT}{right}")
         left, _, right = around.partition(_AT)
     left, right = left.replace("\u00ad", ""), right.replace("\u00ad", "")
-    return bool(left and right) and _cuts(left, right)
+    return bool(left and right) and _is_inside_token(left, right)
 
 
-def _cuts(left: str, right: str) -> bool:
+def _is_inside_token(left: str, right: str) -> bool:
+    """Return whether the place between two texts is inside a word or a number."""
     before, after = left[-1], right[0]
     if unicodedata.category(after) in ("Mn", "Mc", "Me"):
         return True
-    if _is_wordy(before) and _is_wordy(after):
+    if _is_word_character(before) and _is_word_character(after):
         is_number = before.isnumeric() and after.isnumeric()
         return is_number or not (is_unspaced(before) or is_unspaced(after))
     return _CUT.search(f"{left}{_AT}{right}") is not None
 
 
-def _is_wordy(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_" or unicodedata.category(character) in ("Mn", "Mc")
 
 

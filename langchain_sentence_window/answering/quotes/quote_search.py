@@ -150,7 +150,7 @@ def touching(sources: Iterable[Source]) -> list[Source]:
         own = source.passages[-1]
         if own.base is not None:
             by_text.setdefault(offsets_key(own.document, own.base, begun), []).extend(source.passages)
-    joined = (_joined(chain) for passages in by_text.values() for chain in _chains(passages))
+    joined = (_join_passages(chain) for passages in by_text.values() for chain in _chains(passages))
     return [Source(tuple(dict.fromkeys(each.number for each in chain)), (passage,)) for chain, passage in joined]
 
 
@@ -162,7 +162,7 @@ def _chains(passages: Iterable[SourcePassage]) -> Iterator[list[tuple[SourcePass
         base, size = passage.base or 0, len(passage.text)
         if chain and base + size <= end:
             continue
-        between = _between(chain[-1][0], passage, base - end) if chain else ""
+        between = _text_between(chain[-1][0], passage, base - end) if chain else ""
         if between is None:
             if len(chain) > 1:
                 yield chain
@@ -173,7 +173,7 @@ def _chains(passages: Iterable[SourcePassage]) -> Iterator[list[tuple[SourcePass
         yield chain
 
 
-def _between(before: SourcePassage, after: SourcePassage, gap: int) -> str | None:
+def _text_between(before: SourcePassage, after: SourcePassage, gap: int) -> str | None:
     """Return what stands between two passages that touch; ``None`` if they don't."""
     if gap <= 0:
         return "" if before.text[len(before.text) + gap :] == after.text[:-gap] else None
@@ -184,7 +184,8 @@ def _between(before: SourcePassage, after: SourcePassage, gap: int) -> str | Non
     return "\n" * gap if gap <= _MAX_GAP and is_spaced else None
 
 
-def _joined(chain: Sequence[tuple[SourcePassage, str]]) -> tuple[list[SourcePassage], SourcePassage]:
+def _join_passages(chain: Sequence[tuple[SourcePassage, str]]) -> tuple[list[SourcePassage], SourcePassage]:
+    """Return passages that touch, and one passage of the text of all."""
     texts, parts, at = list[str](), list[StitchedPart](), 0
     base = chain[0][0].base or 0
     for passage, between in chain:
@@ -241,7 +242,7 @@ class Wanted:
 def find_exact(passage: SourcePassage, wanted: Wanted, start: int = 0) -> Found | None:
     """Find the characters of a text in a passage, not cut out of a word or a number."""
     size = len(wanted.text)
-    for at in _places(passage.text, wanted.text, start):
+    for at in _find_starts(passage.text, wanted.text, start):
         if not cuts_token(passage.text, at) and not cuts_token(passage.text, at + size):
             found = Found(passage, at, at + size)
             if not wanted.is_claim or _stands_alone(found):
@@ -261,7 +262,7 @@ def find_plain(passage: SourcePassage, wanted: Wanted, start: int = 0) -> Found 
     if core.endswith("-") and not core[-2:-1].isnumeric():
         core = core[:-1].rstrip(_TRIMMED)
     final = whole[len(core) :]
-    for at in _places(plain.text, core, 0):
+    for at in _find_starts(plain.text, core, 0):
         end = at + len(core)
         low, high = plain.span(at, end)
         if low < start or _is_cut(passage.text, plain, low, at) or _is_cut(passage.text, plain, high, end):
@@ -316,7 +317,7 @@ def _may_begin(text: str, at: int, quote: str) -> bool:
     return first == there or not first.isupper() or not there.islower() or not turns(head_of_sentence(text, at))
 
 
-def _places(text: str, part: str, start: int) -> Iterator[int]:
+def _find_starts(text: str, part: str, start: int) -> Iterator[int]:
     """Yield where a part stands in a text, as many as can be looked at in time linear in the text."""
     if not part:
         return
@@ -414,13 +415,14 @@ def find_in_order(sources: Sequence[Source], pieces: Pieces) -> InOrder | None:
     best: InOrder | None = None
     for source in sources:
         for passage in source.passages:
-            found = _in_order(passage, pieces)
+            found = _find_pieces_in_order(passage, pieces)
             if found and (best is None or (found.is_sound, found.is_exact) > (best.is_sound, best.is_exact)):
                 best = found
     return best
 
 
-def _in_order(passage: SourcePassage, pieces: Pieces) -> InOrder | None:
+def _find_pieces_in_order(passage: SourcePassage, pieces: Pieces) -> InOrder | None:
+    """Find the pieces of a quotation in a passage, each after the one before; ``None`` if one is missing."""
     places = list[Found]()
     at = 0
     is_exact, is_own = True, False

@@ -164,7 +164,7 @@ def verify_quotes(text: str, windows: Iterable[Document], *, scanned: bool = Fal
     if not isinstance(text, str):
         raise InvalidInputError(f"the answer is {shown(text)}; give its text, such as message.text")
     judge = _Judge(checked_sources(windows), is_scanned=checked_flag("scanned", scanned))
-    return [_best(judge, quote) for quote in quotes_in(text)]
+    return [_verify_best_reading(judge, quote) for quote in quotes_in(text)]
 
 
 def verify_quote(
@@ -267,7 +267,7 @@ def _checked_numbers(cited: object, count: int) -> tuple[int, ...]:
     return found
 
 
-def _best(judge: "_Judge", quote: AnswerQuote) -> VerifiedQuote:
+def _verify_best_reading(judge: "_Judge", quote: AnswerQuote) -> VerifiedQuote:
     """Return the verdict on the first reading of a quotation that is found, or else that is found elsewhere."""
     verified = list[VerifiedQuote]()
     for reading in quote.readings:
@@ -354,7 +354,7 @@ class _Judge:
             return judged if judged is not _NOT_FOUND else self._stitched(forms[-1].plain, own)
         loose: InOrder | None = None
         for sources in self._in_turn(own, others, pieces.pieces):
-            found, gapped = _find(forms, sources), find_in_order(sources, pieces)
+            found, gapped = _find_with_verdict(forms, sources), find_in_order(sources, pieces)
             is_slice = gapped is not None and gapped.is_sound and gapped.is_exact and len(gapped.places) == 1
             if found and (found[0] == "verbatim" or not is_slice):
                 return self._verdict(found[0], [found[1]], own)
@@ -365,13 +365,13 @@ class _Judge:
             return "stitched", self._places(loose.places)
         if not pieces.are_stretches:
             return _NOT_FOUND
-        apart = [_find([piece], own) or _find([piece], others) for piece in pieces.pieces]
+        apart = [_find_with_verdict([piece], own) or _find_with_verdict([piece], others) for piece in pieces.pieces]
         places = [each[1] for each in apart if each]
         return ("stitched", self._places(places)) if len(places) == len(apart) > 1 else _NOT_FOUND
 
     def _whole(self, forms: Sequence[Wanted], own: Sequence[Source], others: Sequence[Source]) -> _Judged:
         for sources in self._in_turn(own, others, forms):
-            if (found := _find(forms, sources)) is not None:
+            if (found := _find_with_verdict(forms, sources)) is not None:
                 return self._verdict(found[0], [found[1]], own)
         return _NOT_FOUND
 
@@ -439,7 +439,7 @@ class _Judge:
         return None
 
 
-def _find(forms: Sequence[Wanted], sources: Sequence[Source]) -> tuple[Verdict, Found] | None:
+def _find_with_verdict(forms: Sequence[Wanted], sources: Sequence[Source]) -> tuple[Verdict, Found] | None:
     """Find a text in sources, exactly if it stands so in any of them."""
     for verdict in _FOUND:
         for form in forms:
