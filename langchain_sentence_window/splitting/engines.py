@@ -115,19 +115,19 @@ def _mended(text: str, starts: Sequence[int], words: Language) -> Iterator[int]:
         while at > sentence + 1 and text[at - 1] in OPENING and text[at - 2].isspace():
             at -= 1  # an opening mark belongs to the sentence after it
         marker = _MARKER_BEFORE.search(text, max(sentence, at - _MAX_MARKER_CHARS), at)
-        if marker and not _goes_on(text, sentence, marker.start(), words, casual=casual):
+        if marker and not _sentence_goes_on(text, sentence, marker.start(), words, casual=casual):
             at = marker.start()  # the marker of an item belongs to the sentence after it
         at = at and settled(text, at, sentence, is_casual=casual)
-        if at > sentence and _goes_on(text, sentence, at, words, casual=casual):
+        if at > sentence and _sentence_goes_on(text, sentence, at, words, casual=casual):
             number = _NUMBER_AT_END.match(text, at)  # it was taken for a marker: "Fig. 2. The end."
             at = number.end() if number else 0
-            at = 0 if at and _goes_on(text, sentence, at, words, casual=casual) else at
+            at = 0 if at and _sentence_goes_on(text, sentence, at, words, casual=casual) else at
         if at > sentence:
             sentence = at
             yield at
 
 
-def _goes_on(text: str, sentence: int, at: int, words: Language, *, casual: bool) -> bool:
+def _sentence_goes_on(text: str, sentence: int, at: int, words: Language, *, casual: bool) -> bool:
     """Return whether a sentence goes on before a small letter, or after a stop that only ends an abbreviation."""
     end = at
     while text[end - 1].isspace():
@@ -184,13 +184,13 @@ def make_engine(engine: str | Engine, language: str) -> Engine:
         MissingExtraError: Its library isn't installed.
     """
     if callable(engine):
-        return partial(_checked, checked_callback("engine", engine, "a text"))
+        return partial(_check_engine_spans, checked_callback("engine", engine, "a text"))
     if not isinstance(engine, str) or engine not in ENGINES:
         raise InvalidInputError(f"engine is {shown(engine)}; there are {', '.join(ENGINES)}, and any callable")
     return ENGINES[engine](language)
 
 
-def _checked(engine: Engine, text: str) -> Iterator[Span]:
+def _check_engine_spans(engine: Engine, text: str) -> Iterator[Span]:
     """Yield the spans that a user's engine returns, after checking them."""
     returned: object = engine(text)
     if isinstance(returned, str | bytes | Mapping) or not isinstance(returned, Iterable):

@@ -74,15 +74,15 @@ def unread_end(text: str) -> int:
 @functools.lru_cache(maxsize=64)  # a file is asked for its title when it is loaded, and again when it is split
 def _values(written: str) -> Mapping[str, Any] | None:
     try:
-        read = _load(written)
+        read = _load_yaml(written)
     except Exception:  # noqa: BLE001 - YAML of strangers: errors of the parser, impossible dates, nesting too deep
         return None
     if not isinstance(read, dict) or not read:
         return None
-    return MappingProxyType(_plain(read))
+    return MappingProxyType(_yaml_value(read))
 
 
-def _load(written: str) -> object:
+def _load_yaml(written: str) -> object:
     import yaml
 
     depth = 0
@@ -95,13 +95,13 @@ def _load(written: str) -> object:
     return yaml.safe_load(written)
 
 
-def _plain(value: object) -> Any:
-    """Return a value as JSON holds it; ``None`` for what can't be stored."""
+def _yaml_value(value: object) -> Any:
+    """Return a value of YAML as JSON holds it; ``None`` for what can't be stored."""
     if isinstance(value, list):
-        return [plain for each in value if (plain := _plain(each)) is not None]
+        return [plain for each in value if (plain := _yaml_value(each)) is not None]
     if isinstance(value, dict):
         named = {key: each for key, each in value.items() if isinstance(key, str) and STORABLE_ID.fullmatch(key)}
-        return {key: plain for key, each in named.items() if (plain := _plain(each)) is not None}
+        return {key: plain for key, each in named.items() if (plain := _yaml_value(each)) is not None}
     if isinstance(value, datetime.date):  # a datetime is one too
         return value.isoformat()
     if isinstance(value, str):

@@ -31,7 +31,7 @@ def table_rows(text: str, table: str) -> list[Block]:
     Returns:
         The rows, in order, with all of the text but white space; none if the HTML doesn't say them, or only one.
     """
-    rows = [(cells, is_header) for cells, is_header in _rows(table) if "".join(cells).strip()]
+    rows = [(cells, is_header) for cells, is_header in _parse_table_rows(table) if "".join(cells).strip()]
     row_chars = ["".join("".join(cells).split()) for cells, _ in rows]
     if len(rows) < _MIN_ROWS or "".join(row_chars) != "".join(text.split()):
         return []
@@ -46,7 +46,7 @@ def table_rows(text: str, table: str) -> list[Block]:
     ]
 
 
-def _rows(table: str) -> Iterator[tuple[list[str], bool]]:
+def _parse_table_rows(table: str) -> Iterator[tuple[list[str], bool]]:
     """Yield the cells of each row, and whether all of them are headers. A table in a cell has rows of its own."""
     marks = list(_ROW.finditer(table))
     in_head = False

@@ -76,7 +76,7 @@ def settled(text: str, at: int, sentence: int, *, is_casual: bool) -> int:
     start, has_closer = _past_closers(text, at, sentence)
     if start == len(text) or text[start] in CLAUSE_MARKS or _LOOSE_MARK.match(text, start):
         return 0
-    if not text[start - 1].isspace() and _runs_on(text, start):
+    if not text[start - 1].isspace() and _goes_on_unspaced(text, start):
         return 0
     return 0 if has_closer and not is_casual and is_small(text[first_letter(text, start)]) else start
 
@@ -97,7 +97,7 @@ def _past_closers(text: str, at: int, sentence: int) -> tuple[int, bool]:
         while found < len(text) and _closes(text, found, sentence):
             found += 1
             has_closer = True
-        if text.startswith(_STRONG, found) and _is_open(text, sentence, found):
+        if text.startswith(_STRONG, found) and _closes_emphasis(text, sentence, found):
             found += 2
         emoji = _emoji(text, found)
         if emoji and not text.startswith(text[found], sentence):  # else it is a bullet
@@ -109,7 +109,7 @@ def _past_closers(text: str, at: int, sentence: int) -> tuple[int, bool]:
     return found, has_closer
 
 
-def _is_open(text: str, sentence: int, at: int) -> bool:
+def _closes_emphasis(text: str, sentence: int, at: int) -> bool:
     """Return whether strong emphasis ends at a mark, as in "**Fees. **They are due"."""
     return text.count(text[at : at + 2], max(sentence, at - _NEAR), at) % 2 == 1
 
@@ -155,7 +155,7 @@ def _is_reversed(back: str) -> bool:
     return len(back) < _NEAR and (first := _GUILLEMET.search(back)) is not None and first[0] in "»›"
 
 
-def _runs_on(text: str, at: int) -> bool:
+def _goes_on_unspaced(text: str, at: int) -> bool:
     """Return whether a sentence goes on where no white space stands after a stop and the marks that close it.
 
     Args:

@@ -188,9 +188,9 @@ def language_of(text: str, parts: Iterable[tuple[Mapping[str, Any], int]], langu
     """
     chars = Counter[str]()
     for metadata, size in parts:
-        said, code = _single(metadata.get("language")), None
+        said, code = _single_value(metadata.get("language")), None
         if said is None:
-            element = _single(metadata.get("languages"))
+            element = _single_value(metadata.get("languages"))
             code = plain_code(element) if isinstance(element, str) else None
         elif said == language:  # an engine may know a code that nobody else knows
             code = language
@@ -228,7 +228,7 @@ def check_detection() -> None:
     of_extra(*_LANGID)
 
 
-def _single(value: object) -> object:
+def _single_value(value: object) -> object:
     """Return what a value of metadata says, without the list around it; ``None`` if it says nothing, or several."""
     if isinstance(value, list | tuple | set | frozenset):
         value = next(iter(value)) if len(value) == 1 else None

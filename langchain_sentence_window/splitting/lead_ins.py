@@ -271,7 +271,7 @@ def _is_delimited(text: str, row: Block) -> bool:
 
 
 def _looks_like_header(text: str, rows: Sequence[Block]) -> bool:
-    cells = [_cells(text, row) for row in rows]
+    cells = [_split_cells(text, row) for row in rows]
     header, below = cells[0], cells[1:]
     if not below or len(header) < 2 or any(len(row) != len(header) for row in below):  # noqa: PLR2004
         return False
@@ -283,7 +283,7 @@ def _looks_like_header(text: str, rows: Sequence[Block]) -> bool:
     return are_titles and any(all(any(map(str.isdigit, cell)) for cell in column) for column in columns)
 
 
-def _cells(text: str, row: Block) -> list[str]:
+def _split_cells(text: str, row: Block) -> list[str]:
     """Return the cells of a row, which bars or tabs part."""
     line = text[row.start : row.end].strip()
     if "|" in line:

@@ -45,7 +45,7 @@ def fit_lengths(text: str, spans: Sequence[Span], min_chars: int, max_chars: int
     fitted: list[Span] = []
     for start, end in joined:
         is_long = end - start > max_chars
-        fitted += pieces(text, start, end, _cuts(text, start, end, max_chars)) if is_long else [(start, end)]
+        fitted += pieces(text, start, end, _cut_positions(text, start, end, max_chars)) if is_long else [(start, end)]
     return fitted
 
 
@@ -64,10 +64,11 @@ def cut_at_clauses(text: str, span: Span, max_chars: int) -> list[Span]:
     start, end = span
     if end - start <= max_chars:
         return [span]
-    return pieces(text, start, end, _cuts(text, start, end, max_chars, evenly=True))
+    return pieces(text, start, end, _cut_positions(text, start, end, max_chars, evenly=True))
 
 
-def _cuts(text: str, start: int, end: int, max_chars: int, *, evenly: bool = False) -> Iterator[int]:
+def _cut_positions(text: str, start: int, end: int, max_chars: int, *, evenly: bool = False) -> Iterator[int]:
+    """Yield where to cut a text into pieces of at most ``max_chars``: after clauses, brackets or words if possible."""
     while end - start > max_chars:
         if evenly:
             low, stop = start + max_chars // 3, min(start + max_chars, end - max_chars // 6)

@@ -152,7 +152,7 @@ class LineBreaks:
             return True
         if self._ideographs and _is_unspaced(text, gap):
             return _is_wrapped(text, gap, self._ideographs)
-        noted = _before_notes(text, line, end) if ending == ")" else end
+        noted = _end_before_notes(text, line, end) if ending == ")" else end
         last = text[noted - 1]
         if last in _CLOSERS:
             last = (text[line:noted].rstrip(_CLOSERS) or last)[-1]
@@ -167,7 +167,7 @@ class LineBreaks:
         if last in ".!?…":
             if noted < end:
                 return first.islower() and not self._is_casual
-            return (last == "." and not is_item and _is_open(text, gap, language, first)) or (
+            return (last == "." and not is_item and _ends_abbreviation(text, gap, language, first)) or (
                 "ordinals" in language.flags and first.isupper() and not is_blank and _is_ordinal(text, gap, language)
             )
         if last == ":":
@@ -225,7 +225,7 @@ def _parts_columns(text: str, line: int, start: int, end: int) -> bool:
     return text[start - 1] not in ".,;:([" and not text[end].islower() and not _MARKER_LINE.fullmatch(text, line, start)
 
 
-def _is_open(text: str, gap: Gap, language: Language, first: str) -> bool:
+def _ends_abbreviation(text: str, gap: Gap, language: Language, first: str) -> bool:
     """Return whether the full stop at the end of a line only ends an abbreviation; ``first`` is what follows."""
     end = gap.start
     while end > gap.line and text[end - 1] in _CLOSERS:
@@ -241,7 +241,7 @@ def _is_open(text: str, gap: Gap, language: Language, first: str) -> bool:
     return (is_initial or never_ends) and not (gap.is_blank and first.isupper())
 
 
-def _before_notes(text: str, line: int, end: int) -> int:
+def _end_before_notes(text: str, line: int, end: int) -> int:
     """Return where a line ends before the notes in brackets after its last mark: "… by law. (Added in 1998)"."""
     notes = _NOTES.search(text, max(line, end - _MAX_NOTES_CHARS), end)
     return notes.start() + 1 if notes else end

@@ -70,10 +70,12 @@ def parse_markdown(text: str, *, indented_code: bool, layout: str = "") -> list[
     blocks = [Block(0, body, FRONT_MATTER)] if body else []
     lines = [match.span() for match in LINE.finditer(text, body)]
     at = 0
-    for first, stop, kind, level in (*_parsed((layout or text)[body:], indented_code), (len(lines), 0, PROSE, 0)):
+    for first, stop, kind, level in (*_parse_blocks((layout or text)[body:], indented_code), (len(lines), 0, PROSE, 0)):
         # Lines without a token of the parser (rules, delimiter rows, lines nested too deep) are prose.
         spans = [trim(text, *line) for line in lines[at:first]]
-        blocks += [Block(start, end) for start, end in spans if start < end and not _is_rule(text, start, end)]
+        blocks += [
+            Block(start, end) for start, end in spans if start < end and not _is_horizontal_rule(text, start, end)
+        ]
         first, stop = max(first, at), min(stop, len(lines))
         if first >= stop:
             continue
@@ -82,18 +84,19 @@ def parse_markdown(text: str, *, indented_code: bool, layout: str = "") -> list[
         is_long = end - start - text.count(STAND_IN, start, end) > MAX_MARKED_HEADING_CHARS
         if kind == HEADING and is_long:
             kind, level = PROSE, 0
-        if start < end and not (kind == PROSE and _is_rule(text, start, end)):
+        if start < end and not (kind == PROSE and _is_horizontal_rule(text, start, end)):
             blocks.append(Block(start, end, kind, level))
     if not blocks and text.strip():
         blocks = [Block(*trim(text, 0, len(text)))]
     return _attach_wordless(text, blocks)
 
 
-def _is_rule(text: str, start: int, end: int) -> bool:
+def _is_horizontal_rule(text: str, start: int, end: int) -> bool:
     return _RULE_ALONE.fullmatch(text, start, end) is not None
 
 
-def _parsed(text: str, indented_code: bool) -> Iterator[tuple[int, int, str, int]]:  # noqa: FBT001
+def _parse_blocks(text: str, indented_code: bool) -> Iterator[tuple[int, int, str, int]]:  # noqa: FBT001
+    """Yield ``(first line, line after the last, kind, heading level)`` of each block of Markdown."""
     in_items = 0
     for token in block_parser(indented_code).parse(text):
         if token.type in ("list_item_open", "list_item_close"):
@@ -149,9 +152,9 @@ def block_parser(indented_code: bool) -> "MarkdownIt":  # noqa: FBT001 - cached 
         parser.disable("code")
     ruler, may_end = parser.block.ruler, ["paragraph", "blockquote"]
     ruler.at("table", _table, {"alt": ["paragraph"]})
-    ruler.at("blockquote", _quote, {"alt": [*may_end, "list"]})
+    ruler.at("blockquote", _match_block_quote, {"alt": [*may_end, "list"]})
     ruler.at("lheading", _underlined_heading)
-    ruler.at("paragraph", _paragraph)
+    ruler.at("paragraph", _match_paragraph)
     ruler.before("table", "plain_paragraph", _plain_paragraph)
     ruler.after("hr", "double_rule", _double_rule, {"alt": ["paragraph"]})
     parser.enable("table")
@@ -171,7 +174,7 @@ _BEGINS_BLOCK = tuple("#`~>*-_+=<0123456789")
 """What a line begins with that ends a paragraph, unless it is a table's first row."""
 
 
-def _paragraph(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: ARG001, FBT001
+def _match_paragraph(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: ARG001, FBT001
     """Match lines up to a blank one, or to one that another rule matches.
 
     The library's rule asks all other rules about each line. Few lines begin as one of these requires, so asking only
@@ -192,18 +195,22 @@ def _paragraph(state: "StateBlock", start: int, end: int, silent: bool) -> bool:
 def _plain_paragraph(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
     """Match a paragraph that no other rule can match, before each of them is asked."""
     is_indented = state.sCount[start] - state.blkIndent > _MAX_INDENT
-    if is_indented or _begins(state, start, _BEGINS_BLOCK) or _begins(state, start + 1, _UNDERLINE_OR_DELIMITER):
+    if (
+        is_indented
+        or _begins_with_mark(state, start, _BEGINS_BLOCK)
+        or _begins_with_mark(state, start + 1, _UNDERLINE_OR_DELIMITER)
+    ):
         return False
-    return _paragraph(state, start, end, silent)
+    return _match_paragraph(state, start, end, silent)
 
 
 def _may_begin_block(state: "StateBlock", line: int) -> bool:
     if state.sCount[line] - state.blkIndent > _MAX_INDENT:  # it goes on, whatever it holds
         return False
-    return _begins(state, line, _BEGINS_BLOCK) or _begins(state, line + 1, _DELIMITER)
+    return _begins_with_mark(state, line, _BEGINS_BLOCK) or _begins_with_mark(state, line + 1, _DELIMITER)
 
 
-def _begins(state: "StateBlock", line: int, marks: tuple[str, ...]) -> bool:
+def _begins_with_mark(state: "StateBlock", line: int, marks: tuple[str, ...]) -> bool:
     """Return whether a line begins with one of some marks; the one past the last line with none."""
     return state.src.startswith(marks, state.bMarks[line] + state.tShift[line])
 
@@ -213,14 +220,14 @@ def _table(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # 
 
     The library's rule fills short rows with empty cells, so a few characters can make very many cells.
     """
-    if start + 2 > end or not _begins(state, start + 1, _DELIMITER):
+    if start + 2 > end or not _begins_with_mark(state, start + 1, _DELIMITER):
         return False
     if not _is_inside(state, start + 1) or state.is_code_block(start):
         return False
-    delimiters, header = _line(state, start + 1), _line(state, start)
+    delimiters, header = _line_content(state, start + 1), _line_content(state, start)
     if delimiters.startswith(("- ", "-\t")) or len(delimiters) == 1 or not _DELIMITERS.fullmatch(delimiters):
         return False
-    if "|" not in header or _columns(header) != _columns(delimiters):
+    if "|" not in header or _count_columns(header) != _count_columns(delimiters):
         return False
     if silent:
         return True
@@ -229,7 +236,7 @@ def _table(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # 
     parent, state.parentType = state.parentType, "table"
     _push_row(state, start)
     row = start + 2
-    while row < end and _is_inside(state, row) and _line(state, row):
+    while row < end and _is_inside(state, row) and _line_content(state, row):
         if any(terminator(state, row, end, True) for terminator in terminators):  # noqa: FBT003
             break
         _push_row(state, row)
@@ -247,7 +254,7 @@ def _underlined_heading(state: "StateBlock", start: int, end: int, silent: bool)
         return False
     if state.sCount[start + 1] - state.blkIndent > _MAX_INDENT:
         return False
-    underline, title = _line(state, start + 1), _line(state, start)
+    underline, title = _line_content(state, start + 1), _line_content(state, start)
     mark = underline[:1]
     if mark not in ("=", "-") or underline.strip(mark) or not is_underlined_title(title, underline):
         return False
@@ -260,21 +267,21 @@ def _underlined_heading(state: "StateBlock", start: int, end: int, silent: bool)
 
 def _double_rule(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: ARG001, FBT001
     """Match a line of equals signs as a rule, which ends a paragraph too long for a heading."""
-    is_rule = not state.is_code_block(start) and _DOUBLE_RULE.fullmatch(_line(state, start)) is not None
+    is_rule = not state.is_code_block(start) and _DOUBLE_RULE.fullmatch(_line_content(state, start)) is not None
     # A heading above this line has been tried already, at its own first line.
     if is_rule and not silent:
         state.line = start + 1
     return is_rule
 
 
-def _quote(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+def _match_block_quote(state: "StateBlock", start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
     """Match lines that all have a quote's mark.
 
     The library's rule also looks for lines without a mark that continue a paragraph. So it reads, for each quote, all
     lines after it.
     """
     stop, last = start, start + 1 if silent else end
-    while stop < last and _is_inside(state, stop) and _line(state, stop).startswith(">"):
+    while stop < last and _is_inside(state, stop) and _line_content(state, stop).startswith(">"):
         stop += 1
     if silent or stop == start:
         return stop > start
@@ -296,11 +303,11 @@ def _is_inside(state: "StateBlock", line: int) -> bool:
     return bool(state.sCount[line] >= state.blkIndent) and not state.is_code_block(line)
 
 
-def _line(state: "StateBlock", line: int) -> str:
+def _line_content(state: "StateBlock", line: int) -> str:
     """Return a line without the white space around it and without the marks of lists and quotes around it."""
     text: str = state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
     return text.strip(" \t")
 
 
-def _columns(row: str) -> int:
+def _count_columns(row: str) -> int:
     return len(_PIPE.findall(row)) + 1 - row.startswith("|") - (row.endswith("|") and not row.endswith("\\|"))

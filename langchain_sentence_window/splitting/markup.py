@@ -213,7 +213,7 @@ def has_markup(lines: str) -> bool:
 def strip_markup(text: str) -> Stripped:
     """Blank the markup of a Markdown text. A text that would then hold no word stays as it is."""
     found = _Finder(text)
-    stripped = _blank(text, found.blanks)
+    stripped = _blank_spans(text, found.blanks)
     if not has_word(stripped) or not (found.blanks or found.rules):
         return Stripped(text, text)
     return Stripped(stripped, _layout(stripped, found))
@@ -341,7 +341,7 @@ class _Finder:
         end = self._line_end(at)
         marks = [match.span() for match in _IN_HEADING.finditer(self._lines, at, end) if match["mark"]]
         line = self._lines[at:end]
-        rest = _VALUE.sub("", _blank(line, [(start - at, stop - at) for start, stop in marks]))
+        rest = _VALUE.sub("", _blank_spans(line, [(start - at, stop - at) for start, stop in marks]))
         self.blanks += marks if rest == line or has_word(rest) else [(at, end)]
         return end
 
@@ -376,7 +376,7 @@ class _Finder:
 _RULE_BELOW = re.compile(r"(?=\n)(?:[ \t]*+\n)++[ ]{0,3}(?:-{3,}|\*{3,}|_{3,})" + _EOL)
 
 
-def _blank(text: str, spans: Sequence[Span]) -> str:
+def _blank_spans(text: str, spans: Sequence[Span]) -> str:
     made: list[str] = []
     at = 0
     for start, end in spans:
@@ -407,14 +407,14 @@ def _layout(stripped: str, found: _Finder) -> str:
         if start in found.boxes:
             open_boxes.append(width)
         if start in found.rules:
-            line = _fitted(kept + found.rules[start], line)
+            line = _replace_line_text(kept + found.rules[start], line)
         elif line.strip() and (kept != indent or line[len(indent) :][:1] in (" ", "\t")):
-            line = _fitted(kept + line.strip(), line)
+            line = _replace_line_text(kept + line.strip(), line)
         made.append(line)
     return "".join(made)
 
 
-def _fitted(body: str, line: str) -> str:
+def _replace_line_text(body: str, line: str) -> str:
     """Return a line with another text, as long as before."""
     length = len(line.rstrip("\r\n"))
     return body.ljust(length)[:length] + line[length:]

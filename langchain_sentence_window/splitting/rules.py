@@ -120,7 +120,7 @@ def sentence_starts(text: str, language: Language, *, is_casual: bool) -> Iterat
     for match in _CANDIDATE.finditer(text, sentence):
         if match.end() >= len(text):
             return
-        if _ends(text, match, sentence, language, is_casual=is_casual):
+        if _ends_sentence(text, match, sentence, language, is_casual=is_casual):
             at = match.start() + len(". ") if _opens_with_ellipsis(text, match) else match.end()
             if not (text[at].isalnum() and text[at - 1].isspace()):  # else nothing is to be settled
                 at = settled(text, at, sentence, is_casual=is_casual)
@@ -155,7 +155,8 @@ def _farewell_end(text: str, start: int, language: Language) -> int:
     return name if is_farewell and text[name : name + 1].isupper() else 0
 
 
-def _ends(text: str, match: "re.Match[str]", sentence: int, language: Language, *, is_casual: bool) -> bool:
+def _ends_sentence(text: str, match: "re.Match[str]", sentence: int, language: Language, *, is_casual: bool) -> bool:
+    """Return whether a mark ends a sentence."""
     marks, closers, following = match["marks"], match["closers"], match.end()
     if marks == ":":
         return True

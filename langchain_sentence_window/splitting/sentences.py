@@ -140,10 +140,10 @@ def split_text(
     if structure == "auto" and (syntax := syntax or syntax_of_text(text)):
         return _split_code(text, syntax, rules, uris)
     if structure == "plain" or (structure == "auto" and not is_markdown(text)):
-        return _cut(text, rules, above, None, uris)
+        return _cut_blocks(text, rules, above, None, uris)
     text, layout = strip_markup(body)
     found = parse_markdown(text, indented_code=structure == "markdown", layout=layout)
-    return _cut(text, rules, above, found, uris)
+    return _cut_blocks(text, rules, above, found, uris)
 
 
 def _split_blocks(
@@ -152,7 +152,7 @@ def _split_blocks(
     """Split a text whose blocks a loader or a parser found; see `parsers` for masks and bodies."""
     reading, plain = read_masks(text, blocks)
     bodies = {block.start: block.body for block in plain if block.body is not None}
-    sentences = _cut(reading, rules, above, plain, uris)
+    sentences = _cut_blocks(reading, rules, above, plain, uris)
     return [each._replace(start=bodies[each.start]) if each.start in bodies else each for each in sentences]
 
 
@@ -171,7 +171,7 @@ def _split_code(text: str, syntax: Syntax, rules: Ruleset, uris: Sequence[Span])
     return sentences
 
 
-def _cut(
+def _cut_blocks(
     text: str, rules: Ruleset, above: Above, blocks: Sequence[Block] | None, uris: Sequence[Span]
 ) -> list[Sentence]:
     """Cut a text whose blocks are known, or that is plain."""
@@ -180,7 +180,7 @@ def _cut(
     if above.headings:
         refined = list(_with_headings(text, refined, above.headings))
     sentences: list[Sentence] = []
-    for heading, section in _sections(text, refined, above, uris):
+    for heading, section in _split_sections(text, refined, above, uris):
         spans = [cutter.cut(block) for block in section]
         leads = find_lead_ins(text, section, spans)
         sentences += _section_sentences(cutter.text, rules, section, spans, leads, low=len(sentences), heading=heading)
@@ -287,7 +287,7 @@ def _with_headings(text: str, blocks: Sequence[Block], headings: Sequence[Title]
             yield block
 
 
-def _sections(
+def _split_sections(
     text: str, blocks: Sequence[Block], above: Above, uris: Sequence[Span]
 ) -> Iterator[tuple[str, Sequence[Block]]]:
     """Yield ``(heading path, blocks)`` for each run of blocks under one heading that no data URI parts.
@@ -298,7 +298,7 @@ def _sections(
     titles: list[Title] = []
     front_matter = above.front_matter
     if above.headings:
-        in_text = {title_key(_title(text, block)) for block in blocks if block.level}
+        in_text = {title_key(_block_title(text, block)) for block in blocks if block.level}
         titles += takewhile(lambda heading: title_key(heading[1]) not in in_text, above.headings)
     elif front_matter and front_matter.title and blocks and blocks[0].start >= front_matter.end:
         titles += [(0, front_matter.title)] if all(block.level != 1 for block in blocks) else []
@@ -308,13 +308,13 @@ def _sections(
             continue
         if level := blocks[first].level:
             titles = [heading for heading in titles if heading[0] < level]
-            titles.append((level, _title(text, blocks[first])))
+            titles.append((level, _block_title(text, blocks[first])))
         path = shorten_path(HEADING_SEPARATOR.join(title for _, title in titles), MAX_PATH_CHARS)
         for section in _between_uris(text, blocks[first:end], uris) if uris else (blocks[first:end],):
             yield path, section
 
 
-def _title(text: str, heading: Block) -> str:
+def _block_title(text: str, heading: Block) -> str:
     return heading_title(text[heading.start : heading.end].replace(STAND_IN, ""))
 
 

@@ -253,7 +253,7 @@ def code_sections(text: str, syntax: Syntax, start: int, end: int) -> Iterator[t
     sections: list[tuple[list[Span], list[int | None]]] = []
     is_short = False  # whether the last unit is one or several whole functions
     for runs, signature in _functions(lines, syntax):
-        units, lead = _units(runs, signature, chars)
+        units, lead = _join_runs(runs, signature, chars)
         spans, leads = sections[-1] if sections else ([], [])
         if is_short and len(units) == 1 and chars(spans[-1][0], units[0][1]) <= SHORT_CHARS:
             spans[-1] = (spans[-1][0], units[0][1])
@@ -269,7 +269,7 @@ def code_sections(text: str, syntax: Syntax, start: int, end: int) -> Iterator[t
         yield [Block(*trim(text, starts[first], starts[end]), CODE) for first, end in spans], leads
 
 
-def _units(
+def _join_runs(
     runs: Sequence["_Run"], signature: int | None, chars: Callable[[int, int], int]
 ) -> tuple[list[Span], int | None]:
     """Join runs of a function to units of lines; return them and the position of the one with the signature."""
@@ -296,7 +296,7 @@ def _functions(lines: Sequence[str], syntax: Syntax) -> Iterator[tuple[list["_Ru
     """Yield the runs of each function, or of what stands between two, and the position of its signature."""
     runs: list[_Run] = []
     signature: int | None = None
-    for run in _runs(lines, syntax):
+    for run in _statement_runs(lines, syntax):
         head = None if signature is None else runs[signature]
         is_inner = head is not None and run.indent > head.indent
         begins = run.kind == _SIGNATURE and not (is_inner and head and not head.is_holder)
@@ -322,7 +322,8 @@ def _above(runs: Sequence[_Run], at: int, signature: int | None, first: int) -> 
     return at
 
 
-def _runs(lines: Sequence[str], syntax: Syntax) -> list[_Run]:
+def _statement_runs(lines: Sequence[str], syntax: Syntax) -> list[_Run]:
+    """Part lines of code into comments, signatures and runs of statements."""
     reader = _CodeReader(lines, syntax)
     runs: list[_Run] = []
     at, chars = 0, 0

@@ -201,7 +201,7 @@ def _with_pages(text: str, blocks: Sequence[Block]) -> list[Block]:
     last_at = {key: number for number, key in enumerate(keys) if lines[number].kind == HEADING}
     first_heading = next((line.start for line in lines if line.level), 0)  # the title of the document, as a rule
     found: dict[int, Block] = {}
-    for first, end in _runs(entries):
+    for first, end in _entry_runs(entries):
         count = sum(map(bool, entries[first:end]))
         named = sum(last_at.get(entry, 0) >= end for entry in entries[first:end] if entry)
         if named < max(MIN_ENTRIES, MIN_SHARE_NAMED * count):
@@ -226,7 +226,7 @@ def _by_line(text: str, blocks: Sequence[Block]) -> list[list[Block]]:
     return groups
 
 
-def _runs(entries: Sequence[str]) -> Iterator[tuple[int, int]]:
+def _entry_runs(entries: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield ``(first, end)`` of each run of entries with short gaps between them."""
     at = [number for number, entry in enumerate(entries) if entry]
     gaps = [number for number, (one, other) in enumerate(pairwise(at), 1) if other - one > _MAX_GAP + 1]

@@ -154,7 +154,7 @@ def _cues(text: str, start: int, end: int, begins: float, ends: float) -> Iterat
 
 def _once(text: str, cues: Sequence[Cue]) -> list[Cue]:
     """Leave out the first lines of live captions that are the last line of the cue before."""
-    lines = [_lines(text, cue) for cue in cues]
+    lines = [_cue_lines(text, cue) for cue in cues]
     is_again = [bool(before and own) and before[-1][0] == own[0][0] for before, own in pairwise(lines)]
     goes_on = sum(again and len(own) > 1 for again, own in zip(is_again, lines[1:], strict=True))
     if goes_on < MIN_REPEATED or sum(is_again) < MIN_SHARE_REPEATED * len(cues):
@@ -170,7 +170,7 @@ def _once(text: str, cues: Sequence[Cue]) -> list[Cue]:
     return kept
 
 
-def _lines(text: str, cue: Cue) -> list[tuple[str, int]]:
+def _cue_lines(text: str, cue: Cue) -> list[tuple[str, int]]:
     """Return the lines of a cue that hold text: without tags, and where each begins in the text."""
     found = ((line, _TAG.sub("", line[0])) for line in _LINE.finditer(text, cue.start, cue.end))
     return [(" ".join(shown.split()), line.start()) for line, shown in found if shown.strip()]

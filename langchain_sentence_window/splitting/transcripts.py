@@ -96,7 +96,7 @@ def cut_messages(text: str, blocks: Sequence[Block]) -> list[Block]:
         return paragraphs[number].kind != LIST_ITEM or text[at - 1 : at] in ("\r", "\n")
 
     starts = _message_starts(text, [line for line in lines if may_begin(line[0])])
-    return _cut(text, blocks, list(filter(may_begin, starts))) if starts else list(blocks)
+    return _cut_at_messages(text, blocks, list(filter(may_begin, starts))) if starts else list(blocks)
 
 
 def _is_capitals(text: str, block: Block) -> bool:
@@ -121,7 +121,7 @@ def _message_starts(text: str, lines: Sequence[Span]) -> list[int]:
         for speakers in (clocked, find_speakers(text, lines, TIMED)):
             if _has_few_names(speakers):
                 return _starts(speakers)
-    speakers = [each for each in find_speakers(text, lines, NAMED) if _is_name(text[each.start : each.end])]
+    speakers = [each for each in find_speakers(text, lines, NAMED) if _is_speaker_name(text[each.start : each.end])]
     is_talk = _has_few_names(speakers) and _take_turns(speakers) and _are_dense(text, speakers)
     return _starts(speakers) if is_talk and _speak_in_sentences(text, speakers) else []
 
@@ -130,7 +130,7 @@ def _starts(speakers: Sequence[Speaker]) -> list[int]:
     return [speaker.start for speaker in speakers]
 
 
-def _is_name(written: str) -> bool:
+def _is_speaker_name(written: str) -> bool:
     """Return whether all words of a name but short ones, as in "Ana de la Cruz", begin with a capital."""
     words = written.partition("(")[0].strip("*_:： \xa0\u202f").split()
     return not any(word[0].islower() and (len(word) > _MAX_PARTICLE_CHARS or word is words[0]) for word in words)
@@ -138,10 +138,10 @@ def _is_name(written: str) -> bool:
 
 def _with_text_below(text: str, speakers: Sequence[Speaker]) -> list[Speaker]:
     """Return the speakers whose next line isn't blank."""
-    return [each for each in speakers if _body(text, each.end, each.end + _MAX_LOOK_CHARS)]
+    return [each for each in speakers if _message_body(text, each.end, each.end + _MAX_LOOK_CHARS)]
 
 
-def _body(text: str, start: int, end: int) -> str:
+def _message_body(text: str, start: int, end: int) -> str:
     """Return what stands between two positions, up to a blank line."""
     piece = text[start:end]
     blank = _BLANK_LINE.search(piece)
@@ -166,10 +166,10 @@ def _take_turns(speakers: Sequence[Speaker]) -> bool:
     changes = sum(one != other for one, other in pairwise(names))
     said_again = sum(counts[name] for name in again)
     takes_turns = len(again) > 1 and said_again >= MIN_AGAIN_SHARE * len(names) and 2 * changes >= len(names)
-    return (takes_turns or _is_short(speakers)) and not are_fields
+    return (takes_turns or _is_short_exchange(speakers)) and not are_fields
 
 
-def _is_short(speakers: Sequence[Speaker]) -> bool:
+def _is_short_exchange(speakers: Sequence[Speaker]) -> bool:
     """Return whether someone speaks, is answered once, and speaks again."""
     names = [speaker.name for speaker in speakers]
     return len(names) == MIN_NAMED and names[0] == names[2] != names[1]
@@ -181,17 +181,18 @@ def _are_dense(text: str, speakers: Sequence[Speaker]) -> bool:
     first, last = speakers[0].start, speakers[-1].start
     paragraphs = [first, *(match.end() for match in _PARAGRAPH.finditer(text, first, last + 1))]
     begun = sum(1 for at in paragraphs if at in starts)
-    return begun >= (1 if _is_short(speakers) else MIN_BEGUN_SHARE) * len(paragraphs)
+    return begun >= (1 if _is_short_exchange(speakers) else MIN_BEGUN_SHARE) * len(paragraphs)
 
 
 def _speak_in_sentences(text: str, speakers: Sequence[Speaker]) -> bool:
     ends = [*_starts(speakers[1:]), len(text)]
-    bodies = [_body(text, speaker.end, end) for speaker, end in zip(speakers, ends, strict=True)]
+    bodies = [_message_body(text, speaker.end, end) for speaker, end in zip(speakers, ends, strict=True)]
     spoken = sum(1 for body in bodies if body.rstrip(_CLOSERS).endswith(_SENTENCE_ENDS))
     return 2 * spoken > len(bodies)
 
 
-def _cut(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> list[Block]:
+def _cut_at_messages(text: str, blocks: Sequence[Block], starts: Sequence[int]) -> list[Block]:
+    """Cut blocks where messages begin, and join those of one message."""
     blank = _BLANK_LINE.search(text, starts[-1])
     final = blank.start() if blank else len(text)
     beginnings = frozenset(starts)
