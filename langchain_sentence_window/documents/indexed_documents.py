@@ -71,7 +71,7 @@ def indexed_documents(runs: Iterable[SentenceRun]) -> list[IndexedDocument]:
     by_document: dict[str, list[SentenceRun]] = {}
     for run in runs:
         by_document.setdefault(run.doc_id, []).append(run)
-    return [_document(doc_id, of_it) for doc_id, of_it in by_document.items()]
+    return [_make_indexed_document(doc_id, of_it) for doc_id, of_it in by_document.items()]
 
 
 def sentence_runs(sentences: Iterable[StoredSentence]) -> list[SentenceRun]:
@@ -86,7 +86,7 @@ def sentence_runs(sentences: Iterable[StoredSentence]) -> list[SentenceRun]:
     ]
 
 
-def _document(doc_id: str, runs: list[SentenceRun]) -> IndexedDocument:
+def _make_indexed_document(doc_id: str, runs: list[SentenceRun]) -> IndexedDocument:
     metadata, heading = runs[0].metadata, runs[0].heading
     title = metadata.get(TITLE)
     pages = {page for run in runs if (page := page_of(run.metadata)) is not None}
@@ -153,13 +153,13 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
         ValueError: A sentence's metadata can't be right.
     """
     if sentences and not any(sentence.part_spans for sentence in sentences):
-        return [_whole(sentences)]
+        return [_document_as_part(sentences)]
     parts: dict[_Name, _StoredPart] = {}
     headers = {sentence.lead_in for sentence in sentences if sentence.kind == TABLE_ROW}
     before: StoredSentence | None = None
     last: _StoredPart | None = None
     for sentence in sentences:
-        begins = before is None or _begins(before, sentence)
+        begins = before is None or _begins_block(before, sentence)
         gap = before.separator if before else ""
         block = Block(0, 1, sentence.kind, min(sentence.level, MAX_LEVEL), _is_header(sentence, headers))
         end = sentence.start
@@ -183,7 +183,7 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
     return [_as_part(name, part, shared, key, with_blocks=with_blocks) for name, part in parts.items()]
 
 
-def _whole(sentences: Sequence[StoredSentence]) -> Part:
+def _document_as_part(sentences: Sequence[StoredSentence]) -> Part:
     """Return a document without parts as a chunk that begins where its source does."""
     texts = [text for sentence in sentences for text in (sentence.text, sentence.separator)]
     document = Document(page_content="".join(texts[:-1]), metadata=dict(sentences[0].source))
@@ -211,7 +211,7 @@ def _is_header(sentence: StoredSentence, headers: Collection[int | None]) -> boo
     return sentence.lead_in is None
 
 
-def _begins(before: StoredSentence, sentence: StoredSentence) -> bool:
+def _begins_block(before: StoredSentence, sentence: StoredSentence) -> bool:
     """Return whether a sentence begins a block."""
     if sentence.kind != before.kind or sentence.kind == TABLE_ROW:
         return True

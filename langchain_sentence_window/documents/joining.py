@@ -63,7 +63,7 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
         doc_id: The name of the document.
         parts: Several parts, in any order; see `Group.joined`.
     """
-    ordered, remarks = _in_order(with_headings(parts))
+    ordered, remarks = _sort_parts(with_headings(parts))
     joiner = _Joiner(ordered)
     for index, (start, end) in enumerate(_bodies(ordered)):
         text = ordered[index].text
@@ -79,7 +79,7 @@ def join_parts(doc_id: str, parts: Sequence[Part]) -> JoinedDocument:
     )
 
 
-def _in_order(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
+def _sort_parts(parts: Sequence[Part]) -> tuple[list[Part], list[str]]:
     """Put parts in order and leave out those that came twice; say so."""
     remarks: list[str] = []
     seen: set[tuple[Any, ...]] = set()
@@ -163,7 +163,7 @@ class _Joiner:
         if joint.begins or (self.segments[-1].blocks is None) != (part.blocks is None):
             self.segments.append(Segment(at, at, None if part.blocks is None else [], part.headings))
         segment = self.segments[-1]
-        blocks = _within(part.blocks or (), start, end, at - segment.start)
+        blocks = _blocks_within(part.blocks or (), start, end, at - segment.start)
         if segment.blocks is not None:
             if joint.goes_on and segment.blocks and blocks:
                 segment.blocks[-1] = replace(segment.blocks[-1], end=blocks.pop(0).end)
@@ -286,7 +286,7 @@ def _is_one_table(before: Part, part: Part) -> bool:
     return row.count("\t") == next_row.count("\t") > 0 and any(map(str.isdigit, next_row))
 
 
-def _within(blocks: Sequence[Block], start: int, end: int, at: int) -> list[Block]:
+def _blocks_within(blocks: Sequence[Block], start: int, end: int, at: int) -> list[Block]:
     """Return the blocks inside a span, which stands at a position of another text, with their positions there."""
     kept = (replace(block, start=max(block.start, start), end=min(block.end, end)) for block in blocks)
     by = at - start
@@ -334,7 +334,7 @@ def separator_between(before: str, after: str) -> str:
     if first.islower():
         return "" if re.search(r"[^\W\d_]-\Z", line) else " "
     is_number = not any(map(str.isalpha, line))
-    if is_heading or is_number or (last not in ",;" and _is_short(before, line)):
+    if is_heading or is_number or (last not in ",;" and _is_short_line(before, line)):
         return "\n\n"
     return " "
 
@@ -405,7 +405,7 @@ def _overlapping(
                     yield other, length
 
 
-def _is_short(page: str, line: str) -> bool:
+def _is_short_line(page: str, line: str) -> bool:
     """Return whether the last line of a page is much shorter than its lines are, as a heading or a signature is."""
     lengths = sorted(map(len, page.split("\n")))
     return len(lengths) >= _MIN_LINES and len(line) < _SHORT * lengths[3 * len(lengths) // 4]

@@ -94,7 +94,7 @@ def as_json(value: Any) -> Any:
         ValueError: JSON can't hold it, such as another object, bytes, NaN, or what contains itself; or it has more
             than `MAX_LEVELS` levels or `MAX_VALUES` values.
     """
-    return _plain(value, MAX_LEVELS, iter(range(MAX_VALUES)))
+    return _to_plain_value(value, MAX_LEVELS, iter(range(MAX_VALUES)))
 
 
 def json_item(key: object, value: object, others: Container[str]) -> tuple[str, Any]:
@@ -136,28 +136,28 @@ def own_values(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value if type(value) in _PLAIN_TYPES else deepcopy(value) for key, value in metadata.items()}
 
 
-def _plain(value: Any, levels: int, budget: Iterator[int]) -> Any:
+def _to_plain_value(value: Any, levels: int, budget: Iterator[int]) -> Any:
     """Convert a value that may have so many more levels, and take it and each value in it from the budget."""
     if next(budget, None) is None:
         raise ValueError(f"it has more than {MAX_VALUES:,} values")
     if isinstance(value, Enum):
-        return _plain(value.value, levels, budget)
+        return _to_plain_value(value.value, levels, budget)
     if value is None:
         return None
     if isinstance(value, SCALARS) or not isinstance(value, (Mapping, *_LISTS)):
-        return _scalar(value)
+        return _to_plain_scalar(value)
     if not levels:
         raise ValueError(f"it nests more than {MAX_LEVELS} levels")
     if isinstance(value, Mapping):
-        items = [(_name(key, budget), _plain(each, levels - 1, budget)) for key, each in value.items()]
+        items = [(_to_plain_key(key, budget), _to_plain_value(each, levels - 1, budget)) for key, each in value.items()]
         if len(dict(items)) < len(items):
             raise ValueError("its keys aren't different strings")
         return dict(items)
-    values = [_plain(each, levels - 1, budget) for each in value]
-    return sorted(values, key=_order) if isinstance(value, set | frozenset) else values
+    values = [_to_plain_value(each, levels - 1, budget) for each in value]
+    return sorted(values, key=_sort_key) if isinstance(value, set | frozenset) else values
 
 
-def _scalar(value: Any) -> str | float:
+def _to_plain_scalar(value: Any) -> str | float:
     """Convert a single value; one of a subclass, such as NumPy's, to the plain type that a store returns."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
@@ -181,14 +181,15 @@ def _scalar(value: Any) -> str | float:
     raise ValueError(f"it is of type {type(value).__name__}")
 
 
-def _name(key: object, budget: Iterator[int]) -> str:
-    name = _plain(key, 0, budget)
+def _to_plain_key(key: object, budget: Iterator[int]) -> str:
+    """Convert a key of a mapping to a string."""
+    name = _to_plain_value(key, 0, budget)
     if isinstance(name, bool) or not isinstance(name, str | int):
         raise ValueError("its keys aren't different strings")
     return str(name)
 
 
-def _order(value: Any) -> tuple[str, Any]:
+def _sort_key(value: Any) -> tuple[str, Any]:
     """Return the key that sorts the values of a set, of any types."""
     if isinstance(value, int | float):
         return "", value

@@ -163,7 +163,7 @@ def sentence_found_on_pages(
         matches = [
             (place, at + low, at + high)
             for place in places
-            for at in _occurrences(sought, read_page(place.identity[PAGE])[: place.end], place.start)
+            for at in _find_two_places(sought, read_page(place.identity[PAGE])[: place.end], place.start)
         ]
         if len(matches) == 1:
             place, start, end = matches[0]
@@ -175,7 +175,7 @@ def sentence_found_on_pages(
     return None
 
 
-def _occurrences(sought: str, text: str, start: int) -> list[int]:
+def _find_two_places(sought: str, text: str, start: int) -> list[int]:
     """Return up to two places of a text that isn't blank."""
     first = text.find(sought, start) if sought.strip() else -1
     second = text.find(sought, first + 1) if first >= 0 else -1

@@ -149,12 +149,13 @@ def document_ids(documents: Sequence[Document], join: JoinParts, copies: Counter
         elif source and (join or counts[source] == 1) and len(source) <= MAX_ID_CHARS and STORABLE_ID.fullmatch(source):
             names.append(source)
         else:
-            names.append(_hash(document, copies))
+            names.append(_hash_document(document, copies))
     return names
 
 
-def _hash(document: Document, copies: Counter[bytes]) -> str:
+def _hash_document(document: Document, copies: Counter[bytes]) -> str:
     # A source that can't be written as text doesn't count.
+    """Return a name of a Document without one: a hash of its source, its text and the number of its copy."""
     key = repr((storable_text(document.metadata.get(SOURCE, "")) or "", document.page_content))
     hashed = hashlib.sha256(key.encode("utf-8", "surrogatepass"))
     copies[hashed.digest()] += 1
@@ -269,12 +270,12 @@ def with_stored(new: Sequence[Part], stored: Sequence[Part]) -> list[Part]:
     total = total_pages(new[0].document.metadata)
     by_name: dict[_Name, list[Part]] = {}
     for part in new:
-        by_name.setdefault(_name(part), []).append(part)
+        by_name.setdefault(_part_name(part), []).append(part)
     merged: list[Part] = []
     for old in stored:
         if total is not None and old.page is not None and old.page >= total:
             continue
-        same = by_name.pop(_name(old), [])
+        same = by_name.pop(_part_name(old), [])
         if same and same[0].start is None:
             merged += same
         elif all(_is_in(chunk, old) for chunk in same):
@@ -291,8 +292,8 @@ def _is_new_version(new: Sequence[Part], stored: Sequence[Part]) -> bool:
     if len(new) == 1 or not stored:
         return not stored
     if any(part.is_element for part in new):
-        names = set(map(_name, new))
-        return _name(stored[0]) in names or 2 * sum(_name(part) in names for part in stored) >= len(stored)
+        names = set(map(_part_name, new))
+        return _part_name(stored[0]) in names or 2 * sum(_part_name(part) in names for part in stored) >= len(stored)
     return has_first(new) and total_pages(new[0].document.metadata) is None
 
 
@@ -315,7 +316,7 @@ def _outside(old: Part, chunks: Sequence[Part]) -> list[Part]:
     return left
 
 
-def _name(part: Part) -> _Name:
+def _part_name(part: Part) -> _Name:
     return tuple(part.identity.items())
 
 

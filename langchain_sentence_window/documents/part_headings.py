@@ -53,20 +53,20 @@ def with_headings(parts: Sequence[Part]) -> list[Part]:
         parts: The parts of one source, in the order given.
     """
     values = [_short_texts(part.document.metadata) for part in parts]
-    levels = _levels(parts, values)
+    levels = _heading_levels(parts, values)
     headed: list[Part] = []
     for part, texts in zip(parts, values, strict=True):
         headings = [(levels[key], text) for key, text in texts.items() if key in levels]
         if not headings and part.blocks is None:
             written = docling_headings(part.document.metadata)
             headings = [(min(level, MAX_LEVEL), each) for level, each in enumerate(written, 1)]
-        titles = [(level, title) for level, each in headings if (title := _title(each))]
+        titles = [(level, title) for level, each in headings if (title := _title_from_metadata(each))]
         titles.sort(key=itemgetter(0))  # of one level, the first stays first
         headed.append(replace(part, headings=tuple(titles)) if titles else part)
     return headed
 
 
-def _levels(parts: Sequence[Part], values: Sequence[Mapping[str, str]]) -> dict[str, int]:
+def _heading_levels(parts: Sequence[Part], values: Sequence[Mapping[str, str]]) -> dict[str, int]:
     """Return the level of headings by their key in metadata; 0 if it isn't known, but above all headings in the text.
 
     Args:
@@ -96,7 +96,7 @@ def _short_texts(metadata: Mapping[str, object]) -> dict[str, str]:
     }
 
 
-def _title(value: str) -> str:
+def _title_from_metadata(value: str) -> str:
     return heading_title(f"# {' '.join(value.split())}")
 
 
@@ -106,7 +106,7 @@ def _keys_of_headings_in_text(parts: Sequence[Part], values: Sequence[Mapping[st
         if part.identity or part.blocks is not None or not each:
             continue
         titles = {title_key(title) for title in _first_titles(part.text)} - {""}
-        yield from [key for key, value in each.items() if titles and title_key(_title(value)) in titles]
+        yield from [key for key, value in each.items() if titles and title_key(_title_from_metadata(value)) in titles]
         text = part.text.strip() if len(part.text) <= 2 * MAX_MARKED_HEADING_CHARS else ""
         if text and index + 1 < len(parts) and parts[index + 1].text.strip() != text:
             below = values[index + 1]

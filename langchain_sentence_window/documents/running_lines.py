@@ -44,9 +44,9 @@ def body_spans(pages: Sequence[str]) -> list[Span]:
     Returns:
         For each page the trimmed span of what is left; an empty span if nothing is.
     """
-    lines = [_lines(page) for page in pages]
+    lines = [_line_spans(page) for page in pages]
     tops, bottoms = [_edge(each) for each in lines], [_edge(each[::-1]) for each in lines]
-    heads, feet = _repeated(pages, tops), _repeated(pages, bottoms)
+    heads, feet = _repeated_lines(pages, tops), _repeated_lines(pages, bottoms)
     spans: list[Span] = []
     for page, top, bottom in zip(pages, tops, bottoms, strict=True):
         low, high = trim(page, 0, len(page))
@@ -56,7 +56,7 @@ def body_spans(pages: Sequence[str]) -> list[Span]:
     return spans
 
 
-def _lines(page: str) -> list[Span]:
+def _line_spans(page: str) -> list[Span]:
     """Return the trimmed spans of the lines of a page that aren't blank."""
     spans = (trim(page, *line.span()) for line in _LINE.finditer(page))
     return [span for span in spans if span[0] < span[1]]
@@ -67,7 +67,7 @@ def _edge(lines: Sequence[Span]) -> list[Span]:
     return list(takewhile(lambda span: span[1] - span[0] <= MAX_LINE_CHARS, lines[:MAX_EDGE_LINES]))
 
 
-def _repeated(pages: Sequence[str], edges: Sequence[Sequence[Span]]) -> set[str]:
+def _repeated_lines(pages: Sequence[str], edges: Sequence[Sequence[Span]]) -> set[str]:
     """Return the lines, without their digits, that stand at an edge of enough pages."""
     contents = [_without_digits(page) for page in pages]
     found_on: dict[str, set[str]] = defaultdict(set)

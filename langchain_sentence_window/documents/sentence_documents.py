@@ -130,7 +130,7 @@ def read_parts(
         IncompleteWindowError: As for `read_sentence`.
     """
     try:
-        sentence = _read(metadata, text, source)
+        sentence = _sentence_from_metadata(metadata, text, source)
         return replace(sentence, window=_window_of(sentence, metadata)) if keys.WINDOW_SPANS in metadata else sentence
     except KeyError as error:
         key, id_shown = error.args[0], shown(id_())
@@ -152,7 +152,8 @@ def read_parts(
         ) from None
 
 
-def _read(metadata: Mapping[str, Any], text: str, source: Mapping[str, Any] | None) -> StoredSentence:
+def _sentence_from_metadata(metadata: Mapping[str, Any], text: str, source: Mapping[str, Any] | None) -> StoredSentence:
+    """Read a stored sentence from its metadata and text."""
     values = {**_USUAL, **metadata}
     doc_id, separator, kind, heading, part_spans = texts(values, _TEXTS)
     index, start, end, section_start, section_end = numbers(values, _NUMBERS)
@@ -217,7 +218,7 @@ def _window_of(sentence: StoredSentence, metadata: Mapping[str, Any]) -> tuple[S
         ValueError: A value can't be what the module `source_documents` wrote.
     """
     text, written_spans, after, written_parts = texts({**_USUAL_WINDOW, **metadata}, (*_WINDOW_TEXTS, *_USUAL_WINDOW))
-    spans = [_span(written, sentence.start) for written in written_spans.split()]
+    spans = [_parse_span(written, sentence.start) for written in written_spans.split()]
     own, at = (sentence.start, sentence.end), min(spans, default=(0, 0))[0]
     first = sentence.index - spans.index(own) if own in spans else -1
     edges = [at, *(edge for span in spans for edge in span), at + len(text)]
@@ -268,6 +269,7 @@ def as_hit(sentence: StoredSentence, score: float, similarity: float | None = No
     )
 
 
-def _span(written: str, start: int) -> Span:
+def _parse_span(written: str, start: int) -> Span:
+    """Read a span such as ``3:14``, which is relative to a start."""
     low, high = written.split(":")
     return start + int(low), start + int(high)

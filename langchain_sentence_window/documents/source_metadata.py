@@ -172,8 +172,8 @@ def _docling_page(metadata: Mapping[str, Any]) -> int | None:
     """Return the first page, from 0, that a chunk of docling is from; ``None`` if it doesn't say."""
     numbers = [
         place.get("page_no")
-        for item in _listed(metadata.get(DOCLING), "doc_items")
-        for place in _listed(item, "prov")
+        for item in _list_at_key(metadata.get(DOCLING), "doc_items")
+        for place in _list_at_key(item, "prov")
         if isinstance(place, Mapping)
     ]
     pages = [number - 1 for number in numbers if isinstance(number, int) and number > 0]
@@ -182,9 +182,10 @@ def _docling_page(metadata: Mapping[str, Any]) -> int | None:
 
 def docling_headings(metadata: Mapping[str, Any]) -> list[str]:
     """Return the headings, outermost first, that docling writes above the text of a chunk."""
-    return [each for each in _listed(metadata.get(DOCLING), "headings") if isinstance(each, str)]
+    return [each for each in _list_at_key(metadata.get(DOCLING), "headings") if isinstance(each, str)]
 
 
-def _listed(value: object, key: str) -> Sequence[Any]:
+def _list_at_key(value: object, key: str) -> Sequence[Any]:
+    """Return the list under a key; an empty one if there is none."""
     values = value.get(key) if isinstance(value, Mapping) else None
     return values if isinstance(values, list | tuple) else ()

@@ -86,7 +86,7 @@ def with_new_counts(made: Document, windows: Iterable[Document], count_tokens: C
     """
     if all(each.metadata.get(TOKENS) == count_tokens(shown_text(each)) for each in windows):
         return with_counts(made, count_tokens)
-    return _without(made, [TOKENS])
+    return _drop_keys(made, [TOKENS])
 
 
 def window_slice(document: Document, low: int, high: int) -> Document:
@@ -122,12 +122,12 @@ def narrowed_window(document: Document, start: int, end: int, text: str) -> Docu
 
 def unsearched(document: Document) -> Document:
     """Return a copy of a window Document without what says how it was found."""
-    return _without(document, [field.key for field in FIELDS if field.is_of_search])
+    return _drop_keys(document, [field.key for field in FIELDS if field.is_of_search])
 
 
 def without_lead_ins(document: Document) -> Document:
     """Return a copy of a window Document without its lead-ins."""
-    return _without(document, [LEAD_INS])
+    return _drop_keys(document, [LEAD_INS])
 
 
 def source_document(sentences: Sequence[StoredSentence]) -> Document:
@@ -289,7 +289,7 @@ def _stretch(document: Document, text: str, metadata: dict[str, Any]) -> Documen
     return with_new_counts(made, [document], estimate_tokens)
 
 
-def _without(document: Document, left_out: Sequence[str]) -> Document:
+def _drop_keys(document: Document, left_out: Sequence[str]) -> Document:
     return _with(document, {key: value for key, value in document.metadata.items() if key not in left_out})
 
 

@@ -46,10 +46,10 @@ def merge_windows(windows: Iterable[Document], *, count_tokens: CountTokens = es
     Raises:
         InvalidInputError: ``windows`` isn't a list of Documents.
     """
-    return unite_equal(_merged(_checked(windows), count_tokens))
+    return unite_equal(_merge_overlaps(_check_windows(windows), count_tokens))
 
 
-def _checked(windows: object) -> list[Document]:
+def _check_windows(windows: object) -> list[Document]:
     """Return the elements of an iterable of Documents as a list."""
     if isinstance(windows, Document):  # it is an iterable, of its fields
         raise InvalidInputError("windows is a single Document; give a list of them: [window]")
@@ -62,7 +62,7 @@ def _checked(windows: object) -> list[Document]:
     return documents
 
 
-def _merged(documents: Sequence[Document], count_tokens: CountTokens) -> list[Document]:
+def _merge_overlaps(documents: Sequence[Document], count_tokens: CountTokens) -> list[Document]:
     """Merge windows that overlap, and leave out Documents that come again."""
     runs: list[WindowRun] = []
     placed: list[tuple[int, Document]] = []
@@ -72,18 +72,18 @@ def _merged(documents: Sequence[Document], count_tokens: CountTokens) -> list[Do
         if run is not None:
             runs.append(run)
             continue
-        names = _names(document)
+        names = _document_identities(document)
         if seen.isdisjoint(names):
             placed.append((rank, document))
         seen |= names
     placed += [
         (min(run.rank for run in group), group[0].document if len(group) == 1 else _one_window(group, count_tokens))
-        for group in _groups(runs)
+        for group in _group_runs(runs)
     ]
     return [document for _, document in sorted(placed, key=lambda pair: pair[0])]
 
 
-def _names(document: Document) -> set[tuple[str, str]]:
+def _document_identities(document: Document) -> set[tuple[str, str]]:
     """Return what identifies a Document that isn't a window, each of them by itself: its place, its id, its metadata.
 
     As text, because metadata may hold arrays, which can't be compared with ``==``.
@@ -97,7 +97,7 @@ def _names(document: Document) -> set[tuple[str, str]]:
     return names
 
 
-def _groups(runs: Iterable[WindowRun]) -> list[list[WindowRun]]:
+def _group_runs(runs: Iterable[WindowRun]) -> list[list[WindowRun]]:
     """Return the windows that become one, each group in order of position."""
     groups: dict[str, list[list[WindowRun]]] = {}
     for run in sorted(runs, key=lambda run: (run.doc_id, run.start, run.end, run.rank)):
@@ -128,13 +128,13 @@ def agree(one: WindowRun, other: WindowRun) -> bool:
     if bool(one.parts) != bool(other.parts) or cut_parts(one.parts, low, high) != cut_parts(other.parts, low, high):
         return False
     if shared:
-        return all(_is_same(one.sentences[index], other.sentences[index]) for index in shared)
+        return all(_is_same_sentence(one.sentences[index], other.sentences[index]) for index in shared)
     last, end = max(one.sentences), one.sentences[max(one.sentences)]
     follows = end.separator is not None and end.end + len(end.separator) == other.start
     return follows and last + 1 == min(other.sentences)
 
 
-def _is_same(one: RunSentence, other: RunSentence) -> bool:
+def _is_same_sentence(one: RunSentence, other: RunSentence) -> bool:
     is_known = one.separator is not None and other.separator is not None
     return one[:3] == other[:3] and (not is_known or one.separator == other.separator)
 

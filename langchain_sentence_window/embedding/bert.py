@@ -70,7 +70,7 @@ class _Bert:
         from tokenizers import Tokenizer
 
         self._weights = load_file(folder / _WEIGHTS)
-        self._config = _read(folder / "config.json")
+        self._config = _read_json_file(folder / "config.json")
         layers = [
             name.removesuffix(".weight")
             for name, weight in self._weights.items()
@@ -80,7 +80,7 @@ class _Bert:
             name: _Linear(self._weights.pop(f"{name}.weight"), self._weights.pop(f"{name}.bias")) for name in layers
         }
         self._tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
-        self._tokenizer.enable_truncation(_read(folder / "sentence_bert_config.json")["max_seq_length"])
+        self._tokenizer.enable_truncation(_read_json_file(folder / "sentence_bert_config.json")["max_seq_length"])
         self._tokenizer.no_padding()
 
     def embed(self, texts: Sequence[str]) -> Vectors:
@@ -167,5 +167,5 @@ def _gelu(values: Vectors) -> Vectors:
     return cast("Vectors", values * np.where(values < 0, tail, 1 - tail))
 
 
-def _read(path: Path) -> Any:
+def _read_json_file(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))

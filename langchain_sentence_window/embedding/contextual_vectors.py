@@ -74,13 +74,13 @@ class NeighborMixedEmbeddings(Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Return the vectors that texts carry, and embed texts that carry none."""
-        plain = _plain(texts)
-        return _joined(texts, plain, run(embed_texts(BLOCKING, self.embedding, plain)))
+        plain = _texts_to_embed(texts)
+        return _collect_vectors(texts, plain, run(embed_texts(BLOCKING, self.embedding, plain)))
 
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         """Async version of `embed_documents`."""
-        plain = _plain(texts)
-        return _joined(texts, plain, await embed_texts(ASYNC, self.embedding, plain))
+        plain = _texts_to_embed(texts)
+        return _collect_vectors(texts, plain, await embed_texts(ASYNC, self.embedding, plain))
 
 
 class CarriedVectors:
@@ -202,18 +202,19 @@ class _CarriedText(str):
         return str, (str.__str__(self),)
 
 
-def _plain(texts: Sequence[str]) -> list[str]:
+def _texts_to_embed(texts: Sequence[str]) -> list[str]:
+    """Return the texts that carry no vector."""
     return [text for text in texts if not isinstance(text, _CarriedText)]
 
 
-def _joined(texts: Sequence[str], plain: Sequence[str], embedded: object) -> list[list[float]]:
-    """Return the vector of each text, of which plain ones were embedded."""
+def _collect_vectors(texts: Sequence[str], plain: Sequence[str], embedded: object) -> list[list[float]]:
+    """Return the vector of each text: the one that it carries, or the one embedded for it."""
     rows = iter(to_rows(embedded, plain).tolist() if plain else ())
     return [text.vector() if isinstance(text, _CarriedText) else next(rows) for text in texts]
 
 
 def _positions_of(documents: Iterable[Document]) -> Positions:
-    """Return the positions of sentence Documents, which are in order, document by document."""
+    """Return the positions by which to mix vectors of sentences, in order by document, with those of neighbors."""
     known = [sentence_key(document.metadata) for document in documents]
     numbers: dict[str | None, int] = {}
     for doc_id, _, _ in known:
@@ -272,26 +273,27 @@ def contexts_of(
                 "Nothing was stored"
             )
         if line:
-            line = _fitted(shorten, line, MAX_CONTEXT_WIDTH - _width(path))
+            line = _shorten_to_width(shorten, line, MAX_CONTEXT_WIDTH - _text_width(path))
         contexts.append("".join(f"{each}\n" for each in (path, line) if each))
     return contexts
 
 
 def fitted_headings(path: str) -> str:
     """Return a heading path, cut to `MAX_CUT_HEADINGS_WIDTH` if it is wider than `MAX_HEADINGS_WIDTH`."""
-    if 3 * len(path) <= MAX_HEADINGS_WIDTH or _width(path) <= MAX_HEADINGS_WIDTH:  # no character is wider than 3
+    if 3 * len(path) <= MAX_HEADINGS_WIDTH or _text_width(path) <= MAX_HEADINGS_WIDTH:  # no character is wider than 3
         return path
-    return _fitted(shorten_path, path, MAX_CUT_HEADINGS_WIDTH)
+    return _shorten_to_width(shorten_path, path, MAX_CUT_HEADINGS_WIDTH)
 
 
-def _fitted(shortened: Callable[[str, int], str], text: str, widest: int) -> str:
+def _shorten_to_width(shortened: Callable[[str, int], str], text: str, widest: int) -> str:
+    """Shorten a text until it is no wider than ``widest``."""
     text = shortened(text, widest)
-    while (over := _width(text) - widest) > 0:
+    while (over := _text_width(text) - widest) > 0:
         text = shortened(text, len(text) - (over + 2) // 3)
     return text
 
 
-def _width(text: str) -> int:
+def _text_width(text: str) -> int:
     return len(text) + len(_ASCII_MARK.findall(text)) + 2 * len(_BEYOND_ASCII.findall(text))
 
 

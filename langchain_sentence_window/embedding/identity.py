@@ -55,7 +55,7 @@ def describe_embedder(embedding: Embeddings) -> str:
 
 def names_model(embedding: Embeddings) -> bool:
     """Return whether the embedder's name says which model it is, so that an equal name means an equal embedder."""
-    return any(name in _MODEL_NAMES for name, _ in _settings(_attributes(embedding), 0))
+    return any(name in _MODEL_NAMES for name, _ in _embedder_settings(_attributes(embedding), 0))
 
 
 def longest_texts(sample: Sequence[tuple[str, Vectors]]) -> list[tuple[str, Vectors]]:
@@ -93,12 +93,12 @@ async def makes_vectors(io: IO, embedding: Embeddings, stored: Sequence[tuple[st
 
 
 def _described(embedding: object, depth: int) -> str:
-    settings = sorted(_settings(_attributes(embedding), depth))
+    settings = sorted(_embedder_settings(_attributes(embedding), depth))
     kind = type(embedding)
     return f"{kind.__module__}.{kind.__qualname__}({', '.join(f'{name}={value}' for name, value in settings)})"
 
 
-def _settings(attributes: Mapping[Any, object], depth: int) -> Iterator[tuple[str, str]]:
+def _embedder_settings(attributes: Mapping[Any, object], depth: int) -> Iterator[tuple[str, str]]:
     """Yield the settings that a name shows, and embedders as they are described."""
     if depth == _MAX_DEPTH:
         return
@@ -107,7 +107,7 @@ def _settings(attributes: Mapping[Any, object], depth: int) -> Iterator[tuple[st
         if is_embedder(value):
             yield name, _described(value, depth + 1)
         elif isinstance(value, Mapping):
-            yield from _settings(value, depth + 1)
+            yield from _embedder_settings(value, depth + 1)
         elif name in _NAMES and isinstance(value, int | float):
             yield name, str(value)
         elif name in _NAMES and isinstance(value, str | PurePath):
