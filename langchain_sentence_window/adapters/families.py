@@ -65,11 +65,12 @@ class FilteredByMappings(VectorAdapter):
 
 def with_whole_numbers(document: Document) -> Document:
     """Return a Document in whose metadata floats without a fraction, such as ``3.0``, are integers again."""
-    metadata = {key: _whole(value) for key, value in document.metadata.items()}
+    metadata = {key: _restore_integers(value) for key, value in document.metadata.items()}
     return Document(id=document.id, page_content=document.page_content, metadata=metadata)
 
 
-def _whole(value: Any) -> Any:
+def _restore_integers(value: Any) -> Any:
+    """Return a value with integers in place of floats without a fraction."""
     if isinstance(value, list):
-        return list(map(_whole, value))
+        return list(map(_restore_integers, value))
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -111,7 +111,9 @@ class LanceDBAdapter(JsonTextAdapter):
         offset: int = 0,
     ) -> list[tuple[Document, Any]]:
         """Search the table, or read it."""
-        conditions = [" OR ".join(f"strpos(metadata, {_quoted(text)}) > 0" for text in each) for each in texts]
+        conditions = [
+            " OR ".join(f"strpos(metadata, {_quote_sql_string(text)}) > 0" for text in each) for each in texts
+        ]
         if ids is not None:
             conditions.append(_with_ids(ids))
         condition = " AND ".join(f"({each})" for each in conditions)
@@ -166,10 +168,10 @@ class LanceDBAdapter(JsonTextAdapter):
 
 
 def _with_ids(ids: Sequence[str]) -> str:
-    return f"id IN ({', '.join(map(_quoted, ids))})"
+    return f"id IN ({', '.join(map(_quote_sql_string, ids))})"
 
 
-def _quoted(text: str) -> str:
+def _quote_sql_string(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

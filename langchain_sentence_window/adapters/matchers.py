@@ -105,7 +105,7 @@ def mapping_matcher(filter: Mapping[str, Any]) -> Matcher:
     Raises:
         FilterError: The mapping can't be read.
     """
-    return partial(_matches, matcher(filter))
+    return partial(_matches_metadata, matcher(filter))
 
 
 def all_of(functions: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
@@ -113,7 +113,7 @@ def all_of(functions: Sequence[Callable[[Any], bool]]) -> Callable[[Any], bool]:
     return functions[0] if len(functions) == 1 else partial(_all_hold, functions)
 
 
-def _matches(matches: Callable[[Mapping[str, Any]], bool], document: Document) -> bool:
+def _matches_metadata(matches: Callable[[Mapping[str, Any]], bool], document: Document) -> bool:
     return matches(document.metadata)
 
 
@@ -128,20 +128,20 @@ def matcher(filter: Filter) -> Callable[[Mapping[str, Any]], bool]:
         FilterError: The filter can't be read.
     """
     compile_filter(filter)
-    return partial(_all_of, stored_filter(filter))
+    return partial(_meets_filter, stored_filter(filter))
 
 
-def _all_of(filter: Filter, metadata: Mapping[str, Any]) -> bool:
+def _meets_filter(filter: Filter, metadata: Mapping[str, Any]) -> bool:
     return all(_holds(key, value, metadata) for key, value in filter.items())
 
 
 def _holds(key: str, value: Any, metadata: Mapping[str, Any]) -> bool:
     if key == "$and":
-        return all(_all_of(each, metadata) for each in value)
+        return all(_meets_filter(each, metadata) for each in value)
     if key == "$or":
-        return any(_all_of(each, metadata) for each in value)
+        return any(_meets_filter(each, metadata) for each in value)
     if key == "$not":
-        return not _all_of(value, metadata)
+        return not _meets_filter(value, metadata)
     stored = metadata.get(key, MISSING)
     if key in SENTENCE_KEYS and isinstance(stored, list | tuple):
         stored = {}  # which is there and equals nothing

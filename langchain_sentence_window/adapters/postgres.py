@@ -142,9 +142,9 @@ class PGVectorStoreAdapter(PostgresAdapter):
         self.async_store: Any = getattr(store, "_PGVectorStore__vs", store)  # the async store that it wraps, or is
         table = self.async_store
         self.columns = table.metadata_columns
-        self.id, self.content = _quoted(table.id_column), _quoted(table.content_column)
-        self.vector = _quoted(table.embedding_column)
-        self.table = f"{_quoted(table.schema_name)}.{_quoted(table.table_name)}"
+        self.id, self.content = _quote_identifier(table.id_column), _quote_identifier(table.content_column)
+        self.vector = _quote_identifier(table.embedding_column)
+        self.table = f"{_quote_identifier(table.schema_name)}.{_quote_identifier(table.table_name)}"
 
     def holds(self, key: str, value: Any) -> bool:
         """Return whether a column of its own, or else the column of JSON, can hold a value."""
@@ -224,7 +224,9 @@ class PGVectorStoreAdapter(PostgresAdapter):
                 f"language is {shown(language)}; give a text search configuration of the database: {', '.join(known)}"
             )
         name, words = self._words(language)
-        await self._execute(io, f"CREATE INDEX IF NOT EXISTS {_quoted(name)} ON {self.table} USING gin ({words})", {})
+        await self._execute(
+            io, f"CREATE INDEX IF NOT EXISTS {_quote_identifier(name)} ON {self.table} USING gin ({words})", {}
+        )
         await self._execute(io, f"ANALYZE {self.table}", {})  # collects how common words are
         _languages[self.store] = language
 
@@ -268,7 +270,12 @@ class PGVectorStoreAdapter(PostgresAdapter):
     ) -> Rows:
         """Select rows; ``before`` stands before the statement, and ``options`` are set for it."""
         json_column = self.async_store.metadata_json_column
-        names = [self.id, self.content, _quoted(json_column) if json_column else "NULL", *map(_quoted, self.columns)]
+        names = [
+            self.id,
+            self.content,
+            _quote_identifier(json_column) if json_column else "NULL",
+            *map(_quote_identifier, self.columns),
+        ]
         statement = f"{before}SELECT {', '.join(names)}, {more} FROM {self.table} WHERE {where}"  # noqa: S608 - quoted
         return await self._execute(io, statement, values, options)
 
@@ -278,8 +285,8 @@ class PGVectorStoreAdapter(PostgresAdapter):
                 if not options:  # no transaction, whose begin and end are round trips
                     await connection.execution_options(isolation_level="AUTOCOMMIT")
                 for option in options:
-                    await _rows(connection, f"SET LOCAL {option}")
-                return await _rows(connection, statement, **values)
+                    await _fetch_rows(connection, f"SET LOCAL {option}")
+                return await _fetch_rows(connection, statement, **values)
 
         return await self.run(io, flow)
 
@@ -313,7 +320,7 @@ class PGVectorStoreAdapter(PostgresAdapter):
 
     def _words(self, language: str) -> tuple[str, str]:
         """Return the name of an index of words, and SQL of the words of a text, as in the index."""
-        words = f"to_tsvector({_literal(language)}\\:\\:regconfig, {self.content})"
+        words = f"to_tsvector({_quote_literal(language)}\\:\\:regconfig, {self.content})"
         # Of what it indexes, so that another table or column gets another.
         digest = blake2b(f"{self.table}\n{words}".encode(), digest_size=8).hexdigest()
         return f"sentence_window_words_{digest}", words
@@ -397,10 +404,10 @@ class PostgresLoader(BulkLoader):
     async def _write(self, documents: Sequence[Document], vectors: Vectors) -> None:
         adapter = self.adapter
         async with adapter.async_store.engine.connect() as connection:
-            await _rows(connection, _STAGED.format(vector=adapter.vector, table=adapter.table))
+            await _fetch_rows(connection, _STAGED.format(vector=adapter.vector, table=adapter.table))
             for pairs in batches(list(zip(documents, vectors, strict=True)), adapter.write_batch_size):
-                await _copy(connection, [self._row(*pair) for pair in pairs])
-            await _rows(connection, self._merge())
+                await _copy_rows(connection, [self._row(*pair) for pair in pairs])
+            await _fetch_rows(connection, self._merge())
             await connection.commit()
 
     def _row(self, document: Document, vector: Vectors) -> bytes:
@@ -426,17 +433,19 @@ class PostgresLoader(BulkLoader):
     def _merge(self) -> str:
         """Return SQL that inserts the rows of the temporary table, and updates those that are there and differ."""
         adapter, table = self.adapter, self.adapter.async_store
-        values = {name: f"r.{_quoted(name)}" for name in (table.id_column, table.content_column, *adapter.columns)}
+        values = {
+            name: f"r.{_quote_identifier(name)}" for name in (table.id_column, table.content_column, *adapter.columns)
+        }
         values[table.embedding_column] = "s.vector"
         if table.metadata_json_column:
             values[table.metadata_json_column] = "s.others"
         config = table.hybrid_search_config
         if config and config.tsv_column:  # the column of words for the store's hybrid search
-            language = f"{_literal(config.tsv_lang)}, " if config.tsv_lang else ""
+            language = f"{_quote_literal(config.tsv_lang)}, " if config.tsv_lang else ""
             values[config.tsv_column] = f"to_tsvector({language}r.{adapter.content})"
-        changes = ", ".join(f"{_quoted(name)} = EXCLUDED.{_quoted(name)}" for name in values)
+        changes = ", ".join(f"{_quote_identifier(name)} = EXCLUDED.{_quote_identifier(name)}" for name in values)
         return (
-            f"INSERT INTO {adapter.table} AS t ({', '.join(map(_quoted, values))}) "  # noqa: S608 - names are quoted
+            f"INSERT INTO {adapter.table} AS t ({', '.join(map(_quote_identifier, values))}) "  # noqa: S608 - names are quoted
             f"SELECT {', '.join(values.values())} FROM pg_temp.sentence_window_staged s, "
             f"json_populate_record(CAST(NULL AS {adapter.table}), s.record) r "
             f"ON CONFLICT ({adapter.id}) DO UPDATE SET {changes} "
@@ -450,15 +459,16 @@ class PostgresLoader(BulkLoader):
     async def _finish(self) -> None:
         table, index, name = self.adapter.async_store, self._index, self.adapter.table
         async with table.engine.connect() as connection:
-            there = await _rows(connection, _VECTOR_INDEXES, table=name, column=table.embedding_column)
+            there = await _fetch_rows(connection, _VECTOR_INDEXES, table=name, column=table.embedding_column)
             if index is not None and not there:
-                await _rows(connection, _ROOM, table=name, memory_mb=self._memory_mb, workers=self._workers)
-                index_name = _quoted(index.name or f"{table.table_name}langchainvectorindex")  # as the store names it
+                await _fetch_rows(connection, _ROOM, table=name, memory_mb=self._memory_mb, workers=self._workers)
+                # As the store names it.
+                index_name = _quote_identifier(index.name or f"{table.table_name}langchainvectorindex")
                 partial = f" WHERE ({index.partial_indexes})" if index.partial_indexes else ""
                 what = f"{self.adapter.vector} {index.get_index_function()}"
                 where = f"{self.adapter.table} USING {index.index_type} ({what}) WITH {index.index_options()}{partial}"
-                await _rows(connection, f"CREATE INDEX {index_name} ON {where}")
-            await _rows(connection, f"ANALYZE {self.adapter.table}")
+                await _fetch_rows(connection, f"CREATE INDEX {index_name} ON {where}")
+            await _fetch_rows(connection, f"ANALYZE {self.adapter.table}")
             await connection.commit()
 
     async def restore(self, io: IO) -> None:
@@ -488,7 +498,7 @@ _ROOM = """
 believes to have. A graph that outgrows its memory is built many times slower."""
 
 
-async def _copy(connection: Any, rows: Sequence[bytes]) -> None:
+async def _copy_rows(connection: Any, rows: Sequence[bytes]) -> None:
     """Send rows to ``COPY`` in its binary format, by asyncpg or psycopg.
 
     The drivers' own functions take twenty times as long for a vector: https://www.postgresql.org/docs/current/sql-copy.html.
@@ -532,7 +542,7 @@ def _adapter(store: Any) -> PGVectorStoreAdapter:
     return PGVectorStoreAdapter(store)
 
 
-async def _rows(connection: Any, statement: str, **values: Any) -> Rows:
+async def _fetch_rows(connection: Any, statement: str, **values: Any) -> Rows:
     """Run a statement with parameters, and return its rows; none for a statement that returns none."""
     from sqlalchemy import text
 
@@ -541,11 +551,11 @@ async def _rows(connection: Any, statement: str, **values: Any) -> Rows:
     return rows
 
 
-def _quoted(name: str) -> str:
+def _quote_identifier(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _literal(text: str) -> str:
+def _quote_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -493,6 +493,6 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 async def put_in_batches(io: IO, adapter: StoreAdapter, embedded: Embedded) -> None:
-    """Write documents with their vectors into a store that takes them; see `StoreAdapter.put_vectors`."""
+    """Write documents with their vectors, as `StoreAdapter.put` and `BulkLoader.write` do if a store takes vectors."""
     for batch in batches(embedded, adapter.write_batch_size):
         await adapter.put_vectors(io, batch)

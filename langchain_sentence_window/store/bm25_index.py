@@ -88,10 +88,11 @@ class BM25Index(OpenFiles):
         """
         removed, added = checked_ids(removed), checked_documents(added)
         ids = {*removed, *(str(sentence.id) for sentence in added)}
-        rows = np.array(sorted(map(_row, ids)), dtype=np.int64)
+        rows = np.array(sorted(map(_row_of_id, ids)), dtype=np.int64)
         try:
             texts = [
-                (_row(str(each.id)), with_heading(each.metadata.get(HEADING), each.page_content)) for each in added
+                (_row_of_id(str(each.id)), with_heading(each.metadata.get(HEADING), each.page_content))
+                for each in added
             ]
             self._index.change(rows, texts)
         except (OSError, ValueError) as error:
@@ -99,7 +100,7 @@ class BM25Index(OpenFiles):
 
     def lacking(self, found: Sequence[StoredSentence]) -> list[StoredSentence]:
         """Return the sentences that a store has found and this index doesn't hold, as far as it may be filled."""
-        by_row = {_row(sentence_id(*sentence.key)): sentence for sentence in found}
+        by_row = {_row_of_id(sentence_id(*sentence.key)): sentence for sentence in found}
         known = self._index.searcher().known(np.array(sorted(by_row), dtype=np.int64)).tolist()
         return [sentence for row, sentence in by_row.items() if row not in self._unlisted.union(known)]
 
@@ -113,7 +114,7 @@ class BM25Index(OpenFiles):
         Raises:
             StoreError: The index can't be written; nothing was changed.
         """
-        listed = {_row(sentence_id(*each.key)): with_heading(each.heading, each.text) for each in stored}
+        listed = {_row_of_id(sentence_id(*each.key)): with_heading(each.heading, each.text) for each in stored}
 
         def texts() -> Iterator[tuple[int, str]]:
             # Begins once nobody else can write, so that no newer text is replaced.
@@ -133,7 +134,7 @@ class BM25Index(OpenFiles):
                 time.sleep(0.05)
             else:
                 break
-        self._unlisted.update({_row(sentence_id(*each.key)) for each in lacking} - listed.keys())
+        self._unlisted.update({_row_of_id(sentence_id(*each.key)) for each in lacking} - listed.keys())
 
     def spread_scores(
         self, query: str, found: Sequence[StoredSentence], *, found_alone: bool = False
@@ -150,7 +151,7 @@ class BM25Index(OpenFiles):
         """
         reach = len(SPREAD) - 1
         around = {
-            (sentence.doc_id, index): _row(sentence_id(sentence.doc_id, index))
+            (sentence.doc_id, index): _row_of_id(sentence_id(sentence.doc_id, index))
             for sentence in found
             for index in range(
                 max(sentence.index - reach, sentence.section_start),
@@ -160,7 +161,7 @@ class BM25Index(OpenFiles):
         giving = {around[sentence.key] for sentence in found} if found_alone else set(around.values())
         rows = np.array(sorted(giving), dtype=np.int64)
         bm25 = dict(self._index.searcher().search(query, max(1, len(rows)), rows))
-        scores = spread(bm25, _pairs(found, around, bm25, reach))
+        scores = spread(bm25, _neighbor_pairs(found, around, bm25, reach))
         found_rows = [around[sentence.key] for sentence in found]
         return {number: scores.get(row, 0.0) for number, row in enumerate(found_rows)}
 
@@ -170,7 +171,7 @@ class BM25Index(OpenFiles):
         Returns:
             ``(index in found, BM25 score)``, best first, equal ones by document and index.
         """
-        numbers = {_row(sentence_id(*sentence.key)): number for number, sentence in enumerate(found)}
+        numbers = {_row_of_id(sentence_id(*sentence.key)): number for number, sentence in enumerate(found)}
         rows = np.array(sorted(numbers), dtype=np.int64)
         scored = self._index.searcher().search(query, max(1, len(rows)), rows)
         best = sorted(scored, key=lambda each: (-each[1], found[numbers[each[0]]].key))
@@ -183,7 +184,7 @@ class BM25Index(OpenFiles):
         )
 
 
-def _row(id_: str) -> int:
+def _row_of_id(id_: str) -> int:
     """Return the row of a sentence: 63 bits of its id."""
     try:
         return int(id_.replace("-", "")[:16], 16) >> 1
@@ -193,7 +194,7 @@ def _row(id_: str) -> int:
         ) from None
 
 
-def _pairs(
+def _neighbor_pairs(
     found: Sequence[StoredSentence], around: dict[tuple[str, int], int], bm25: dict[int, float], reach: int
 ) -> list[tuple[int, int, int]]:
     """Return ``(row with a score, row found, sentences apart)`` for all neighbors in the same section."""

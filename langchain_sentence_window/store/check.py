@@ -108,16 +108,16 @@ class CheckResult:
 
     def __str__(self) -> str:
         """Return a report, with a line for each problem."""
-        counts = f"{_number(self.documents, 'document')}, {_number(self.sentences, 'sentence')}"
+        counts = f"{_format_count(self.documents, 'document')}, {_format_count(self.sentences, 'sentence')}"
         lines = [f"no problems in {counts}"]
         if self.problems:
-            found = f"{_number(len(self.problems), 'problem')}:"
+            found = f"{_format_count(len(self.problems), 'problem')}:"
             lines = [found, *(f"- {each}" for each in self.problems), counts]
         lines += [f"note: {each}" for each in self.notes]
         return "\n".join([*lines, f"checked: {', '.join(self.checked)}"])
 
 
-def _number(count: int, name: str) -> str:
+def _format_count(count: int, name: str) -> str:
     return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
@@ -168,7 +168,7 @@ def check_database(database: Database) -> CheckResult:
                 return result.with_part("database", [f"{database.name} is damaged: {damage}; {RESTORE}"])
             (documents,) = snapshot.execute("SELECT count(*) FROM documents").fetchone()
             result = CheckResult((), documents, snapshot.version.sentences, ("database",))
-            return result.with_part("documents", _first(sentence_problems(_in_order(snapshot))))
+            return result.with_part("documents", _first_problems(sentence_problems(_read_in_row_order(snapshot))))
     except SentenceWindowError as error:
         return result.with_part("database", [str(error)])
 
@@ -250,7 +250,8 @@ _WITHOUT_NAMES = (
 _KEYS = "SELECT row, doc_id, sentence_index, section FROM sentences JOIN documents USING (document)"
 
 
-def _in_order(snapshot: Snapshot) -> Iterator[Document]:
+def _read_in_row_order(snapshot: Snapshot) -> Iterator[Document]:
+    """Yield the stored sentences in the order of their rows."""
     rows = [row for (row,) in snapshot.execute("SELECT row FROM sentences WHERE document IS NOT NULL ORDER BY row")]
     for start in range(0, len(rows), _PART_SIZE):
         part = rows[start : start + _PART_SIZE]
@@ -261,7 +262,7 @@ def _in_order(snapshot: Snapshot) -> Iterator[Document]:
             yield read[row]
 
 
-def _first(problems: Iterable[str]) -> list[str]:
+def _first_problems(problems: Iterable[str]) -> list[str]:
     """Return the first problems, and the number of the others."""
     found = iter(problems)
     listed = list(islice(found, MAX_PROBLEMS))
@@ -294,25 +295,25 @@ def _problem_of(sentences: Iterable[StoredSentence]) -> str | None:
     for each in sentences:
         expected = 0 if last is None else last.index + 1
         if each.index != expected:
-            return f"it lacks {_named(expected, each.index - 1)}; {_AGAIN}"
+            return f"it lacks {_sentence_range(expected, each.index - 1)}; {_AGAIN}"
         if len(each.text) != each.end - each.start:
             return f"sentence {each.index} isn't as long as its place in the source; {_AGAIN}"
         if last is not None and each.start != last.end + len(last.separator):
             return f"sentence {each.index} doesn't begin where sentence {last.index} and its white space end; {_AGAIN}"
-        if not _follows(last, each):
+        if not _sentence_follows(last, each):
             return f"the section of sentence {each.index} isn't that of the sentences before it; {_AGAIN}"
         last = each
     if last is not None and last.section_end > last.index + 1:
-        return f"it lacks {_named(last.index + 1, last.section_end - 1)} at its end; {_AGAIN}"
+        return f"it lacks {_sentence_range(last.index + 1, last.section_end - 1)} at its end; {_AGAIN}"
     return None
 
 
-def _follows(last: StoredSentence | None, each: StoredSentence) -> bool:
+def _sentence_follows(last: StoredSentence | None, each: StoredSentence) -> bool:
     """Return whether a sentence is in the section of the one before it, or begins the next one."""
     if last is None or each.index == last.section_end:
         return each.section_start == each.index
     return (each.section_start, each.section_end) == (last.section_start, last.section_end)
 
 
-def _named(first: int, last: int) -> str:
+def _sentence_range(first: int, last: int) -> str:
     return f"sentence {first}" if first >= last else f"sentences {first} to {last}"

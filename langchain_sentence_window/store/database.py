@@ -330,7 +330,7 @@ class Database:
             if self._memory is not None:
                 with self.reading() as snapshot:
                     snapshot.copy_to(connection)
-            _patiently(lambda: connection.execute("BEGIN"))
+            _retry_while_locked(lambda: connection.execute("BEGIN"))
         except BaseException:
             connection.close()
             raise
@@ -433,9 +433,9 @@ class Database:
             with _transaction(connection, "BEGIN"):
                 self._check(Snapshot(connection), head)
         finally:
-            _patiently(connection.close)
+            _retry_while_locked(connection.close)
         with suppress(FileNotFoundError):
-            self._held = _identity(path)
+            self._held = _file_identity(path)
 
     def _make(self, path: Path) -> None:
         """Make the tables of an empty database; another process may be making them."""
@@ -443,11 +443,11 @@ class Database:
             make_new(path)  # with the permissions of any new file, which SQLite wouldn't give it
         connection = self._connect_file()
         try:
-            if _patiently(lambda: connection.execute("SELECT 1 FROM sqlite_schema").fetchone()) is None:
-                _patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
+            if _retry_while_locked(lambda: connection.execute("SELECT 1 FROM sqlite_schema").fetchone()) is None:
+                _retry_while_locked(lambda: connection.execute("PRAGMA journal_mode = WAL"))
                 _make_all(connection)
         finally:
-            _patiently(connection.close)
+            _retry_while_locked(connection.close)
 
     def _check(self, snapshot: Snapshot, head: "_Head | None") -> None:
         """Check that the file is a database of this package, in its format, with its own log.
@@ -527,7 +527,7 @@ class Database:
         if self.path is None or self._held is None:
             return
         with suppress(OSError):
-            if _identity(self.path) == self._held:
+            if _file_identity(self.path) == self._held:
                 return
         # SQLite removes the log by its path when the last connection is closed, which is that of the other file now.
         while self._idle:
@@ -674,7 +674,7 @@ def _connect(target: str) -> sqlite3.Connection:
         target, uri=True, isolation_level=None, check_same_thread=False, timeout=_SECONDS_PER_ATTEMPT
     )
     try:
-        _patiently(lambda: connection.executescript(_SETTINGS))
+        _retry_while_locked(lambda: connection.executescript(_SETTINGS))
     except BaseException:
         connection.close()
         raise
@@ -697,14 +697,14 @@ def _leave_open(connection: sqlite3.Connection) -> None:
 def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[None]:
     """Roll back at the end of the block what wasn't committed."""
     try:
-        _patiently(lambda: connection.execute(begin))
+        _retry_while_locked(lambda: connection.execute(begin))
         yield
     finally:
         if connection.in_transaction:
             connection.rollback()
 
 
-def _patiently(work: Callable[[], T]) -> T:
+def _retry_while_locked(work: Callable[[], T]) -> T:
     """Repeat a call while another process keeps the database locked, for at most `SECONDS_TO_WAIT`."""
     deadline = time.monotonic() + SECONDS_TO_WAIT
     while True:
@@ -794,7 +794,7 @@ def _read_head(folder: Path) -> _Head | None:
     return None
 
 
-def _identity(path: Path) -> tuple[int, int]:
+def _file_identity(path: Path) -> tuple[int, int]:
     status = path.stat()
     return status.st_dev, status.st_ino
 

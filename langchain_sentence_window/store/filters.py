@@ -102,7 +102,7 @@ def compile_filter(filter: Filter) -> Condition:
     Raises:
         FilterError: The filter isn't a mapping or is too long, an operator doesn't exist, or a value can't be compared.
     """
-    part = of_sentence(_all_of(filter, 0))
+    part = of_sentence(_translate_filter(filter, 0))
     check_size(part)
     condition = part.sql, part.parameters
     return for_few(condition) if part.is_narrow else condition
@@ -185,19 +185,19 @@ def exists(key: str, operand: object) -> FilterPart:
 
 def _ordered(sign: str, compares: Callable[[Any, Any], Any]) -> Operator:
     def to_sql(key: str, operand: object) -> FilterPart:
-        value = _value(operand)
-        return _where(key, f"{sign} ?", _TYPES[_kind(value)], [value])
+        value = _comparable_value(operand)
+        return _where(key, f"{sign} ?", _TYPES[_comparable_type(value)], [value])
 
     def holds(stored: Any, operand: Any) -> bool:
-        return any(_compares(compares, each, operand) for each in _elements(stored))
+        return any(_compares(compares, each, operand) for each in _as_elements(stored))
 
     return Operator(to_sql, holds)
 
 
 def _in(key: str, operand: object) -> FilterPart:
-    values = list(map(stored_form, _list("$in", operand)))
-    given = [_value(each) for each in values if each is not None]
-    groups = {kind: [each for each in given if _kind(each) is kind] for kind in _TYPES}
+    values = list(map(stored_form, _list_operand("$in", operand)))
+    given = [_comparable_value(each) for each in values if each is not None]
+    groups = {kind: [each for each in given if _comparable_type(each) is kind] for kind in _TYPES}
     conditions = [_one_of(key, kind, group) for kind, group in groups.items() if group]
     if len(given) < len(values):
         conditions.append(_where(key, "IS NULL", "IS 'null'", []))
@@ -207,25 +207,26 @@ def _in(key: str, operand: object) -> FilterPart:
 def _is_one_of(stored: Any, values: Sequence[Any]) -> bool:
     return any(
         each is None if value is None else _compares(operator.eq, each, value)
-        for each in _elements(stored)
+        for each in _as_elements(stored)
         for value in values
     )
 
 
 def _not_in(key: str, operand: object) -> FilterPart:
-    return join(" AND ", [exists(key, operand=True), negated(_in(key, _list("$nin", operand)))])
+    return join(" AND ", [exists(key, operand=True), negated(_in(key, _list_operand("$nin", operand)))])
 
 
 def _is_none_of(stored: Any, values: Sequence[Any]) -> bool:
     return stored is not MISSING and not _is_one_of(stored, values)
 
 
-def _between(key: str, operand: object) -> FilterPart:
+def _in_range(key: str, operand: object) -> FilterPart:
+    """Return the condition of ``$between``."""
     low, high = operand if is_list(operand) and len(operand) == 2 else (None, None)  # noqa: PLR2004
     if low is None or high is None:
         raise FilterError(f"$between takes [lowest, highest], both included, not {shown(operand)}")
-    values = [_value(low), _value(high)]
-    kind, other = map(_kind, values)
+    values = [_comparable_value(low), _comparable_value(high)]
+    kind, other = map(_comparable_type, values)
     if kind is not other:
         return join(" OR ", [])  # nothing is between a string and a number
     return _where(key, "BETWEEN ? AND ?", _TYPES[kind], values)
@@ -233,7 +234,9 @@ def _between(key: str, operand: object) -> FilterPart:
 
 def _is_between(stored: Any, operand: Any) -> bool:
     low, high = operand
-    return any(_compares(operator.ge, each, low) and _compares(operator.le, each, high) for each in _elements(stored))
+    return any(
+        _compares(operator.ge, each, low) and _compares(operator.le, each, high) for each in _as_elements(stored)
+    )
 
 
 _NOT_EQUAL = Operator(lambda key, operand: _not_in(key, [operand]), lambda stored, value: _is_none_of(stored, [value]))
@@ -250,7 +253,7 @@ OPERATORS: Mapping[str, Operator] = {
     "$in": Operator(_in, _is_one_of),
     "$nin": Operator(_not_in, _is_none_of),
     "$contains": Operator(equals, is_equal),
-    "$between": Operator(_between, _is_between),
+    "$between": Operator(_in_range, _is_between),
     "$exists": Operator(exists, lambda stored, operand: (stored is not MISSING) is operand),
 }
 """The operators that a key takes, by name."""
@@ -270,7 +273,8 @@ def _keys_in(filter: Filter) -> Iterator[str]:
             yield stored_form(key)
 
 
-def _all_of(filter: object, depth: int) -> FilterPart:
+def _translate_filter(filter: object, depth: int) -> FilterPart:
+    """Return the condition in SQL of a filter, or of one nested in it."""
     if not isinstance(filter, Mapping):
         example = "a filter is a mapping such as {'year': {'$gte': 2025}}"
         if callable(filter):
@@ -292,10 +296,10 @@ def _clause(given: object, value: object, depth: int) -> FilterPart:
         if not is_list(value) or not value:
             raise FilterError(f"{key} takes a list of filters with at least one in it, not {shown(value)}")
         if key == "$and":
-            return join(" AND ", [_all_of(each, depth + 1) for each in value])
-        return join(" OR ", [_all_of(each, depth + 1) for each in _with_equals_together(value)])
+            return join(" AND ", [_translate_filter(each, depth + 1) for each in value])
+        return join(" OR ", [_translate_filter(each, depth + 1) for each in _with_equals_together(value)])
     if key == "$not":
-        return negated(_all_of(value, depth + 1))
+        return negated(_translate_filter(value, depth + 1))
     if key.startswith("$"):
         raise FilterError(f"{shown(key)} isn't an operator that can replace a key; those are $and, $or and $not")
     if not isinstance(value, Mapping):
@@ -333,7 +337,8 @@ def is_list(value: object) -> TypeGuard[Sequence[Any]]:
     return isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
 
 
-def _list(operator: str, operand: object) -> Sequence[object]:
+def _list_operand(operator: str, operand: object) -> Sequence[object]:
+    """Return the list that an operator takes."""
     if not is_list(operand) and not isinstance(operand, set | frozenset):
         raise FilterError(f"{operator} takes a list of values, not {shown(operand)}")
     return list(operand)
@@ -359,7 +364,9 @@ def _where(key: str, comparison: str, types: str, values: list[Any]) -> FilterPa
     """Return the condition that a value, or an element of it if it is a list, compares and is of a type."""
     path, holds = f"$.{key}", f"value {comparison} AND type {types}"
     if not _PLAIN.fullmatch(key):
-        return _among(_ITSELF_OR_ELEMENTS_OF_KEY, holds, FilterPart("", [_value(key)] * 2 + values, brackets=12))
+        return _among(
+            _ITSELF_OR_ELEMENTS_OF_KEY, holds, FilterPart("", [_comparable_value(key)] * 2 + values, brackets=12)
+        )
     if len(values) > _MAX_WRITTEN_TWICE:
         return _among(_ITSELF_OR_ELEMENTS, holds, FilterPart("", [path] * 4 + values, _owner(key), brackets=10))
     # SQLite evaluates the type only where the comparison holds, unless it is inside a function's brackets.
@@ -381,7 +388,7 @@ def _where_type(key: str, types: str) -> FilterPart:
         sql = f"ifnull(json_type(metadata, ?) {types}, 0)"
         return FilterPart(sql, [f"$.{key}"], _owner(key))
     sql = f"EXISTS (SELECT 1 FROM json_each(metadata) WHERE key = ? AND type {types})"
-    return FilterPart(sql, [_value(key)])
+    return FilterPart(sql, [_comparable_value(key)])
 
 
 def _among(values: str, condition: str, part: FilterPart) -> FilterPart:
@@ -409,19 +416,22 @@ def join(joint: str, parts: Sequence[FilterPart]) -> FilterPart:
     for part in parts:
         by_owner.setdefault(part.owner, []).append(part)
     if len(by_owner) <= 1:
-        return _joined(joint, parts)
+        return _join_conditions(joint, parts)
     of_sentences = by_owner.pop("sentence", [])
-    return _joined(joint, [*[of_sentence(_joined(joint, of_owner)) for of_owner in by_owner.values()], *of_sentences])
+    return _join_conditions(
+        joint, [*[of_sentence(_join_conditions(joint, of_owner)) for of_owner in by_owner.values()], *of_sentences]
+    )
 
 
-def _joined(joint: str, parts: Sequence[FilterPart]) -> FilterPart:
+def _join_conditions(joint: str, parts: Sequence[FilterPart]) -> FilterPart:
+    """Join conditions by ``AND`` or ``OR``."""
     if not parts:
         return FilterPart("0" if joint == " OR " else "1", [])
     if len(parts) == 1:
         return parts[0]
     # In groups, the deepest one first, as SQLite's parser stack is limited.
     size = -(-len(parts) // _GROUPS)
-    groups = [_joined(joint, parts[start : start + size]) for start in range(0, len(parts), size)]
+    groups = [_join_conditions(joint, parts[start : start + size]) for start in range(0, len(parts), size)]
     first, *others = sorted(groups, key=lambda part: -part.brackets)
     owners = {part.owner for part in groups}
     whole = FilterPart(
@@ -468,7 +478,8 @@ def _in_form(condition: Condition, form: Mapping[str, str]) -> Condition:
 # Values, and how they compare in Python
 
 
-def _value(given: object) -> Scalar:
+def _comparable_value(given: object) -> Scalar:
+    """Return a filter's value as it is compared with stored ones."""
     value = stored_form(given)
     if isinstance(value, str) and not LONE_SURROGATE.search(value):
         return str(without_nul(value))
@@ -482,20 +493,21 @@ def _value(given: object) -> Scalar:
     )
 
 
-def _kind(value: object) -> type | None:
+def _comparable_type(value: object) -> type | None:
     """Return the kind of a value; ``None`` for one that a filter can't compare with."""
     if isinstance(value, str | bool):
         return str if isinstance(value, str) else bool
     return float if isinstance(value, int | float) else None
 
 
-def _elements(stored: Any) -> Sequence[Any]:
+def _as_elements(stored: Any) -> Sequence[Any]:
+    """Return the elements of a stored list; a list of the value itself if it isn't one."""
     return stored if isinstance(stored, list | tuple) else [stored]
 
 
 def _compares(holds: Callable[[Any, Any], Any], stored: Any, value: Any) -> bool:
     """Return whether a comparison holds; never between values of two kinds, nor with a list or a mapping."""
-    return _kind(stored) is _kind(value) and bool(holds(_as_in_sql(stored), _as_in_sql(value)))
+    return _comparable_type(stored) is _comparable_type(value) and bool(holds(_as_in_sql(stored), _as_in_sql(value)))
 
 
 def _as_in_sql(value: Any) -> Any:
@@ -512,19 +524,20 @@ def _as_in_sql(value: Any) -> Any:
 
 def without_nul(value: Any) -> Any:
     """Replace NULs in a string, or in all strings of lists and dictionaries."""
-    return _changed(value, lambda text: text.replace(STAND_IN, f"{STAND_IN}1").replace("\0", f"{STAND_IN}0"))
+    return _map_strings(value, lambda text: text.replace(STAND_IN, f"{STAND_IN}1").replace("\0", f"{STAND_IN}0"))
 
 
 def with_nul(value: Any) -> Any:
     """Undo `without_nul`."""
-    return _changed(value, lambda text: text.replace(f"{STAND_IN}0", "\0").replace(f"{STAND_IN}1", STAND_IN))
+    return _map_strings(value, lambda text: text.replace(f"{STAND_IN}0", "\0").replace(f"{STAND_IN}1", STAND_IN))
 
 
-def _changed(value: Any, change: Callable[[str], str]) -> Any:
+def _map_strings(value: Any, change: Callable[[str], str]) -> Any:
+    """Change all strings of a JSON value, those of keys too."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [_changed(each, change) for each in value]
+        return [_map_strings(each, change) for each in value]
     if isinstance(value, dict):
-        return {_changed(key, change): _changed(each, change) for key, each in value.items()}
+        return {_map_strings(key, change): _map_strings(each, change) for key, each in value.items()}
     return value

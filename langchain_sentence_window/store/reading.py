@@ -322,7 +322,7 @@ def read_candidates(
         before=np.where(stands[:, 3] > starts, _places_beside(stands, every, -1), NO_TEXT),
         after=np.where(stands[:, 3] + 1 < ends, _places_beside(stands, every, 1), NO_TEXT),
         headings=[section.heading for section in sections],
-        kinds=_kinds(rows),
+        kinds=_sentence_kinds(rows),
         document_frequency=scores.document_frequency,
         scores=scores.fused,
     )
@@ -345,7 +345,8 @@ def _places_beside(stands: Rows, every: Rows, step: int) -> Rows:
     return np.where((every[at] == wanted).all(axis=1), at, NO_TEXT)
 
 
-def _kinds(rows: Sequence[Row]) -> list[str]:
+def _sentence_kinds(rows: Sequence[Row]) -> list[str]:
+    """Return the kind of the sentence in each row."""
     kinds = ["" if row.section_key == NONE else PROSE for row in rows]
     special = [at for at, row in enumerate(rows) if kinds[at] and row.own and _KIND_IN_JSON in row.own]
     for at, own in zip(special, read_metadata([rows[at].own or "{}" for at in special]), strict=True):

@@ -100,7 +100,7 @@ class WordCache:
                 index = self._copied(snapshot)
                 if index is None:
                     index = LexicalIndex(None)
-                    index.change(None, _texts(snapshot, 0))
+                    index.change(None, _texts_to_index(snapshot, 0))
                 self._current = version, index.searcher()
             return
         transaction = snapshot
@@ -110,11 +110,11 @@ class WordCache:
             changes = None if at is None else transaction.changes_since(at)
             if self._index is None or changes is None:
                 self._index = self._emptied()
-                self._index.change(None, _texts(transaction, 0))
+                self._index.change(None, _texts_to_index(transaction, 0))
             elif len(changes.removed) and version.sentences <= MAX_WRITTEN_ANEW:
-                self._index.change(None, _texts(transaction, 0))
+                self._index.change(None, _texts_to_index(transaction, 0))
             elif at != version:
-                self._index.change(changes.removed, _texts(transaction, changes.last_row))
+                self._index.change(changes.removed, _texts_to_index(transaction, changes.last_row))
             if at != version and self._folder is not None:
                 # A file that was damaged since it was written must not get a new checksum.
                 before = {} if kept is None or changes is None else kept.files
@@ -215,7 +215,7 @@ def checksums_in(folder: Path, known: Mapping[str, Checksum] = MappingProxyType(
     return {path.name: known.get(path.name) or checksum_of(path) for path in paths}
 
 
-def _texts(snapshot: Snapshot, after: int) -> Iterator[tuple[int, str]]:
+def _texts_to_index(snapshot: Snapshot, after: int) -> Iterator[tuple[int, str]]:
     """Yield the rows after one, with the texts to index."""
     last, before = None, ""
     for row, text, section in snapshot.execute(
@@ -319,13 +319,13 @@ class LexicalIndex:
 _INDEXES: "weakref.WeakSet[LexicalIndex]" = weakref.WeakSet()
 
 
-def _after_fork_in_child() -> None:
+def _reset_indexes_after_fork() -> None:
     for index in list(_INDEXES):
         index.after_fork()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_after_fork_in_child)
+    os.register_at_fork(after_in_child=_reset_indexes_after_fork)
 
 
 @dataclass(eq=False)
