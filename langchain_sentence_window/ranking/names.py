@@ -147,7 +147,7 @@ def name_keys(name: str) -> frozenset[str]:
         parts += [words[1:], words[:-1]]
     named = list(filter(None, [words, *parts]))
     # "Best Buy" has no ending, but "BESTBUY" has one.
-    return frozenset([*map(_key, named), *map("".join, named)])
+    return frozenset([*map(_spelling_key, named), *map("".join, named)])
 
 
 def keys_in(text: str) -> set[str]:
@@ -256,7 +256,7 @@ def _naming(
         if any(other.first <= phrase.first and phrase.end <= other.end and other != phrase for other in phrases):
             continue  # it is a part of a longer name
         words = tuple(token.word for token in question.tokens[phrase.first : phrase.end])
-        best = _best(phrase.key, owners[phrase.key], asked)
+        best = _best_documents(phrase.key, owners[phrase.key], asked)
         if len(best) <= MAX_NAMED:
             spans.append(question.span(phrase))
             for doc_id, name in best.items():
@@ -284,12 +284,12 @@ def _is_of_longer_name(text: str, tokens: Sequence[Token], at: int) -> bool:
     return False
 
 
-def _best(key: str, names: Mapping[str, str], asked: set[str]) -> dict[str, str]:
+def _best_documents(key: str, names: Mapping[str, str], asked: set[str]) -> dict[str, str]:
     """Return the documents of a key whose names have most words of the question, best without others."""
     ranks = {}
     for doc_id, name in names.items():
         words = _words_of_name(name)
-        ranks[doc_id] = len(asked & {*map(_stem, words), *_YEAR.findall(name.lower())}), _key(words) == key
+        ranks[doc_id] = len(asked & {*map(_stem, words), *_YEAR.findall(name.lower())}), _spelling_key(words) == key
     highest = max(ranks.values())
     return {doc_id: names[doc_id] for doc_id, rank in ranks.items() if rank == highest}
 
@@ -299,7 +299,7 @@ def _words_of_name(name: str) -> list[str]:
     return words[1:] if len(words) > 1 and words[0] in _ARTICLES else words
 
 
-def _key(words: Sequence[str]) -> str:
+def _spelling_key(words: Sequence[str]) -> str:
     """Return what words have in common with other ways to write them: they are one word, without its endings."""
     return "".join([*words[:-1], *map(_stem, words[-1:])])
 

@@ -121,7 +121,7 @@ def _dense_rank(facts: CandidateFacts) -> Numbers:
     return -np.log1p(better.astype(np.float64))
 
 
-def _document(facts: CandidateFacts) -> Numbers:
+def _document_mean(facts: CandidateFacts) -> Numbers:
     """Prefer documents in which several sentences are close to the query."""
     return _best_mean(facts.dense, [document for document, _ in facts.candidates.keys])
 
@@ -150,7 +150,7 @@ def _bigrams(facts: CandidateFacts) -> Numbers:
     return np.asarray(np.einsum("ij,j->i", pairs, inverse_document_frequency(pairs.sum(axis=0), len(facts))))
 
 
-def _place(facts: CandidateFacts) -> Numbers:
+def _place_in_section(facts: CandidateFacts) -> Numbers:
     """Prefer the first sentences of a section, which usually state its subject."""
     return np.asarray(np.exp(-(facts.indexes - facts.candidates.section_starts) / 3))
 
@@ -223,7 +223,7 @@ SIGNALS: Mapping[str, Signal] = MappingProxyType(
         "dense_rank": Signal(
             "minus the logarithm of 1 + the number of better scores by meaning", _dense_rank, is_standardized=True
         ),
-        "document": Signal("mean of its document's three best scores by meaning", _document, is_standardized=True),
+        "document": Signal("mean of its document's three best scores by meaning", _document_mean, is_standardized=True),
         "section": Signal("mean of its section's three best scores by meaning", _section, is_standardized=True),
         "coverage_own": Signal(
             "share of the query's words in it; rare ones count more",
@@ -243,7 +243,9 @@ SIGNALS: Mapping[str, Signal] = MappingProxyType(
             is_standardized=True,
             is_of_words=True,
         ),
-        "place": Signal("1 for the first sentence of a section, less by a factor of e every three sentences", _place),
+        "place": Signal(
+            "1 for the first sentence of a section, less by a factor of e every three sentences", _place_in_section
+        ),
         "early": Signal("1 for the first sentence of a document, less by a factor of e every five sentences", _early),
         "window_length": Signal(
             "logarithm of the characters of its window, minus 5: of it, and of the next one if it is short or a label",

@@ -68,7 +68,7 @@ def find_words(terms: QueryTerms, texts: Sequence[str]) -> WordMatches:
     if not words.size:
         return WordMatches(words, pairs)
     of_texts = _WordSpans.of("\n".join(texts))
-    places, numbers = _occurrences(_WordSpans.of(" ".join(terms.words)), of_texts)
+    places, numbers = _match_words(_WordSpans.of(" ".join(terms.words)), of_texts)
     ends_of_texts = np.cumsum(np.array([*map(len, texts)]) + 1)
     holders = np.searchsorted(ends_of_texts, of_texts.starts[places] - 1, side="right")
     words[holders, numbers] = True
@@ -126,7 +126,7 @@ class _WordSpans:
         return [data[start:end] for start, end in spans]
 
 
-def _occurrences(words: _WordSpans, others: _WordSpans) -> tuple[_Indexes, _Indexes]:
+def _match_words(words: _WordSpans, others: _WordSpans) -> tuple[_Indexes, _Indexes]:
     """Return which of other words are among some different words, and the number of each among these."""
     number_of = {word: number for number, word in enumerate(words.written(np.arange(len(words.starts))))}
     # To cut out every word would take ten times as long as the rest.

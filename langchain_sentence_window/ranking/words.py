@@ -105,7 +105,7 @@ def is_lower_case(word: str) -> bool:
 def separated(text: str) -> str:
     """Return the words of a text with spaces between them, for an index that knows nothing else of words."""
     blanked = _blanked(text)
-    return blanked if text.isascii() else UNSPACED_RUN.sub(_pairs, blanked)
+    return blanked if text.isascii() else UNSPACED_RUN.sub(_split_into_pairs, blanked)
 
 
 _COMPOUND = re.compile(r"(?<![\w-])([^\W\d_]{1,30})[-\u2010\u2011]([^\W\d_]{1,30})(?![\w-])")
@@ -168,7 +168,8 @@ def _blanked(text: str) -> str:
     return text.translate(_BLANKS)
 
 
-def _pairs(run: re.Match[str]) -> str:
+def _split_into_pairs(run: re.Match[str]) -> str:
+    """Return a run of characters as overlapping pairs, with spaces around each."""
     return f" {' '.join(map(''.join, pairwise(run[0]))) or run[0]} "
 
 

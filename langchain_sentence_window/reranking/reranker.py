@@ -152,7 +152,7 @@ def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: 
     Returns:
         Spans in order; all characters but white space are covered.
     """
-    units, sizes = _units(text, sentences, hits, count, max_tokens)
+    units, sizes = _passage_units(text, sentences, hits, count, max_tokens)
     # One more for each unit: joined to others, its first word may need another token.
     ends = [0, *accumulate(size + 1 for size in sizes)]
 
@@ -160,13 +160,13 @@ def passages(text: str, sentences: Sequence[Span], hits: Sequence[Span], count: 
         return first >= 0 and last < len(units) and ends[last + 1] - ends[first] <= max_tokens + 1
 
     found = [i for i, (start, end) in enumerate(units) if any(start < right and left < end for left, right in hits)]
-    runs = [grown(run, fits) for run in _joined(found, fits)]
+    runs = [grown(run, fits) for run in _join_units(found, fits)]
     covered = {i for first, last in runs for i in range(first, last + 1)}
-    runs += _joined([i for i in range(len(units)) if i not in covered], fits)
+    runs += _join_units([i for i in range(len(units)) if i not in covered], fits)
     return [(units[first][0], units[last][1]) for first, last in sorted(set(runs))]
 
 
-def _units(
+def _passage_units(
     text: str, sentences: Sequence[Span], hits: Sequence[Span], count: Count, max_tokens: int
 ) -> tuple[list[Span], list[int]]:
     """Return the units that no passage cuts, and their tokens: hits, sentences, and parts of what is too long."""
@@ -175,23 +175,23 @@ def _units(
     units: list[Span] = []
     sizes: list[int] = []
     for span, size in zip(whole, count([text[start:end] for start, end in whole]), strict=True):
-        parts = [span] if size <= max_tokens else _parts(text, span, count, max_tokens)
+        parts = [span] if size <= max_tokens else _halve_span(text, span, count, max_tokens)
         units += parts
         sizes += [size] if size <= max_tokens else count([text[start:end] for start, end in parts])
     return units, sizes
 
 
-def _parts(text: str, span: Span, count: Count, max_tokens: int) -> list[Span]:
+def _halve_span(text: str, span: Span, count: Count, max_tokens: int) -> list[Span]:
     """Halve a span between words until each part fits or is a word."""
     words = [match.span() for match in _WORD.finditer(text, *span)]
     middle = len(words) // 2
     if middle == 0 or count([text[slice(*span)]])[0] <= max_tokens:
         return [span]
     left, right = (span[0], words[middle - 1][1]), (words[middle][0], span[1])
-    return [*_parts(text, left, count, max_tokens), *_parts(text, right, count, max_tokens)]
+    return [*_halve_span(text, left, count, max_tokens), *_halve_span(text, right, count, max_tokens)]
 
 
-def _joined(chosen: Sequence[int], fits: Callable[[int, int], bool]) -> list[tuple[int, int]]:
+def _join_units(chosen: Sequence[int], fits: Callable[[int, int], bool]) -> list[tuple[int, int]]:
     """Join chosen units into as few runs as fit."""
     runs: list[tuple[int, int]] = []
     for i in chosen:

@@ -163,10 +163,11 @@ async def fill_bm25_index(
             raise InvalidInputError(f"{message}; or add the documents again, or leave out bm25_index") from error
         # Another thread may have replaced them since the search.
         warnings.warn(f"{message}; or add the documents again", SentenceWindowWarning, stacklevel=2)
-    await io.in_thread(bm25_index.fill, _readable(adapter, stored), lacking)
+    await io.in_thread(bm25_index.fill, _readable_sentences(adapter, stored), lacking)
 
 
-def _readable(adapter: StoreAdapter, stored: Sequence[Document]) -> Iterator[StoredSentence]:
+def _readable_sentences(adapter: StoreAdapter, stored: Sequence[Document]) -> Iterator[StoredSentence]:
+    """Yield the sentences among stored Documents."""
     for document in stored:
         with suppress(IncompleteWindowError):  # a store may hold other things too
             yield adapter.read(document)

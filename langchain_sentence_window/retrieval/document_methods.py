@@ -67,7 +67,7 @@ class DocumentMethods(QueryMethods):
             InvalidInputError: The store can't list what it holds, or the filter can't be read.
         """
         scope = self.scope(filter)
-        wanted = None if source is None else _text_of(source)
+        wanted = None if source is None else _source_as_string(source)
         return run(scope.adapter.list_documents(BLOCKING, scope.filter, wanted))
 
     async def adocuments(
@@ -75,7 +75,7 @@ class DocumentMethods(QueryMethods):
     ) -> list[IndexedDocument]:
         """Async version of `documents`."""
         scope = self.scope(filter)
-        wanted = None if source is None else _text_of(source)
+        wanted = None if source is None else _source_as_string(source)
         return await arun(lambda io: scope.adapter.list_documents(io, scope.filter, wanted))
 
     def delete(
@@ -131,7 +131,7 @@ class DocumentMethods(QueryMethods):
 
         check_binds(filter)
         names = None if ids is None and (source is not None or filter is not None) else checked_ids(ids)
-        scope, wanted = self.scope(filter), None if source is None else _text_of(source)
+        scope, wanted = self.scope(filter), None if source is None else _source_as_string(source)
         return await delete_documents(io, scope, names, source=wanted, bm25_index=self.bm25_index)
 
     async def _add(
@@ -153,7 +153,7 @@ class DocumentMethods(QueryMethods):
         return await ingest_batches(io, scope, batches, prepare, **how)
 
 
-def _text_of(source: object) -> str:
+def _source_as_string(source: object) -> str:
     """Return a source as metadata has it.
 
     Raises:

@@ -232,10 +232,10 @@ def surroundings(
         before, after = (side + NEAR + 1 for side in WIDENING)
     elif k > MAX_JOINED:  # such windows aren't completed
         windows = 0
-    return list(needed), list(_around(open_hits, known, windows, before, after))
+    return list(needed), list(_keys_around_hits(open_hits, known, windows, before, after))
 
 
-def _around(
+def _keys_around_hits(
     hits: Sequence[Hit], known: SentencesByKey, windows: int, before: int, after: int
 ) -> dict[SentenceKey, None]:
     """Return the sentences around the hits of the first windows.

@@ -97,7 +97,7 @@ def read_index_settings(folder: str | PathLike[str]) -> IndexSettings:
     except OSError as error:
         raise StoreError(f"{str(path)!r} can't be read ({error}); make it readable, or delete it") from error
     try:
-        settings = _read(content)
+        settings = _parse_index_settings(content)
     except InvalidInputError as error:
         raise StoreError(f"{str(path)!r} can't be used: {error}; {_CURE}") from error
     names = [*settings.unknown.get("retriever", ()), *(settings.unknown.keys() - {"retriever", "version"})]
@@ -145,7 +145,7 @@ def write_index_settings(folder: str | PathLike[str], settings: IndexSettings) -
 # Reading
 
 
-def _read(content: bytes) -> IndexSettings:
+def _parse_index_settings(content: bytes) -> IndexSettings:
     if len(content) > MAX_BYTES:
         raise InvalidInputError(f"it has more than {MAX_BYTES:,} bytes, so it isn't one of this package")
     try:

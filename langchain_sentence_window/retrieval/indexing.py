@@ -99,7 +99,7 @@ async def replace_documents(
         stale = [sentence_id(doc_id, index) for doc_id in doc_ids for index in range(MAX_UNSEEN)]
     else:
         stale = [sentence_id(*key_of(each)) for all_of in stored.values() for each in all_of]
-    await _write(io, adapter, sentences, contexts, show_progress=show_progress)
+    await _write_sentences(io, adapter, sentences, contexts, show_progress=show_progress)
     new = {sentence.id for sentence in sentences}
     await adapter.remove(io, [id_ for id_ in reversed(stale) if id_ not in new])
     if bm25_index is not None:
@@ -166,7 +166,7 @@ async def _check_writable(io: IO, scope: Scope, sentences: Sequence[Document], d
     await sentences_to_change(io, scope, doc_ids)
 
 
-async def _write(
+async def _write_sentences(
     io: IO,
     adapter: StoreAdapter,
     sentences: Sequence[Document],
@@ -279,17 +279,19 @@ def copy_index(
         StoreChangedError: A sentence was deleted meanwhile.
     """
     return run(
-        _copy(BLOCKING, source, target, source_key=source_key, join_parts=join_parts, show_progress=show_progress)
+        _copy_between_stores(
+            BLOCKING, source, target, source_key=source_key, join_parts=join_parts, show_progress=show_progress
+        )
     )
 
 
 @with_arguments_of(copy_index)
 async def acopy_index(*given: Any, **settings: Any) -> int:
     """Async version of `copy_index`."""
-    return await _copy(ASYNC, *given, **settings)
+    return await _copy_between_stores(ASYNC, *given, **settings)
 
 
-async def _copy(
+async def _copy_between_stores(
     io: IO,
     source: VectorStore,
     target: VectorStore,
@@ -324,7 +326,7 @@ async def _copy(
         if embedding is not None and not await io.in_thread(source.is_made_with, embedding):
             sample = await io.in_thread(source.sample_embedded)
             await _check_embedder(io, embedding, sample, describe_embedder(source.embeddings))
-        slices, total = _read(io, source.export()), len(source)
+        slices, total = _read_slices(io, source.export()), len(source)
     else:
         slices = _proven(io, sentence_slices(io, source, source_key, join_parts), embedding)
     copied, fitter = 0, MetadataFitter(adapter.limits)
@@ -369,6 +371,7 @@ async def _check_embedder(io: IO, embedding: Embeddings, sample: Sequence[tuple[
         )
 
 
-async def _read(io: IO, slices: Iterator[Slice]) -> AsyncIterator[Slice]:
+async def _read_slices(io: IO, slices: Iterator[Slice]) -> AsyncIterator[Slice]:
+    """Yield slices, each of them read in a thread."""
     while (part := await io.in_thread(next, slices, None)) is not None:
         yield part

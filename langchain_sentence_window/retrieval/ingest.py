@@ -283,12 +283,15 @@ async def with_known_parts(io: IO, scope: Scope, groups: Sequence[Group], join: 
                 )
         return list(groups)
     return [
-        Group(group.doc_id, _merged(group.parts, stored[group.doc_id], join)) if stored.get(group.doc_id) else group
+        Group(group.doc_id, _merge_with_stored(group.parts, stored[group.doc_id], join))
+        if stored.get(group.doc_id)
+        else group
         for group in groups
     ]
 
 
-def _merged(parts: list[Part], sentences: Sequence[StoredSentence], join: JoinParts) -> list[Part]:
+def _merge_with_stored(parts: list[Part], sentences: Sequence[StoredSentence], join: JoinParts) -> list[Part]:
+    """Return the parts of a document, new ones and those that its stored sentences came from."""
     key = join if isinstance(join, str) else None
     with_blocks = any(part.blocks is not None for part in parts)
     try:

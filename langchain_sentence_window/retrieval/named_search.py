@@ -63,7 +63,7 @@ async def named_search(io: IO, scope: Scope, request: Request, k: int) -> Hits:
     if of_named is None:  # the store has no such filter
         if everywhere is None:
             return await find_hits(io, scope, request, query, k)
-        return replace(_joined(named, everywhere, everywhere, k), searches=everywhere.searches)
+        return replace(_join_hits(named, everywhere, everywhere, k), searches=everywhere.searches)
     filters = [each for each in (scope.filter, of_named) if each is not None]
     inside = replace(scope, filter=scope.adapter.join(filters))
     # Some sentences of each document are to be among the best.
@@ -72,7 +72,7 @@ async def named_search(io: IO, scope: Scope, request: Request, k: int) -> Hits:
     needs_others = not named.is_limited or named.asks_twice or len(first.hits) < k
     if everywhere is None and needs_others:
         everywhere = await find_hits(io, scope, request, query, k)
-    return _joined(named, first, everywhere, k)
+    return _join_hits(named, first, everywhere, k)
 
 
 def names_of_documents(sentences: Iterable[StoredSentence], metadata_keys: Sequence[str]) -> DocumentNames:
@@ -95,7 +95,7 @@ def names_of_documents(sentences: Iterable[StoredSentence], metadata_keys: Seque
     return DocumentNames(names, first_lines)
 
 
-def _joined(named: Naming, first: Hits, others: Hits | None, k: int) -> Hits:
+def _join_hits(named: Naming, first: Hits, others: Hits | None, k: int) -> Hits:
     """Join what was found in the documents that a question names with what was found everywhere.
 
     Args:

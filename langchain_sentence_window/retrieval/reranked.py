@@ -88,7 +88,7 @@ def _matched(reranker: str, found: object, searched: Sequence[Document]) -> dict
     Raises:
         InvalidInputError: The result isn't a list of Documents, or none of them belongs to a window.
     """
-    given = _checked(reranker, found, searched)
+    given = _check_reranker_result(reranker, found, searched)
     by_name: dict[str, int | None] = {}
     for rank, document in enumerate(searched, 1):
         # A text that two windows share identifies neither.
@@ -114,7 +114,7 @@ def _matched(reranker: str, found: object, searched: Sequence[Document]) -> dict
     return {"documents": documents, "search_ranks": [rank for rank, _ in ranks], "left_out": left_out}
 
 
-def _checked(reranker: str, found: object, searched: Sequence[Document]) -> list[Document]:
+def _check_reranker_result(reranker: str, found: object, searched: Sequence[Document]) -> list[Document]:
     if not isinstance(found, Iterable) or isinstance(found, str | bytes | Mapping | Document):
         raise InvalidInputError(
             f"the reranker {reranker} returned {shown(found)}; it must return a list of the Documents it was given"

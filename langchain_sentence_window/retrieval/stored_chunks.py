@@ -210,7 +210,7 @@ async def sentence_slices(
             vectors = dict[str, Sequence[float]]()
             for some in batches(ids, _IDS_AT_ONCE):
                 vectors |= await reader.adapter.vectors_of(io, some)
-            yield sentences, np.array([_of(vectors, id_) for id_ in ids], dtype=np.float32)
+            yield sentences, np.array([_look_up_chunk(vectors, id_) for id_ in ids], dtype=np.float32)
     reader.warn()
 
 
@@ -238,7 +238,7 @@ class _Chunks(NamedTuple):
     @property
     def unplaced(self) -> int:
         """The number of chunks of which nothing says what they follow."""
-        return 0 if self.is_ours else sum(not _follows(before, part) for before, part in pairwise(self.parts))
+        return 0 if self.is_ours else sum(not _chunk_follows(before, part) for before, part in pairwise(self.parts))
 
     def as_sentences(self, adapter: StoreAdapter) -> tuple[list[Document], list[str]]:
         """Return sentence Documents, and the ids of the texts that they are; blank texts are left out."""
@@ -248,7 +248,7 @@ class _Chunks(NamedTuple):
                 adapter.read(each)
             return ordered, [str(each.id) for each in ordered]
         parts = [part for part in self.parts if part.text.strip()]
-        joined = _joined(self.name, parts)
+        joined = _join_chunks(self.name, parts)
         sentences = [Sentence(span.source_start, span.source_end, 0, len(parts)) for span in joined.spans]
         return sentence_documents(joined, sentences, None, MetadataFitter(JSON)), [
             str(part.document.id) for part in parts
@@ -325,7 +325,9 @@ class _ChunkReader:
         if found is None:
             raise InvalidInputError(f"{self.adapter.name} can't fetch by id, so its chunks can't be read")
         by_id = {str(document.id): document for document in found}
-        groups = [_Chunks(name, self._ordered([_of(by_id, id_) for id_ in each])) for name, each in names.items()]
+        groups = [
+            _Chunks(name, self._ordered([_look_up_chunk(by_id, id_) for id_ in each])) for name, each in names.items()
+        ]
         for group in groups:
             self.survey.documents += 1
             self.survey.chunks += len(group.parts)
@@ -386,7 +388,8 @@ async def _next(groups: AsyncIterator[_Chunks]) -> _Chunks | None:
     return await anext(groups, None)
 
 
-def _of(found: Mapping[str, T], id_: str) -> T:
+def _look_up_chunk(found: Mapping[str, T], id_: str) -> T:
+    """Return what was found for a chunk's id."""
     if id_ not in found:
         raise StoreChangedError(f"the chunk {shown(id_)} was deleted while the store was read; read it again")
     return found[id_]
@@ -396,7 +399,7 @@ def _is_ours(document: Document) -> bool:
     return all(key in document.metadata for key in (DOC_ID, SENTENCE_INDEX, SECTION_START))
 
 
-def _follows(before: Part, part: Part) -> bool:
+def _chunk_follows(before: Part, part: Part) -> bool:
     """Return whether a number, or an overlap, says that one chunk comes after another."""
     if part.is_numbered and before.is_numbered:
         if part.identity != before.identity:
@@ -406,7 +409,7 @@ def _follows(before: Part, part: Part) -> bool:
     return overlap(before.text.rstrip(), part.text.lstrip()) > 0
 
 
-def _joined(name: str, parts: Sequence[Part]) -> JoinedDocument:
+def _join_chunks(name: str, parts: Sequence[Part]) -> JoinedDocument:
     """Put sentences one after the other, with the white space that their positions tell, or a space."""
     texts, spans, at = list[str](), list[PartSpan](), 0
     for index, part in enumerate(parts):

@@ -138,8 +138,8 @@ def _log_query(query: Query) -> None:
         _count(len(query.documents), "window"),
         f"{len(query.windows):,} found",
         _count(len(query.expansion.hits), "hit"),
-        _times(query.seconds),
-        _names(found.named),
+        _format_seconds(query.seconds),
+        _describe_naming(found.named),
         _relevance(found.relevance),
     )
 
@@ -173,12 +173,12 @@ def _count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
-def _times(seconds: Mapping[str, float]) -> str:
+def _format_seconds(seconds: Mapping[str, float]) -> str:
     stages = ", ".join(f"{stage} {taken:.3f}" for stage, taken in seconds.items())
     return f"{sum(seconds.values()):.3f} s ({stages})"
 
 
-def _names(named: Naming | None) -> str:
+def _describe_naming(named: Naming | None) -> str:
     return "" if named is None else f"; it names {listed([each.doc_id for each in named.documents])}"
 
 

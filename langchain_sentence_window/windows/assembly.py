@@ -305,7 +305,7 @@ def _take(found: "_GrowingWindows", item: Ranked, rank: int, k: int, *, may_say_
     if found.count == k and (not found.may_join(item.window) or not found.grown(item)[1]):
         return IS_BEYOND_K  # smaller parts are near nothing, either
     reason = DOES_NOT_FIT
-    for part in _parts(found, item):
+    for part in _window_parts(found, item):
         for gap in (NEAR, 0) if item.is_open else (0,):
             grown, joined = found.grown(item.with_window(part), gap)
             if found.count - len(joined) == k:
@@ -317,7 +317,7 @@ def _take(found: "_GrowingWindows", item: Ranked, rank: int, k: int, *, may_say_
     return reason
 
 
-def _parts(found: "_GrowingWindows", item: Ranked) -> Sequence[Window]:
+def _window_parts(found: "_GrowingWindows", item: Ranked) -> Sequence[Window]:
     """Return a window and ever smaller parts of it. Windows of a size that the user set may be long."""
     parts = [item.window, *smaller(item.window)]
 

@@ -199,7 +199,7 @@ async def why(io: IO, request: Request, allowed: Scope, key: SentenceKey) -> Sen
         allowed: What the retriever's own filter lets through; nothing is revealed of anything else.
         key: The document and the index of the sentence.
     """
-    sentence = await _read(io, allowed, key, request.query)
+    sentence = await _fetch_sentence(io, allowed, key, request.query)
     if sentence is None:
         reason = "there is no such sentence in what the retriever's filter lets through"
         cure = "Look for its name with documents(), and for its sentences with explain()."
@@ -214,7 +214,7 @@ async def why(io: IO, request: Request, allowed: Scope, key: SentenceKey) -> Sen
         text=sentence.text,
         heading=sentence.heading,
     )
-    if await _read(io, request.scope, key, request.query) is None:
+    if await _fetch_sentence(io, request.scope, key, request.query) is None:
         return await _with_advice(fate, io, request, [{"scope": allowed}], "Ask why without the filter, too.")
     query = TracedQuery(io, request, depth=MAX_RANK if request.scope.adapter.is_whole_index else CANDIDATES)
     with observed(query):
@@ -222,16 +222,16 @@ async def why(io: IO, request: Request, allowed: Scope, key: SentenceKey) -> Sen
     trace = query.trace()
     fate = _with_ranks(fate, query, trace)
     windows = [window for window in trace.windows if window.doc_id == sentence.doc_id]
-    window, outcome, reason = _outcome(fate, sentence, windows, query)
+    window, outcome, reason = _sentence_outcome(fate, sentence, windows, query)
     fate = replace(fate, outcome=outcome, reason=reason, window=window)
     if fate.is_shown:
         return fate
     cure = "Use words that it holds." if fate.lexical_rank is None else "Use words closer to what it says."
-    fate = replace(fate, nearest=_nearest(fate, windows))
+    fate = replace(fate, nearest=_describe_nearest_window(fate, windows))
     return await _with_advice(fate, io, request, _trials(fate, query), cure)
 
 
-async def _read(io: IO, scope: Scope, key: SentenceKey, query: str) -> StoredSentence | None:
+async def _fetch_sentence(io: IO, scope: Scope, key: SentenceKey, query: str) -> StoredSentence | None:
     """Read a sentence within a scope; ``None`` if it isn't there.
 
     Raises:
@@ -274,7 +274,7 @@ def _with_ranks(fate: SentenceFate, query: TracedQuery, trace: Trace) -> Sentenc
     )
 
 
-def _outcome(
+def _sentence_outcome(
     fate: SentenceFate, sentence: StoredSentence, windows: Sequence[WindowTrace], query: TracedQuery
 ) -> tuple[int | None, str, str]:
     """Return the position of the window that holds the sentence, the code of what became of it, and a phrase."""
@@ -301,7 +301,7 @@ def _outcome(
     return None, str(own.left_out), f"{ranked}, and was {own.outcome}"
 
 
-def _nearest(fate: SentenceFate, windows: Iterable[WindowTrace]) -> str:
+def _describe_nearest_window(fate: SentenceFate, windows: Iterable[WindowTrace]) -> str:
     """Say how the nearest returned window of the document relates to the sentence, which it doesn't hold."""
     nearest = ""
     least = math.inf

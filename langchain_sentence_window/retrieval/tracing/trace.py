@@ -262,7 +262,7 @@ def cut_by(ends: Mapping[str, str]) -> str:
 
 
 def _window_lines(window: WindowTrace) -> str:
-    return _entry(window.number, window.text, [*_window_facts(window), window.outcome])
+    return _format_entry(window.number, window.text, [*_window_facts(window), window.outcome])
 
 
 def _window_facts(window: WindowTrace) -> list[str]:
@@ -288,10 +288,10 @@ def _hit_lines(hit: SentenceTrace) -> str:
         cut_by(hit.ends),
         hit.outcome,
     ]
-    return _entry(hit.rank, hit.text, facts)
+    return _format_entry(hit.rank, hit.text, facts)
 
 
-def _entry(number: int, text: str, facts: Sequence[str]) -> str:
+def _format_entry(number: int, text: str, facts: Sequence[str]) -> str:
     return f"{number:>3}  {shorten_line(text, _MAX_CHARS)}\n     {'; '.join(filter(None, facts))}"
 
 
