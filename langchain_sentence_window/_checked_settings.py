@@ -51,7 +51,7 @@ class CheckedSettings(pydantic.BaseModel):
                 f"{type(self).__name__} takes its settings by name, and was given {shown(given[0])}; write "
                 f"{type(self).__name__}({first}=...)"
             )
-        checked = _checked(self.checks, settings)
+        checked = _check_settings(self.checks, settings)
         try:
             super().__init__(**checked)
         except pydantic.ValidationError as error:
@@ -67,7 +67,7 @@ class CheckedSettings(pydantic.BaseModel):
         """
         if not settings:
             return {}
-        checked = _checked(cls.checks, settings)
+        checked = _check_settings(cls.checks, settings)
         try:
             found = _fields_alone(cls)(**checked)
         except pydantic.ValidationError as error:
@@ -126,7 +126,7 @@ def _fields_alone(kind: type[CheckedSettings]) -> type[pydantic.BaseModel]:
     return made
 
 
-def _checked(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[str, Any]:
+def _check_settings(checks: Mapping[str, Check], settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings, those that have checks as the checks return them; one error names all that is wrong."""
     checked = dict(settings)
     wrong: list[str] = []

@@ -43,12 +43,12 @@ def shown(value: object, depth: int = MAX_DEPTH) -> str:
         is_vast = isinstance(value, int) and abs(value) > _MAX_INT
         return "an int of more than 30 digits" if is_vast else repr(value)
     if isinstance(value, str | bytes):
-        return _string(value)
+        return _show_string(value)
     if isinstance(value, dict):
         keys = [f"{shown(key, 0)}: …" for key in islice(value, MAX_ELEMENTS)]
-        return f"{{{_first(keys, len(value))}}}"
+        return f"{{{_join_with_rest(keys, len(value))}}}"
     if isinstance(value, list | tuple):
-        return _elements(value, depth)
+        return _show_elements(value, depth)
     if isinstance(value, type):
         return f"the class {value.__name__}"
     # What wraps a user's function is shown as that function.
@@ -88,7 +88,7 @@ def summary_repr(name: str, folder: Path | None, parts: Iterable[str]) -> str:
     return f"<{name} {where}: {properties}>" if properties else f"<{name} {where}>"
 
 
-def _string(value: str | bytes) -> str:
+def _show_string(value: str | bytes) -> str:
     text = value if isinstance(value, str) else value[: MAX_CHARS + 1].decode("latin-1")
     if _SECRET.search(text[: 10 * MAX_CHARS]):
         return "a string that looks like a key"
@@ -98,16 +98,16 @@ def _string(value: str | bytes) -> str:
     return f"{written}… ({len(value):,} {'characters' if isinstance(value, str) else 'bytes'})"
 
 
-def _elements(value: list[object] | tuple[object, ...], depth: int) -> str:
+def _show_elements(value: list[object] | tuple[object, ...], depth: int) -> str:
     if not depth:
         return f"a {type(value).__name__} of {len(value):,}"
-    inner = _first([shown(each, depth - 1) for each in value[:MAX_ELEMENTS]], len(value))
+    inner = _join_with_rest([shown(each, depth - 1) for each in value[:MAX_ELEMENTS]], len(value))
     if isinstance(value, list):
         return f"[{inner}]"
     return f"({inner},)" if len(value) == 1 else f"({inner})"
 
 
-def _first(parts: list[str], count: int) -> str:
+def _join_with_rest(parts: list[str], count: int) -> str:
     """Join the parts of a value of ``count`` elements, and count those that are left out."""
     more = [f"… {count - len(parts):,} more"] if count > len(parts) else []
     return ", ".join(parts + more)

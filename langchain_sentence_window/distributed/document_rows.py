@@ -110,9 +110,9 @@ class DocumentRows:
 
     def fingerprints(self, groups: Sequence[Group]) -> dict[str, str]:
         """Return the `fingerprint` of each document by its name."""
-        of_splitter = {name: _named(value) for name, value in self._splitter.settings.items()}
+        of_splitter = {name: _name_function(value) for name, value in self._splitter.settings.items()}
         embedder, weights = describe_embedder(self._embedding.embedding), self._embedding.neighbor_weights
-        settings = [FORMAT, of_splitter, embedder, weights, self._embed_headings, _named(self._situate)]
+        settings = [FORMAT, of_splitter, embedder, weights, self._embed_headings, _name_function(self._situate)]
         written = _canonical(settings)
         return {group.doc_id: fingerprint(written, group.doc_id, group.parts) for group in groups}
 
@@ -159,8 +159,8 @@ def _canonical(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=repr)
 
 
-def _named(value: Any) -> Any:
-    """Return a function by its name, as it is described by its address otherwise."""
+def _name_function(value: Any) -> Any:
+    """Return the name of a function, as its ``repr`` has an address; return any other value as it is."""
     if not callable(value):
         return value
     kind = value if hasattr(value, "__qualname__") else type(value)

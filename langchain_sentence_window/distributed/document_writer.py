@@ -113,10 +113,10 @@ class DocumentWriter:
         except InvalidInputError:
             raise
         except Exception as error:  # noqa: BLE001 - each store has errors of its own
-            return [_outcome(group, "stopped", error=error) for group in batch]
+            return [_group_outcome(group, "stopped", error=error) for group in batch]
         changed = [group for group in batch if group.doc_id not in unchanged]
         written = {outcome.doc_id: outcome for outcome in self._write_changed(changed, fingerprints)}
-        return [written.get(group.doc_id) or _outcome(group, "unchanged") for group in batch]
+        return [written.get(group.doc_id) or _group_outcome(group, "unchanged") for group in batch]
 
     def _compare(self, batch: Sequence[Group]) -> tuple[Mapping[str, str], set[str]]:
         """Return the fingerprints of documents, and the names of those that the store has, the same.
@@ -143,15 +143,16 @@ class DocumentWriter:
                 emptied = self._connection.call(partial(self._put, prepared, vectors, fingerprints))
         except Exception as error:  # noqa: BLE001 - documents, models and stores have errors of their own
             if not self._connection.answers():
-                return [_outcome(group, "stopped", error=error) for group in groups]
+                return [_group_outcome(group, "stopped", error=error) for group in groups]
             if len(groups) == 1:
-                return [_outcome(groups[0], "failed", sentences, error=error)]
+                return [_group_outcome(groups[0], "failed", sentences, error=error)]
             return [outcome for group in groups for outcome in self._write_changed([group], fingerprints)]
         counts = Counter(sentence.metadata[DOC_ID] for sentence in prepared.sentences)
         done: Status = "pending" if self._is_dry else "written"
         changed = counts.keys() | emptied
         return [
-            _outcome(group, done if group.doc_id in changed else "unchanged", counts[group.doc_id]) for group in groups
+            _group_outcome(group, done if group.doc_id in changed else "unchanged", counts[group.doc_id])
+            for group in groups
         ]
 
     def _put(self, prepared: Prepared, vectors: Vectors, fingerprints: Mapping[str, str], store: OpenStore) -> set[str]:
@@ -185,7 +186,7 @@ def describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:MAX_ERROR_CHARS]
 
 
-def _outcome(group: Group, status: Status, sentences: int = 0, *, error: Exception | None = None) -> Outcome:
+def _group_outcome(group: Group, status: Status, sentences: int = 0, *, error: Exception | None = None) -> Outcome:
     why = "" if error is None else describe_error(error)
     return Outcome(group.doc_id, status, sentences, _characters(group), why)
 

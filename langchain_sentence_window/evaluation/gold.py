@@ -294,10 +294,11 @@ async def find_gold(io: IO, corpora: Sequence[Corpus], questions: Iterable[Quest
         corpora: Where to seek, such as a store with each of the filters under which it is asked.
         questions: The questions.
     """
-    return [await _find(io, corpora, question) for question in questions]
+    return [await _search_corpora(io, corpora, question) for question in questions]
 
 
-async def _find(io: IO, corpora: Sequence[Corpus], question: Question) -> FoundGold:
+async def _search_corpora(io: IO, corpora: Sequence[Corpus], question: Question) -> FoundGold:
+    """Find a question's spans in the first corpus that holds them."""
     found = [FoundGold(None, LostGold(question, "missing"), None)]
     for corpus in corpora:
         found.append(await _find_within(io, corpus, question))

@@ -190,7 +190,7 @@ def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -
     seen = Counter[str]()
     for values in product(*settings.values()):
         chosen = dict(zip(settings, values, strict=True))
-        name = ", ".join(f"{setting}={_written(value)}" for setting, value in chosen.items()) or "as it is"
+        name = ", ".join(f"{setting}={_format_setting(value)}" for setting, value in chosen.items()) or "as it is"
         seen[name] += 1
         # Two values may have one name, such as two rerankers of one class.
         unique = name if seen[name] == 1 else f"{name} #{seen[name]}"
@@ -198,7 +198,7 @@ def _variants(retriever: BaseRetriever, settings: Mapping[str, Sequence[Any]]) -
     return copies
 
 
-def _written(value: object) -> str:
+def _format_setting(value: object) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{shown(key)}: {shown(each)}" for key, each in value.items()) + "}"
     return shown(value)
@@ -240,7 +240,7 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
         for done, (name, (question, document)) in enumerate(asked, 1):
             returned: object = await io.call(askable[name].invoke, askable[name].ainvoke, question.question)
             passages = [_passage(each) for each in checked_documents(returned)]
-            results[name].append(await io.in_thread(_result, question, passages, budgets, count, document))
+            results[name].append(await io.in_thread(_question_result, question, passages, budgets, count, document))
             bar.update()
             if on_progress is not None:
                 on_progress(done, len(asked))
@@ -309,7 +309,7 @@ def _passage(document: Document) -> Passage:
         ) from None
 
 
-def _result(
+def _question_result(
     question: Question,
     passages: Sequence[Passage],
     budgets: Sequence[int],

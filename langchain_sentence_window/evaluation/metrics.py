@@ -179,8 +179,8 @@ def is_wrong_section(first: Passage | None, doc_id: str, gold: Iterable[Span], s
     """
     if first is None or first.doc_id != doc_id or first.span is None:
         return True
-    mine = _sections(first.span, section_starts)
-    return not any(set(mine) & set(_sections(span, section_starts)) for span in gold)
+    mine = _section_numbers(first.span, section_starts)
+    return not any(set(mine) & set(_section_numbers(span, section_starts)) for span in gold)
 
 
 def mean_cis(values: npt.ArrayLike, ends: tuple[float, float] | None, seed: int = 0) -> list[MeanCI]:
@@ -218,5 +218,6 @@ def _longest_prefix(text: str, budget: int, count: Count) -> str:
     return text[: max(0, bisect_right(range(len(text) + 1), budget, key=lambda end: count(text[:end])) - 1)]
 
 
-def _sections(span: Span, starts: Sequence[int]) -> range:
+def _section_numbers(span: Span, starts: Sequence[int]) -> range:
+    """Return the numbers of the sections that a span touches."""
     return range(bisect_right(starts, span[0]), bisect_right(starts, span[1] - 1) + 1)

@@ -152,7 +152,7 @@ def parse_questions(text: str, where: str) -> list[Record]:
     # Not splitlines: a JSON string may hold U+2028.
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines or lines[0][1].lstrip()[0] in "[{":
-        return [_read(line, f"line {number} of {where}") for number, line in lines]
+        return [_parse_question_line(line, f"line {number} of {where}") for number, line in lines]
     return _read_table(text, where) or _read_paragraphs(text, where)
 
 
@@ -210,7 +210,8 @@ def question_line(record: Mapping[str, Any]) -> str:
     return json.dumps(record) if LONE_SURROGATE.search(line) else line
 
 
-def _read(line: str, where: str) -> Record:
+def _parse_question_line(line: str, where: str) -> Record:
+    """Read a question, with spans or an answer, from a line of JSON."""
     try:
         record: Any = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -253,11 +254,11 @@ def _read_table(text: str, where: str) -> list[Record]:
             names = [name.strip().lower() for name in next(rows, [])]
             if "question" in names:
                 records = [dict(zip(names, row, strict=False)) for row in rows if any(map(str.strip, row))]
-                return [_opened(each, f"row {at} of {where}") for at, each in enumerate(records, 2)]
+                return [_parse_open_question(each, f"row {at} of {where}") for at, each in enumerate(records, 2)]
     except csv.Error as error:
         raise InvalidInputError(f"{where} can't be read as a table ({error}); save it as CSV again") from None
     pairs = [_PAIR.fullmatch(line) for line in text.splitlines() if line.strip()]
-    return [_opened(pair.groupdict(), where) for pair in pairs if pair] if all(pairs) else []
+    return [_parse_open_question(pair.groupdict(), where) for pair in pairs if pair] if all(pairs) else []
 
 
 def _read_paragraphs(text: str, where: str) -> list[Record]:
@@ -282,11 +283,12 @@ def _read_paragraphs(text: str, where: str) -> list[Record]:
             "question": question[label.end() if label else 0 :],
             "answer": answer[answer_label.end() if answer_label else 0 :],
         }
-        found.append(_opened(row, where))
+        found.append(_parse_open_question(row, where))
     return found
 
 
-def _opened(row: Mapping[str, str], where: str) -> Record:
+def _parse_open_question(row: Mapping[str, str], where: str) -> Record:
+    """Read a question and its answer, without spans, from a row of a table."""
     try:
         opened = OpenQuestion(row["question"].strip(), row.get("answer", "").strip(' \t\n"'))
     except InvalidInputError as error:
