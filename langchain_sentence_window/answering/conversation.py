@@ -158,7 +158,7 @@ def shown_sources(messages: Iterable[object]) -> list[Document]:
 
 
 def _as_document(given: object) -> Document | None:
-    """Return a Document, also from the mapping that a checkpoint makes of it; ``None`` for anything else."""
+    """Return a value as a Document, also if a LangGraph checkpoint has turned it into a mapping; else ``None``."""
     if isinstance(given, Mapping) and given.get("type") == "Document":
         try:
             return Document.model_validate(given)

@@ -117,19 +117,19 @@ def pack_group(group: Group, fitter: MetadataFitter) -> Row:
 
 
 def pack_row(name: str, parts: Sequence[Document], fitter: MetadataFitter) -> Row:
-    """Write a document, or a part of one; metadata that JSON can't hold is left out."""
+    """Pack a document, or a part of one, into a row; metadata that JSON can't hold is left out."""
     fitted = [(part.id, part.page_content, part.metadata) for part in fitter.fit(parts)]
     return {ROW: json.dumps([name, fitted])}
 
 
 def pack_failure(name: str, error: Exception | str) -> Row:
-    """Write the outcome of a document that can't be read."""
+    """Pack the outcome of a document that can't be read into a row."""
     why = error if isinstance(error, str) else describe_error(error)
     return {ROW: json.dumps(asdict(Outcome(name, "failed", error=why)))}
 
 
 def unpack_row(packed: str, join: JoinParts) -> Group | Outcome:
-    """Read a document or an outcome."""
+    """Unpack a document or an outcome from a row."""
     row = json.loads(packed)
     if isinstance(row, dict):
         return Outcome(**row)

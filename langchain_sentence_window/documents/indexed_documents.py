@@ -184,7 +184,7 @@ def stored_parts(sentences: Sequence[StoredSentence], *, with_blocks: bool, key:
 
 
 def _document_as_part(sentences: Sequence[StoredSentence]) -> Part:
-    """Return a document without parts as a chunk that begins where its source does."""
+    """Put a stored document without parts together as a single chunk, at the place of its first sentence."""
     texts = [text for sentence in sentences for text in (sentence.text, sentence.separator)]
     document = Document(page_content="".join(texts[:-1]), metadata=dict(sentences[0].source))
     return Part(document, {}, start=sentences[0].start, offset=sentences[0].start)

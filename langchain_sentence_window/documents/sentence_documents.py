@@ -257,7 +257,7 @@ def by_key(sentences: Iterable[StoredSentence]) -> dict[SentenceKey, StoredSente
 
 
 def as_hit(sentence: StoredSentence, score: float, similarity: float | None = None) -> Hit:
-    """Return the hit of a sentence that a search found, with its score and the store's own."""
+    """Convert a stored sentence to a hit, the form that windows are made of."""
     return Hit(
         sentence.doc_id,
         sentence.index,

@@ -148,7 +148,7 @@ class SentenceSplitter(BaseDocumentTransformer):
         else:
             if not languages.is_known(languages.check_code(language)) and not callable(engine):
                 raise languages.unknown_code(language)
-            self._rules[language] = _make_rules(self._common, language, engine)
+            self._rules[language] = _rules_of_language(self._common, language, engine)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return how a copy is made: by the settings, as engines can't be pickled."""
@@ -290,7 +290,7 @@ class SentenceSplitter(BaseDocumentTransformer):
             engine = self._settings["engine"]
             engine = engine if callable(engine) or knows(engine, language) else None
             try:
-                self._rules[language] = _make_rules(self._common, language, engine)
+                self._rules[language] = _rules_of_language(self._common, language, engine)
             except MissingExtraError as error:  # a corpus shouldn't fail for one document
                 _warn_of_missing_rules(language, doc_id, error)
                 self._rules[language] = replace(self._common, words=languages.language_words(language))
@@ -329,7 +329,11 @@ def syntax_of(metadata: Mapping[str, Any]) -> "Syntax | None":
     return syntax_of_source(source_of(metadata) or "") or of_language
 
 
-def _make_rules(common: Ruleset, language: str, engine: str | Engine | None) -> Ruleset:
+def _rules_of_language(common: Ruleset, language: str, engine: str | Engine | None) -> Ruleset:
+    """Return the rules of a language: the common ones with its words and its engine.
+
+    For a language without words of ours, sentencex is the engine.
+    """
     if engine is None and language not in languages.known_languages():
         engine = "sentencex"
     made = None if engine is None else make_engine(engine, language)

@@ -271,7 +271,7 @@ async def _find_gold(
 def _warn_of_other_texts(reports: Iterable[Report]) -> None:
     """Warn of passages that say something else than the gold at its place, as those of a stale index do."""
     results = [result for report in reports for result in report.results]
-    differing = [result.question for result in results if _says_otherwise(result)]
+    differing = [result.question for result in results if _differs_from_gold(result)]
     if differing:
         first = differing[0]
         warnings.warn(
@@ -283,7 +283,8 @@ def _warn_of_other_texts(reports: Iterable[Report]) -> None:
         )
 
 
-def _says_otherwise(result: QuestionResult) -> bool:
+def _differs_from_gold(result: QuestionResult) -> bool:
+    """Return whether a passage has another text than the gold at the gold's place, as one of a stale index does."""
     question = result.question
     for (start, end), text in zip(question.spans, question.texts, strict=False):
         for passage in result.passages:

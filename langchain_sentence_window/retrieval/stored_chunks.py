@@ -166,7 +166,7 @@ async def aread_chunks(
 
 
 def survey_chunks(store: VectorStore, *, source_key: str | None = None, join_parts: JoinParts = True) -> ChunkSurvey:
-    """Count what `read_chunks` reads, and what can't be told about it; nothing is embedded or stored.
+    """Count what `read_chunks` reads, and what is unknown about it; nothing is embedded or stored.
 
     Args:
         store: As for `read_chunks`.
@@ -302,7 +302,7 @@ class _ChunkReader:
         return survey
 
     def warn(self) -> None:
-        """Warn of what can't be told, if there is anything."""
+        """Warn of what the chunks leave unknown, such as their order, if there is anything."""
         if remarks := self.survey.remarks:
             warnings.warn(f"{self.adapter.name}: {' '.join(remarks)}", SentenceWindowWarning, stacklevel=3)
 

@@ -189,10 +189,11 @@ class Line:
             self.announces, self.is_label = False, self.is_heading
         else:
             self.announces = text.rstrip().endswith(COLONS)
-            self.is_label = self.is_heading or (not self.begins_item and _names_what_follows(text))
+            self.is_label = self.is_heading or (not self.begins_item and _has_form_of_label(text))
 
 
-def _names_what_follows(text: str) -> bool:
+def _has_form_of_label(text: str) -> bool:
+    """Return whether all lines are short and none ends as a sentence does, not even at a colon."""
     if text.rstrip().endswith(_ENDS_OF_LINES):
         return False
     lines = [each for each in map(str.strip, text.splitlines()) if each]

@@ -298,10 +298,13 @@ def _stands_alone(found: Found) -> bool:
     return is_ended or not is_turned_after(text, found.end)
 
 
-def _may_end(text: str, at: int, final: str) -> bool:
-    """Return whether a quotation may end with its marks where a text has others, or goes on."""
+def _may_end(text: str, at: int, marks: str) -> bool:
+    """Return whether a quotation may end with its own punctuation where the text has other punctuation or continues.
+
+    It may not if the rest of the sentence reverses its meaning.
+    """
     rest = text[at : at + 2].lstrip()
-    if not rest or rest[0] in _ENDS or (rest[0] in _STOPS_AT and final[0] not in _ENDS):
+    if not rest or rest[0] in _ENDS or (rest[0] in _STOPS_AT and marks[0] not in _ENDS):
         return True
     if rest[0] in "?？":
         return False

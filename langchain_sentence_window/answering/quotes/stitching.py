@@ -185,7 +185,7 @@ class _Cover:
         return low
 
     def _span(self, first: int, last: int) -> tuple[int, int]:
-        """Return the span of tokens in the quotation without the marks around them."""
+        """Return the span in the quotation of the tokens ``[first, last)``, without the punctuation around them."""
         start, end = self._tokens[first][0], self._tokens[last - 1][1]
         while start < end and self._quote[start] in _OUTER:
             start += 1
