@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever
 from langchain_sentence_window.evaluation import Question, write_questions
 from langchain_sentence_window.retrieval.index_settings import IndexSettings, write_index_settings
-from tests.browser.looking import SIZES, shot
+from tests.browser.looking import SIZES, Seen, shot
 from tests.browser.serving import Serve
 from tests.openai_server import Message, openai_server
 from tests.toys import WordEmbeddings
@@ -232,7 +232,7 @@ def test_documents_and_their_metadata(opened: Opened) -> None:
     check(page, "delete")
 
 
-def test_questions_their_gold_and_results(opened: Opened) -> None:
+def test_questions_their_gold_and_results(opened: Opened, seen: Seen) -> None:
     page = opened("evaluate")
     rows = page.get_by_role("listbox", name="Questions").get_by_role("option")
     expect(rows).to_have_count(4)
@@ -258,6 +258,7 @@ def test_questions_their_gold_and_results(opened: Opened) -> None:
     page.get_by_text("2 questions, 2 without gold in the index left out").wait_for()
     check(page, "results")
     page.set_viewport_size(SIZES[0])
+    seen.allow("ERR_FAILED")
     page.route("**/api/evaluate", lambda route: route.abort())
     page.get_by_role("button", name="Evaluate", exact=True).click()
     page.locator("#messages .error").wait_for()
