@@ -166,7 +166,7 @@ class Counted:
         self._count(monkeypatch, sources, "is_turned_after", lambda *_: 1)
         self._count(monkeypatch, sources, "head_of_sentence", lambda *_: 1)
         self._count(monkeypatch, plain_text, "_plain_character", lambda _: 1)
-        self._count(monkeypatch, boundaries, "_cuts", lambda *_: 1)
+        self._count(monkeypatch, boundaries, "_is_inside_token", lambda *_: 1)
         self._count(monkeypatch, verification, "_words_of", len)
 
     def _count(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, size: Any) -> None:
