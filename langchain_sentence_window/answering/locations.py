@@ -146,7 +146,7 @@ def _line_range(document: Document) -> str:
 
 
 def _character_range(document: Document) -> str:
-    """Return where a Document stands in its source, as ``:120-260``; nothing if that isn't known."""
+    """Return where a Document is in its source, as ``:120-260``; nothing if that isn't known."""
     span = source_span(document)
     return f":{span[0]}-{span[1]}" if span else ""
 

@@ -159,7 +159,7 @@ class _Joiner:
         self._last, self._ending = part.text[start:end], part.text[:end]
 
     def _add_blocks(self, part: Part, start: int, end: int, at: int, joint: _Joint) -> None:
-        """Add the span of a part, which stands at a position of the text, to the last segment, or begin another one."""
+        """Add the span of a part at a position of the text to the last segment, or begin another one."""
         if joint.begins or (self.segments[-1].blocks is None) != (part.blocks is None):
             self.segments.append(Segment(at, at, None if part.blocks is None else [], part.headings))
         segment = self.segments[-1]
@@ -287,7 +287,7 @@ def _is_one_table(before: Part, part: Part) -> bool:
 
 
 def _blocks_within(blocks: Sequence[Block], start: int, end: int, at: int) -> list[Block]:
-    """Return the blocks inside a span, which stands at a position of another text, with their positions there."""
+    """Return the blocks inside a span that is at a position of another text, with their positions there."""
     kept = (replace(block, start=max(block.start, start), end=min(block.end, end)) for block in blocks)
     by = at - start
     return [

@@ -1,4 +1,4 @@
-"""Where the text of a document stands in its parts, as sentences and windows say it.
+"""Where the text of a document is in its parts, as sentences and windows say it.
 
 A sentence's metadata holds it as JSON text, as many stores keep only flat values: a list of ``[at, start, end]``, one
 for each part that the sentence touches, in order. ``at`` counts in the part, and the others count in the sentence. A
@@ -29,7 +29,7 @@ _READER, _WRITER = json.JSONDecoder(), json.JSONEncoder(separators=(",", ":"))
 
 
 class PartSpan(NamedTuple):
-    """A stretch of a document that stands in one part, character for character.
+    """A stretch of a document that is in one part, character for character.
 
     Attributes:
         identity: Metadata that names the part.
@@ -68,7 +68,7 @@ def cut_parts(spans: Sequence[PartSpan], start: int, end: int) -> list[PartSpan]
 
 
 def write_part_spans(spans: Sequence[PartSpan], text: str, start: int, own: Mapping[str, Any]) -> str:
-    """Write where a sentence stands in the parts of its document.
+    """Write where a sentence is in the parts of its document.
 
     Args:
         spans: The spans of the parts, in order.

@@ -175,7 +175,7 @@ class JoinedDocument:
         doc_id: Its name.
         text: Its text.
         parts: The parts that it was made of, in order.
-        spans: Where the text of each part stands, in order; none if it wasn't made of parts.
+        spans: Where the text of each part is, in order; none if it wasn't made of parts.
         segments: Stretches of the text that are split apart from each other, in order.
         remarks: Remarks about odd parts, for a warning.
     """

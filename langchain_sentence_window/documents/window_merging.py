@@ -136,7 +136,8 @@ def agree(one: WindowRun, other: WindowRun) -> bool:
 
 def _is_same_sentence(one: RunSentence, other: RunSentence) -> bool:
     is_known = one.separator is not None and other.separator is not None
-    return one[:3] == other[:3] and (not is_known or one.separator == other.separator)
+    is_same = (one.start, one.end, one.text) == (other.start, other.end, other.text)
+    return is_same and (not is_known or one.separator == other.separator)
 
 
 def _one_window(runs: Sequence[WindowRun], count_tokens: CountTokens) -> Document:

@@ -42,7 +42,7 @@ class RunSentence(NamedTuple):
         start: First code point in the source.
         end: One past its last code point.
         text: Its text.
-        separator: What stands between it and the next sentence of its section; ``None`` if there is none, or it isn't
+        separator: What is between it and the next sentence of its section; ``None`` if there is none, or it isn't
             known.
     """
 

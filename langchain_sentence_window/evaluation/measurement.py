@@ -250,7 +250,7 @@ async def _ask_all(  # noqa: PLR0917 - as the functions that call it
 
 
 def _best_first(retriever: BaseRetriever) -> BaseRetriever:
-    """Return the retriever with windows in the order of their scores, whatever order it has."""
+    """Return the retriever with windows in the order of their scores, in place of its own order."""
     is_ours = isinstance(retriever, SentenceWindowRetriever)
     return retriever.model_copy(update={"order": "relevance"}) if is_ours else retriever
 

@@ -29,7 +29,7 @@ UNRELATED_SHARE = 0.05
 most sentences have something to do with a question on it."""
 
 MAX_UNRELATED = 0.99
-"""The largest cosine of unrelated sentences. Above it they are copies of one sentence, by which nothing is far."""
+"""The largest cosine of unrelated sentences. Above it they are copies of one sentence, which show nothing."""
 
 MIN_SAMPLED = 8
 """Sentences that are needed for that."""

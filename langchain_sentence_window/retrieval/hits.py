@@ -27,7 +27,7 @@ class Hits:
 
     Attributes:
         hits: The hits, best first.
-        sentences: The sentence of each, in the same order.
+        sentences: The sentence of each, by document and index.
         searches: The candidates that they were taken from, and their new order, of each search: in the documents that
             the question names, then everywhere. None without a ranking.
         named: The documents that the question names, and by which words; ``None`` if it names none.

@@ -205,7 +205,7 @@ def _plain_paragraph(state: "StateBlock", start: int, end: int, silent: bool) ->
 
 
 def _may_begin_block(state: "StateBlock", line: int) -> bool:
-    if state.sCount[line] - state.blkIndent > _MAX_INDENT:  # it goes on, whatever it holds
+    if state.sCount[line] - state.blkIndent > _MAX_INDENT:  # so far to the right, any line goes on
         return False
     return _begins_with_mark(state, line, _BEGINS_BLOCK) or _begins_with_mark(state, line + 1, _DELIMITER)
 

@@ -49,7 +49,8 @@ _BREAK = r"(?:\r\n|\r|\n)"
 _CLOCK = r"(?:\d{1,4}:)?\d{1,2}:\d{2}(?:[.,:]\d{1,3})?"
 _TIMES = rf"[ \t]*(?P<begins>{_CLOCK})[ \t]*-->[ \t]*(?P<ends>{_CLOCK})(?:[ \t][^\r\n]*+)?(?=[\r\n]|\Z)"
 _TIMES_LINE = re.compile(rf"(?<![^\r\n]){_TIMES}")
-# The number of a cue stands above its times, and above a blank line there only below another one: else it is text.
+# The number of a cue is the line above its times. With a blank line between them, it follows another blank line; any
+# other line is text.
 _BELOW_BLANK = r"(?:(?<=\n\n)|(?<=\n\r\n)|(?<=\r\r)|(?<=\n[ \t]\n)|\A)"
 _NUMBER = rf"(?<![^\r\n])\d+[ \t]*+{_BREAK}|{_BELOW_BLANK}\ufeff?\d+\s*+(?<=[\r\n])"
 _CUE = re.compile(rf"(?:{_NUMBER})?(?<![^\r\n]){_TIMES}")

@@ -254,9 +254,9 @@ class SentenceWindowStoreTests:
         assert [each.id for each in await way(retriever, "get", names)] == ["acme"]
         read_around = create_tools(retriever)[1]
         for name, first, expected in (("acme", 0, True), ("both", 1, True), ("both", 2, False), ("umbra", 0, False)):
-            told = await way(read_around, "invoke", {"doc_id": name, "first": first, "last": first, "after": 50})
-            assert ("Acme" in told) is expected
-            assert "Umbra" not in told
+            shown = await way(read_around, "invoke", {"doc_id": name, "first": first, "last": first, "after": 50})
+            assert ("Acme" in shown) is expected
+            assert "Umbra" not in shown
         await way(retriever, "delete", ["umbra", "none"])
         with pytest.raises(InvalidInputError, match="only a part"):
             await way(retriever, "delete", ["both"])
@@ -270,7 +270,7 @@ class SentenceWindowStoreTests:
 
     async def _fill_for_two(self, way: Way, store: VectorStore) -> None:
         """Add a document of each of two tenants, and one whose sentences belong to both by turns."""
-        told = "Acme pays a wage. Acme pays late. Umbra pays a salary. Umbra pays now. Acme wins. Acme ends."
+        text = "Acme pays a wage. Acme pays late. Umbra pays a salary. Umbra pays now. Acme wins. Acme ends."
         await way(
             self.over(store),
             "add_documents",
@@ -281,7 +281,7 @@ class SentenceWindowStoreTests:
         )
         sentences = [
             each.model_copy(update={"metadata": each.metadata | {"tenant": each.page_content.split()[0].lower()}})
-            for each in self.splitter.split_documents([source("both", told)])
+            for each in self.splitter.split_documents([source("both", text)])
         ]
         await way(store, "add_documents", sentences, ids=[str(each.id) for each in sentences])
 
@@ -330,18 +330,18 @@ class SentenceWindowStoreTests:
         """Check that a long document is added, found to its end, and deleted."""
         many = min(self.many, 4_000) if self.splitter.inline_window is not None else self.many
         retriever = self.over(make_store(NeighborMixedEmbeddings(words)), window=1)
-        told = [f"Item {index} weighs {index + many} at {index + 2 * many}." for index in range(many)]
-        text = " ".join(told)
+        items = [f"Item {index} weighs {index + many} at {index + 2 * many}." for index in range(many)]
+        text = " ".join(items)
         retriever.add_documents([source("long", text), source("short", "One kiwi.")])
         for number in (0, many // 2, many - 1):
-            for (window,) in (retriever.invoke(told[number], k=1), await retriever.ainvoke(told[number], k=1)):
-                assert told[number] in window.page_content
+            for (window,) in (retriever.invoke(items[number], k=1), await retriever.ainvoke(items[number], k=1)):
+                assert items[number] in window.page_content
                 _check_verbatim(window, source("long", text))
         retriever.delete(["long"])
         if self.splitter.inline_window is None:
             assert [left.id for left in retriever.get(["long", "short"])] == ["short"]
         self.settle(retriever.vectorstore)
-        assert [window.page_content for window in retriever.invoke(told[0], k=9)] == ["One kiwi."]
+        assert [window.page_content for window in retriever.invoke(items[0], k=9)] == ["One kiwi."]
 
 
 _OURS = {"doc_id", "start_index", "end_index", "sentences", "sentence_spans", "hits", "score", "window_id", "heading"}

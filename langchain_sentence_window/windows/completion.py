@@ -236,7 +236,7 @@ class SectionLines(dict[int, Line]):
 
 
 UNREAD = Line("A sentence of the usual length stands for one that isn't read yet, as its text decides about little.")
-"""Stands for a sentence that is to be read; windows are assembled again when it has been."""
+"""Represents a sentence that is to be read; windows are assembled again when it has been."""
 
 
 def complete(

@@ -91,7 +91,7 @@ def _plain_character(character: str) -> str:
 
 
 def _plain_equivalent(character: str) -> str:
-    """Return the plain character that a space, a quotation mark or the like stands for; nothing for others."""
+    """Return the plain form of a space, a quotation mark or the like; nothing for other characters."""
     if character in "\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029":
         return "\n"
     if character.isspace():
@@ -263,7 +263,7 @@ class _Breaks:
 
 
 def _expand_characters(found: re.Match[str]) -> str:
-    """Return a ligature or another character that stands for several as plain ones."""
+    """Return a ligature, or another character that represents several, as plain ones."""
     if len(found[0]) > 1:
         return unicodedata.normalize("NFKC", found[0])
     whole = _WHOLE.get(found[0]) or _decomposed(found[0])

@@ -243,9 +243,9 @@ def find_said(answer: str, windows: Iterable[Document]) -> AnswerPlace | None:
                 found.setdefault(place.doc_id, []).append((len(sentence) * alike, is_exact, span))
     if not found:
         return None
-    doc_id, told = max(found.items(), key=lambda each: sum(weight for weight, _, _ in each[1]))
-    are_exact = len(told) >= len(sentences) and all(is_exact for _, is_exact, _ in told)
-    return AnswerPlace(doc_id, tuple(sorted({span for _, _, span in told})), are_exact)
+    doc_id, in_document = max(found.items(), key=lambda each: sum(weight for weight, _, _ in each[1]))
+    are_exact = len(in_document) >= len(sentences) and all(is_exact for _, is_exact, _ in in_document)
+    return AnswerPlace(doc_id, tuple(sorted({span for _, _, span in in_document})), are_exact)
 
 
 def _sentences_around(place: QuotedPlace) -> Span | None:

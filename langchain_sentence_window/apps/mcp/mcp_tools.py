@@ -75,7 +75,7 @@ class _BusyError(Exception):
 
 @dataclass(frozen=True)
 class _Kind:
-    """A tool as a client is told of it. It is the method of that name of `_ToolFunctions` that it calls."""
+    """A tool as it is listed for clients; it calls the method of its name of `_ToolFunctions`."""
 
     name: str
     title: str

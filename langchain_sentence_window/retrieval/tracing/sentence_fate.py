@@ -249,10 +249,10 @@ def _with_ranks(fate: SentenceFate, query: TracedQuery, trace: Trace) -> Sentenc
     dense_rank, dense_score = query.dense.get(key, UNRANKED)
     lexical_rank, lexical_score = query.lexical.get(key, UNRANKED)
     own, last = query.sentences.get(key), trace.hits[-1] if trace.hits else None
-    signals, others = own.signals if own else {}, last.signals if last else {}
-    is_below = own is not None and last is not None and own.rank > last.rank
-    differences = [(name, (part, others.get(name, part))) for name, part in signals.items() if is_below]
-    lower = [(name, (part, other)) for name, (part, other) in differences if other - part >= MIN_SIGNAL]
+    lower: dict[str, tuple[float, float]] = {}
+    if own is not None and last is not None and own.rank > last.rank:
+        both = {name: (part, last.signals.get(name, part)) for name, part in own.signals.items()}
+        lower = {name: (part, other) for name, (part, other) in both.items() if other - part >= MIN_SIGNAL}
     ranks = [
         f"{ordinal(dense_rank)} by meaning" if dense_rank else f"beyond the best {len(query.dense):,} by meaning",
         f"{ordinal(lexical_rank)} by words" if lexical_rank else "",
@@ -270,7 +270,7 @@ def _with_ranks(fate: SentenceFate, query: TracedQuery, trace: Trace) -> Sentenc
         score=own.score if own else None,
         best=trace.hits[0] if trace.hits else None,
         last_hit=last,
-        signals=dict(sorted(lower, key=lambda each: each[1][0] - each[1][1])),
+        signals=dict(sorted(lower.items(), key=lambda each: each[1][0] - each[1][1])),
     )
 
 
