@@ -1,5 +1,6 @@
 """Parts of a source become one document, in which each part stands as it was given."""
 
+import re
 import warnings
 from itertools import pairwise
 from typing import Any
@@ -158,6 +159,17 @@ def test_a_missing_page_is_said_and_no_sentence_runs_across_it() -> None:
             "It is payable by the",
             "party that signs.",
         ]
+
+
+@pytest.mark.parametrize(("gaps", "more"), [(1, ""), (3, ""), (4, " and 1 more"), (9, " and 6 more")])
+def test_three_missing_pages_are_named_and_the_others_counted(gaps: int, more: str) -> None:
+    pages = [part(f"Page {number} ends here.", page=2 * number) for number in range(gaps + 1)]
+    with pytest.warns(SentenceWindowWarning) as caught:
+        cut(pages)
+    [message] = [str(each.message) for each in caught]
+    assert message.count("a page is missing before page") == min(gaps, 3)
+    assert f"before page {2 * min(gaps, 3)}" in message
+    assert re.findall(r" and \d+ more", message) == ([more] if more else [])
 
 
 def test_running_heads_are_left_out_and_offsets_hold() -> None:
