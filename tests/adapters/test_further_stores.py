@@ -119,6 +119,7 @@ def test_a_store_without_an_embedder_says_so() -> None:
 
 
 def test_tenants_of_weaviates_own_are_refused() -> None:
+    pytest.importorskip("weaviate", reason="needs the group `stores`: make test-stores installs it")
     store = SimpleNamespace(_multi_tenancy_enabled=True)
     with pytest.raises(InvalidInputError, match="uses Weaviate's own tenants"):
         run(WeaviateAdapter(store).list_sentences(BLOCKING, None))
