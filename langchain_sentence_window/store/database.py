@@ -102,22 +102,28 @@ class Calls:
             StoreError: The store of that name was closed.
         """
         thread = threading.get_ident()
-        with self._lock:
-            # A fork would wait for ever while other threads begin one call after the other.
-            self._changed.wait_for(
-                lambda: thread in self._running or self._forking <= {thread}, timeout=_SECONDS_BEFORE_FORK
-            )
-            if self.refusal:
-                raise StoreError(f"{name} {self.refusal}")
-            self._running[thread] += 1
+        is_counted = False
         try:
+            with self._lock:
+                # A fork would wait for ever while other threads begin one call after the other.
+                self._changed.wait_for(
+                    lambda: thread in self._running or self._forking <= {thread}, timeout=_SECONDS_BEFORE_FORK
+                )
+                if self.refusal:
+                    raise StoreError(f"{name} {self.refusal}")
+                self._running[thread] += 1
+                is_counted = True  # Ctrl-C may end the ``with`` before the block begins
             yield
         finally:
-            with self._lock:
-                self._running[thread] -= 1
-                if not self._running[thread]:
-                    del self._running[thread]
-                    self._changed.notify_all()
+            if is_counted:
+                self._end(thread)
+
+    def _end(self, thread: int) -> None:
+        with self._lock:
+            self._running[thread] -= 1
+            if not self._running[thread]:
+                del self._running[thread]
+                self._changed.notify_all()
 
     def close(self) -> None:
         """Refuse further calls, and wait until those that are running have ended, unless this thread is within one."""
