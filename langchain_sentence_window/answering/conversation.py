@@ -1,11 +1,12 @@
 """Numbers of sources through a conversation: a passage keeps its number, and none is shown twice.
 
 Each source that a model is shown has a number in its metadata. So the sources of a conversation are told by the
-messages of its tools, which hold them as artifacts: a message that is dropped takes its sources along, and what it
-showed is shown again. An answer of a chain says the numbers of its sources in its metadata. Where no messages are at
-hand, `Conversations` remembers the sources itself.
+messages of its tools, which hold them as artifacts. A message that is dropped or cleared takes what it showed along:
+that is shown again, under its old number if a later message names it. An answer of a chain says the numbers of its
+sources in its metadata. Where no messages are at hand, `Conversations` remembers the sources itself.
 """
 
+import re
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +36,7 @@ RECORD = "sentence_window_sources"
 """The key of an answer's metadata under which the numbers of its sources are."""
 
 _DIGEST_CHARS = 16
+_NUMBER_IN_TAG = re.compile(r"<source>\n\[(\d{1,9})\] ")
 
 MAX_SOURCES = 1_000
 """The most sources of a conversation that are known. Of more, the first ones are shown again, with new numbers."""
@@ -50,7 +52,7 @@ class NumberedSource:
     Attributes:
         document: The source, with its number in its metadata.
         number: Its number, from 1.
-        is_new: Whether the conversation hasn't shown it before.
+        is_new: Whether no message of the conversation shows it.
     """
 
     document: Document
@@ -61,13 +63,20 @@ class NumberedSource:
 class Conversation:
     """The sources that a model was shown in one conversation."""
 
-    def __init__(self, sources: Iterable[Document] = (), passages: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        sources: Iterable[Document] = (),
+        passages: Mapping[str, int] | None = None,
+        unshown: Iterable[int] = (),
+    ) -> None:
         """Take the sources that are known.
 
         Args:
-            sources: Sources that were shown, with their numbers in their metadata. Others are ignored.
+            sources: Sources that were found, with their numbers in their metadata. Others are ignored.
             passages: Numbers of sources that aren't at hand, by their `passage_digest`.
+            unshown: Numbers of sources that the model can't read any more. They are shown again.
         """
+        self._unshown = set(unshown)
         self._known: OrderedDict[int, tuple[str, Span, str]] = OrderedDict()  # key, span and text by number
         self._begun: dict[tuple[str, int], str] = {}
         self._passages = dict(passages or {})
@@ -122,7 +131,9 @@ class Conversation:
         source = numbered(document, number)
         if number not in self._known:
             self._remember(number, source)
-        return NumberedSource(source, number, known is None)
+        is_new = known is None or number in self._unshown
+        self._unshown.discard(number)
+        return NumberedSource(source, number, is_new)
 
     def _remember(self, number: int, document: Document) -> None:
         key, span = self._key(document)
@@ -269,9 +280,17 @@ def conversation_of(runtime: object, sizes: Mapping[str, int]) -> Conversation |
     tools = [each for each in getattr(runtime, "tools", None) or () if isinstance(each, BaseTool)]
     told = {each.name: as_integer((each.metadata or {}).get(MOST_SOURCES)) for each in tools}
     known = {name: size for name, size in told.items() if size is not None} | dict(sizes)
-    conversation = Conversation(shown_sources(messages))
+    sources = shown_sources(messages)
+    numbers = {number for number in map(number_of, sources) if number is not None}
+    conversation = Conversation(sources, unshown=numbers - _numbers_in_tags(messages))
     conversation.skip(_given_beside(messages, getattr(runtime, "tool_call_id", None), known))
     return conversation
+
+
+def _numbers_in_tags(messages: Iterable[object]) -> set[int]:
+    """Return the numbers of the sources whose text the messages of tools hold, as `tagged` writes them."""
+    texts = (message.text for message in messages if isinstance(message, ToolMessage) and message.artifact)
+    return {int(number) for text in texts for number in _NUMBER_IN_TAG.findall(text)}
 
 
 def _given_beside(messages: Sequence[object], call_id: object, sizes: Mapping[str, int]) -> int:

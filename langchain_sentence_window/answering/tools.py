@@ -16,15 +16,15 @@ An error is shown to the model as advice: what to do next, without a traceback o
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from langchain_core.documents import Document
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, StructuredTool, ToolException
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from langchain_sentence_window._display import shown
 from langchain_sentence_window._io import ASYNC, BLOCKING, IO, arun, run
@@ -73,14 +73,26 @@ Runtime = Annotated[Any, InjectedToolArg]
 """The argument that LangGraph gives a tool, which a model isn't told of: the state of the conversation and the call."""
 
 
-class SearchArguments(BaseModel):
-    """The arguments of a search."""
+class Arguments(BaseModel):
+    """The arguments of a tool. One that is null counts as left out, as models send it so in strict mode."""
 
     model_config = ConfigDict(extra="forbid")
 
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, given: object) -> object:
+        if not isinstance(given, Mapping):
+            return given
+        return {name: value for name, value in given.items() if value is not None}
+
+
+class SearchArguments(Arguments):
+    """The arguments of a search."""
+
     query: str = Field(description="What to look for, as a question or in key words.")
-    k: int | None = Field(
-        default=None, ge=1, le=MAX_WINDOWS, description=f"How many passages to return, 1 to {MAX_WINDOWS}."
+    # Not ``int | None``: older models of Gemini refuse a schema with ``anyOf``.
+    k: int = Field(
+        default=cast("int", None), ge=1, le=MAX_WINDOWS, description=f"How many passages to return, 1 to {MAX_WINDOWS}."
     )
 
 
@@ -90,10 +102,8 @@ class SearchInput(SearchArguments):
     runtime: Runtime = None
 
 
-class ReadArguments(BaseModel):
+class ReadArguments(Arguments):
     """The arguments of reading around a passage."""
-
-    model_config = ConfigDict(extra="forbid")
 
     doc_id: str = Field(
         max_length=MAX_ARGUMENT_CHARS, description="The doc_id of a passage that was found, as the search gave it."

@@ -8,15 +8,17 @@ from typing import Any, Self
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain.agents import create_agent
+from langchain.agents import AgentState, create_agent
+from langchain.agents.middleware import before_model
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
-from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.messages import AIMessage, BaseMessage, RemoveMessage, ToolCall, ToolMessage
 from langchain_core.tools import BaseTool
 from langchain_core.vectorstores import InMemoryVectorStore
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.runtime import Runtime
 
 from langchain_sentence_window import FaissStore, SentenceWindowRetriever, create_tools
 from langchain_sentence_window.answering.context import tagged
@@ -127,6 +129,20 @@ async def test_mistakes_come_back_as_text_that_says_what_to_do(
     assert advice in found.content
     assert len(found.content) <= 500
     assert not found.artifact
+
+
+async def test_null_counts_as_left_out(retriever: SentenceWindowRetriever, way: Invoke) -> None:
+    found = await answer(retriever, way, "search", query="refund", k=None)
+    assert found.content == (await answer(retriever, way, "search", query="refund")).content
+    place = {"doc_id": "terms", "first": 2, "last": 2}
+    read = await answer(retriever, way, "read_around", **place, before=None, after=1)
+    assert read.content == (await answer(retriever, way, "read_around", **place, after=1)).content
+    assert "Field required" in (await answer(retriever, way, "search", query=None)).content
+
+
+def test_no_argument_has_a_choice_of_types(retriever: SentenceWindowRetriever) -> None:
+    for tool in create_tools(retriever):
+        assert "anyOf" not in json.dumps(tool.tool_call_schema.model_json_schema())  # type: ignore[union-attr]
 
 
 async def test_nothing_found_is_said(words: WordEmbeddings, way: Invoke) -> None:
@@ -325,3 +341,30 @@ async def test_passages_that_may_not_answer_are_shown_below_a_sentence(words: Wo
     assert str(found.content).startswith("These passages may not answer the question.\n\n<source>\n[1] terms.md")
     found = await answer(retriever, way, "search", query=text.split(".")[0])
     assert str(found.content).startswith("<source>")
+
+
+@before_model
+def drop_the_first_call(state: AgentState[Any], runtime: Runtime[Any]) -> dict[str, Any] | None:
+    """Do what trimming and summaries do: when the second result is there, the first call and its result go."""
+    results = [each for each in state["messages"] if isinstance(each, ToolMessage)]
+    if [each.tool_call_id for each in results] != ["c0", "c1"]:
+        return None
+    made = next(each for each in state["messages"] if isinstance(each, AIMessage) and each.tool_calls)
+    return {"messages": [RemoveMessage(str(made.id)), RemoveMessage(str(results[0].id))]}
+
+
+async def test_a_passage_whose_message_is_gone_is_shown_again_under_its_number(
+    retriever: SentenceWindowRetriever, way: Invoke
+) -> None:
+    calls = [
+        AIMessage("", tool_calls=[ToolCall(name="search", args={"query": "refund"}, id=f"c{turn}")])
+        for turn in range(4)
+    ]
+    model = ScriptedChat(messages=iter([*calls, AIMessage("Quick [1].")]))
+    agent = create_agent(model, create_tools(retriever), middleware=[drop_the_first_call])
+    done = await way(agent, "invoke", {"messages": [("user", "How long does a refund take?")]})
+    shown = [str(each.content) for each in done["messages"] if isinstance(each, ToolMessage)]
+    assert len(shown) == 3  # the first is gone
+    assert shown[0] == shown[2] == "Also found: [1]. You have it already."
+    assert "<source>\n[1] " in shown[1]
+    assert "A refund is quick." in shown[1]

@@ -29,7 +29,7 @@ UNUSABLE = "These arguments can't be used. Call the tool again with others."
         ("search", {"query": "refund", "k": 0}, "k: Input should be greater than or equal to 1"),
         ("search", {"query": "refund", "filter": {"tenant": "b"}}, "filter: Extra inputs are not permitted"),
         ("search", {"query": ["refund"]}, "query: Input should be a valid string"),
-        ("search", {"query": None}, "query: Input should be a valid string"),
+        ("search", {"query": None}, "query: Field required"),
         ("fetch", {"id": ""}, "id: String should have at least 1 character"),
         ("fetch", {"id": "x" * 20_000}, "id: String should have at most"),
         ("fetch", {"id": 5}, "id: Input should be a valid string"),
